@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use super::MAX_RATCHET;
 use super::epochs::{Base, Epochs};
 use super::node::{DEPTH, Node};
 use super::refusal::SheetRefusal;
 use super::secret::{Group, GroupName, MemberKey, NodeSecret};
 use super::sheet::{Head, Scope, Sheet};
-use super::MAX_RATCHET;
 use crate::seal::{Opened, Refusal, Sealed, Suite};
 use crate::wire::Kind;
 
@@ -155,6 +155,11 @@ impl Member {
         self.epochs.as_ref().and_then(Epochs::deadline)
     }
 
+    #[cfg(test)]
+    pub(super) fn held(&self) -> Vec<u64> {
+        self.epochs.as_ref().map(Epochs::held).unwrap_or_default()
+    }
+
     /// Checks everything that needs no secret. Returns the suite.
     fn check(&self, sheet: &Sheet<'_>) -> Result<Suite, SheetRefusal> {
         let head = &sheet.head;
@@ -189,7 +194,11 @@ impl Member {
             Some((leaf, secret))
         };
         let last = self.state.as_ref().and_then(|state| try_leaf(state.leaf));
-        let mut leaves = sheet.wraps.iter().map(|(node, _)| *node).take_while(|node| node.is_leaf());
+        let mut leaves = sheet
+            .wraps
+            .iter()
+            .map(|(node, _)| *node)
+            .take_while(|node| node.is_leaf());
         let found = last.or_else(|| leaves.find_map(try_leaf));
         let (leaf, parent) = found.ok_or(SheetRefusal::NoSlot)?;
         let mut path = std::array::from_fn(|_| parent.clone());

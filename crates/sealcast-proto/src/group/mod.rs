@@ -15,9 +15,9 @@ mod pending;
 mod refusal;
 mod secret;
 mod sheet;
-mod tree;
 #[cfg(test)]
-mod vector_tests;
+mod test_world;
+mod tree;
 
 pub use leader::{Announcement, IN_FORCE_WITHIN, InForce, Leader, LeaderConfig, SWITCH_WITHIN};
 pub use member::{Member, MemberConfig, Taken};

@@ -94,7 +94,15 @@ mod tests {
 
     #[test]
     fn a_number_without_a_node_is_none() {
-        for number in [0x4000, 0x0100_1000, 0x0600_0004, 0x0700_0000, 0x0700_0001, 0x0800_0000, u32::MAX] {
+        for number in [
+            0x4000,
+            0x0100_1000,
+            0x0600_0004,
+            0x0700_0000,
+            0x0700_0001,
+            0x0800_0000,
+            u32::MAX,
+        ] {
             assert_eq!(Node::below_root(number), None, "{number:#x}");
         }
         for number in [0, 0x3FFF, 0x0100_0FFF, 0x0600_0003] {

@@ -172,9 +172,7 @@ impl WrapKey {
     pub(super) fn unwrap(&self, epoch: u64, node: Node, wrapped: &[u8; WRAPPED_LEN]) -> Option<NodeSecret> {
         let nonce = aead::Nonce::assume_unique_for_key(place(epoch, node));
         let mut bytes = Zeroizing::new(*wrapped);
-        self.0
-            .open_in_place(nonce, aead::Aad::empty(), bytes.as_mut())
-            .ok()?;
+        self.0.open_in_place(nonce, aead::Aad::empty(), bytes.as_mut()).ok()?;
         let mut secret = NodeSecret([0; SECRET_LEN]);
         secret.0.copy_from_slice(&bytes[..SECRET_LEN]);
         Some(secret)

@@ -79,7 +79,7 @@ impl Head {
 }
 
 /// What the camera signs of a sheet that ends before its signature.
-fn signed(sheet: &[u8]) -> Vec<u8> {
+pub(super) fn signed(sheet: &[u8]) -> Vec<u8> {
     [&b"sealcast2 key sheet\0"[..], &sha256(&[sheet])].concat()
 }
 
@@ -135,7 +135,11 @@ impl<'a> Sheet<'a> {
             unsigned,
             signature: *signature,
         };
-        if sheet.reaches_the_root() { Ok(sheet) } else { Err(Malformed) }
+        if sheet.reaches_the_root() {
+            Ok(sheet)
+        } else {
+            Err(Malformed)
+        }
     }
 
     /// Whether the wraps above every wrap are there.
