@@ -27,7 +27,6 @@ impl Dice {
 }
 
 /// What colluding members gather: every secret that any of them had, and all that the sheets give them with those.
-#[derive(Default)]
 struct Spies {
     who: BTreeSet<u64>,
     /// By run and node: secrets and their epochs, none of which leads to another.
@@ -116,7 +115,10 @@ struct Model {
     next: u64,
     /// Members that are played; sheets reach them late, twice or not at all.
     played: BTreeMap<u64, Member>,
-    spies: Spies,
+    /// Members that are watched: some from the beginning, some who join later.
+    spies: BTreeSet<u64>,
+    /// Who of them works together.
+    coalitions: Vec<Spies>,
     sheets: Vec<Vec<u8>>,
     past: Vec<Past>,
     /// Every wrap, by what makes its key and nonce.
@@ -128,7 +130,16 @@ const PLAYED: usize = 24;
 impl Model {
     fn new(size: u64, seed: u64) -> Self {
         let mut dice = Dice(seed);
-        let spies: BTreeSet<u64> = (0..8).map(|_| dice.roll(size + 8)).collect();
+        let early = (0..4).map(|_| dice.roll(size));
+        let spies: BTreeSet<u64> = early.chain([size, size + 3, size + 7]).collect();
+        let late = |spy: &u64| *spy >= size;
+        let together = [
+            spies.clone(),
+            spies.iter().copied().filter(late).collect(),
+            spies.iter().copied().filter(|spy| !late(spy)).collect(),
+        ];
+        let alone = spies.iter().map(|spy| BTreeSet::from([*spy]));
+        let coalitions = together.into_iter().chain(alone);
         let mut model = Self {
             world: World::new(),
             dice,
@@ -137,10 +148,13 @@ impl Model {
             since: BTreeMap::new(),
             next: 0,
             played: BTreeMap::new(),
-            spies: Spies {
-                who: spies,
-                ..Spies::default()
-            },
+            coalitions: coalitions
+                .map(|who| Spies {
+                    who,
+                    known: BTreeMap::new(),
+                })
+                .collect(),
+            spies,
             sheets: Vec::new(),
             past: Vec::new(),
             wraps: BTreeMap::new(),
@@ -172,7 +186,7 @@ impl Model {
                     self.join(count);
                 }
                 2 => {
-                    let gone = self.spies.who.iter().copied().find(|spy| self.members.contains(spy));
+                    let gone = self.spies.iter().copied().find(|spy| self.members.contains(spy));
                     self.leave(gone.unwrap_or(0));
                 }
                 3 | 4 => {
@@ -183,7 +197,7 @@ impl Model {
             }
         }
         // Who left may come back, with the same key.
-        let spy = self.dice.pick(&self.spies.who).unwrap_or(0);
+        let spy = self.dice.pick(&self.spies).unwrap_or(0);
         if self.dice.roll(8) == 0 && spy < self.next && self.members.insert(spy) {
             self.world.admit([spy]);
         }
@@ -206,7 +220,9 @@ impl Model {
 
     /// Writes down what is true of the new epoch.
     fn note(&mut self, sheet: Option<&Vec<u8>>) {
-        self.spies.look_around(&self.world);
+        for spies in &mut self.coalitions {
+            spies.look_around(&self.world);
+        }
         let record = self.world.record();
         let tree = self.world.leader.tree();
         assert_eq!(tree.members(), self.members.len());
@@ -272,16 +288,18 @@ impl Model {
         self.sheets.push(self.world.leader.full_sheet());
     }
 
-    /// The spies, with every sheet, know a group secret if and only if one of them was a member in its epoch.
+    /// Spies who work together, with every sheet, know a group secret if and only if one of them was a member in its epoch.
     fn judge(mut self) {
-        self.spies.open_all(&self.sheets);
-        for past in &self.past {
-            let knows = self.spies.knows(&past.group, Node::ROOT, past.epoch, &past.secret);
-            let may = !past.members.is_disjoint(&self.spies.who);
-            assert_eq!(knows, may, "epoch {}", past.epoch);
+        for spies in &mut self.coalitions {
+            spies.open_all(&self.sheets);
+            for past in &self.past {
+                let knows = spies.knows(&past.group, Node::ROOT, past.epoch, &past.secret);
+                let may = !past.members.is_disjoint(&spies.who);
+                assert_eq!(knows, may, "epoch {}, {:?}", past.epoch, spies.who);
+            }
         }
-        assert!(self.past.iter().any(|past| past.members.is_disjoint(&self.spies.who)));
-        assert!(self.past.iter().any(|past| !past.members.is_disjoint(&self.spies.who)));
+        assert!(self.past.iter().any(|past| past.members.is_disjoint(&self.spies)));
+        assert!(self.past.iter().any(|past| !past.members.is_disjoint(&self.spies)));
     }
 }
 
@@ -318,7 +336,7 @@ fn play(size: u64, steps: u64, seed: u64) {
         }
     }
     // At last all spies leave, and the others go on.
-    for spy in model.spies.who.clone() {
+    for spy in model.spies.clone() {
         model.leave(spy);
     }
     model.join(1);
