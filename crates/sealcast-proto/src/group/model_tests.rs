@@ -47,11 +47,13 @@ impl Spies {
         self.stepped(group, node, epoch).any(|known| known == *secret)
     }
 
-    /// The secrets that they can compute for a node and an epoch.
+    /// The secrets that they try for a node and an epoch: earlier ones stepped to it, and later ones as they are.
     fn stepped(&self, group: &Group, node: Node, epoch: u64) -> impl Iterator<Item = NodeSecret> {
         let known = self.known.get(&(group.run, node)).map_or(&[][..], Vec::as_slice);
-        let earlier = known.iter().filter(move |(from, _)| *from <= epoch);
-        earlier.map(move |(from, secret)| secret.ratcheted(group, node, *from, epoch))
+        // A range that is empty leaves a later secret as it is.
+        known
+            .iter()
+            .map(move |(from, secret)| secret.ratcheted(group, node, *from, epoch))
     }
 
     /// Everything that those who are members now have in their memory.
