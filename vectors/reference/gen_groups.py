@@ -194,8 +194,8 @@ def histories():
         taking("joins of others", 0, [(start, None)],
                [(record, None) for record in records[::10]]
                + [(before, "It was sealed before the member joined."), (bytes(beyond), "65 steps are too many."),
-                  (flip(records[0], 7), "It is of another stream."), (flip(records[0], 30), "It was altered."),
-                  (flip(records[0], 3), "It is of another epoch.")]),
+                  (flip(records[1], 7), "It is of another stream."), (flip(records[1], 30), "It was altered."),
+                  (flip(records[3], 3), "It is of another epoch.")]),
         taking("the last who joins", 9, [(late, None)], [(records[8], None), (records[7], "It was sealed before.")]),
     ]
     return cases

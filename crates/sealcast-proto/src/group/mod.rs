@@ -18,6 +18,8 @@ mod sheet;
 #[cfg(test)]
 mod test_world;
 mod tree;
+#[cfg(test)]
+mod vector_tests;
 
 pub use leader::{Announcement, IN_FORCE_WITHIN, InForce, Leader, LeaderConfig, SWITCH_WITHIN};
 pub use member::{Member, MemberConfig, Taken};
