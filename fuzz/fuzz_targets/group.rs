@@ -1,5 +1,5 @@
-//! A group whose sheets and records are lost, repeated, mixed up and altered: no altered sheet is taken, no old one leads
-//! back, who is a member opens everything after its path sheet, and who is none opens nothing.
+//! A group whose sheets and records are lost, repeated, mixed up and altered: no altered sheet is taken, no old one
+//! leads back, who is a member opens everything after its path sheet, and who is none opens nothing.
 #![no_main]
 
 use std::collections::BTreeSet;

@@ -69,9 +69,10 @@ def media_keys():
         for epoch in (0, 65_536):
             secret = fixed(f"group media {epoch}", 32)
             key_bytes, base = groups.media(secret, GROUP, epoch, suite)
+            record = groups.seal(secret, GROUP, epoch, suite, 5, b"frame")
             cases.append({"name": f"{suite.name}, epoch {epoch}", "expect": "ok", "group": group_json(GROUP),
                           "suite": suite.number, "epoch": epoch, "group_secret": secret.hex(), "key": key_bytes.hex(),
-                          "base": base.hex(), "record": groups.seal(secret, GROUP, epoch, suite, 5, b"frame").hex()})
+                          "base": base.hex(), "record": record.hex()})
     return check_names(cases)
 
 
@@ -97,7 +98,8 @@ class Play:
 
     def json(self):
         return {"name": self.name, "expect": "ok", "camera_seed": CAMERA.hex(), "stream": STREAM, "suite": self.suite,
-                "run": RUN.hex(), "first": self.first, "first_group": 100, "seed": self.entropy.hex(), "steps": self.steps}
+                "run": RUN.hex(), "first": self.first, "first_group": 100, "seed": self.entropy.hex(),
+                "steps": self.steps}
 
 
 def leaders():
@@ -154,7 +156,8 @@ def large_group():
     leader = Leader(CAMERA, STREAM, SUITES[2], RUN, 10, 1, fixed("group taking", 32))
     leader.change(fixed("group taking 0", 32), 1, admit=[(member, key(member)) for member in range(260)])
     start, updates = leader.signed(leader.path(0)), []
-    for number, change in enumerate(({"remove": [259]}, {"remove": [1]}, {"remove": [4]}, {"rekey": True}, {"remove": [0]})):
+    changes = {"remove": [259]}, {"remove": [1]}, {"remove": [4]}, {"rekey": True}, {"remove": [0]}
+    for number, change in enumerate(changes):
         sheet = leader.change(fixed(f"group taking {number + 1}", 32), 2 + number, **change)
         updates.append((leader.signed(sheet), leader.record()))
     return leader, start, updates
@@ -166,15 +169,17 @@ def histories():
     wrong_key = "It knows another epoch's secret."
     cases = [
         taking("every update", 0, [(start, None), *((sheet, None) for sheet in sheets[:4]),
-                                   (sheets[4], "It was removed.")], [(records[3], None), (records[4], "It was removed.")]),
+                                   (sheets[4], "It was removed.")],
+               [(records[3], None), (records[4], "It was removed.")]),
         taking("the first update is missed, the second makes up for it", 0, [(start, None), (sheets[1], None)],
                [(records[1], None)]),
         taking("the second update is missed", 0,
                [(start, None), (sheets[0], None), (sheets[2], "The second drew a node below anew.")],
                [(records[0], None), (records[2], wrong_key)]),
-        taking("updates in the wrong order", 0, [(start, None), (sheets[1], None), (sheets[0], "A later one was taken."),
-                                                 (sheets[1], "It was taken already."), (start, "It is from the beginning."),
-                                                 (sheets[2], None)], [(records[2], None)]),
+        taking("updates in the wrong order", 0,
+               [(start, None), (sheets[1], None), (sheets[0], "A later one was taken."),
+                (sheets[1], "It was taken already."), (start, "It is from the beginning."), (sheets[2], None)],
+               [(records[2], None)]),
         taking("an update and nothing before", 0, [(sheets[0], "There is nothing to build on.")],
                [(records[0], "It has no sheet.")]),
         taking("a member's path for another", 2, [(start, "It is for member 0.")]),
@@ -265,7 +270,8 @@ def forged(leader, good):
          .signed_by(CAMERA), "The chain is broken."),
         ("nobody is a member", good.changed(scope=FULL, wraps=()).signed_by(CAMERA), "There is no wrap for it."),
         ("an update for others", good.changed(scope=UPDATE, wraps=()).signed_by(CAMERA), "There is no wrap for it."),
-        ("an update 65 epochs later", good.changed(scope=UPDATE, epoch=good.epoch + 64).signed_by(CAMERA), "It is too far."),
+        ("an update 65 epochs later", good.changed(scope=UPDATE, epoch=good.epoch + 64).signed_by(CAMERA),
+         "It is too far."),
         ("an update of another run", good.changed(scope=UPDATE, group=Group(PEER, STREAM, bytes(16))).signed_by(CAMERA),
          "It builds on what that run's sheets said."),
     ]
@@ -279,7 +285,8 @@ def refused():
     leader.change(fixed("group refused 1", 32), 7, rekey=True)
     good, record = leader.path(0), leader.record()
     rows = forms(good) + forged(leader, good)
-    return [taking(f"refused: {name}", 0, [(start, None), (sheet, why), (good.signed_by(CAMERA), None)], [(record, None)])
+    end = good.signed_by(CAMERA)
+    return [taking(f"refused: {name}", 0, [(start, None), (sheet, why), (end, None)], [(record, None)])
             for name, sheet, why in rows]
 
 

@@ -128,8 +128,8 @@ class Sheet:
 
     def unsigned(self, count=None):
         group = self.group
-        head = HEAD.pack(self.kind, self.version, self.scope, self.suite, group.stream, group.camera, group.run, self.epoch,
-                         self.effect, len(self.wraps) if count is None else count)
+        head = HEAD.pack(self.kind, self.version, self.scope, self.suite, group.stream, group.camera, group.run,
+                         self.epoch, self.effect, len(self.wraps) if count is None else count)
         return head + b"".join(WRAP.pack(*entry) for entry in self.wraps)
 
     def signed_by(self, seed):

@@ -104,8 +104,8 @@ impl Member {
     /// sealed it.
     ///
     /// # Errors
-    /// [`Refusal::UnknownEpoch`] if it is of another stream, or of an epoch that the last sheet does not lead to: a sheet
-    /// was missed, or is late. [`Refusal::Replay`] and [`Refusal::Tag`] as in a session.
+    /// [`Refusal::UnknownEpoch`] if it is of another stream, or of an epoch that the last sheet does not lead to: a
+    /// sheet was missed, or is late. [`Refusal::Replay`] and [`Refusal::Tag`] as in a session.
     pub fn open<'b>(&mut self, record: Sealed<'b>) -> Result<(Opened<'b>, u64), Refusal> {
         let header = record.unverified_header();
         let ours = header.kind == Kind::Media && header.stream == self.config.group.stream;
@@ -113,8 +113,8 @@ impl Member {
         epochs.ok_or(Refusal::UnknownEpoch)?.open(record)
     }
 
-    /// Says that a frame under this epoch is the camera's: it was verified by its signature, or frames are not signed. The
-    /// openers of earlier epochs are wiped 5 s later.
+    /// Says that a frame under this epoch is the camera's: it was verified by its signature, or frames are not signed.
+    /// The openers of earlier epochs are wiped 5 s later.
     pub fn confirm(&mut self, now: Duration, epoch: u64) {
         if let Some(epochs) = &mut self.epochs {
             epochs.confirm(now, epoch);

@@ -33,6 +33,6 @@ pub use sheet::{MAX_SHEET, Scope};
 /// to be of a later epoch, and for a sheet: some 0.1 ms (groups.md §6 and §8).
 pub const MAX_RATCHET: u64 = 64;
 
-/// Maximum number of members for which each sheet is a full one, so that the newest sheet in a relay's cache is all that
-/// a viewer needs (groups.md §7).
+/// Maximum number of members for which each sheet is a full one, so that the newest sheet in a relay's cache is all
+/// that a viewer needs (groups.md §7).
 pub const FULL_UP_TO: usize = 256;

@@ -290,7 +290,8 @@ impl Model {
         self.sheets.push(self.world.leader.full_sheet());
     }
 
-    /// Spies who work together, with every sheet, know a group secret if and only if one of them was a member in its epoch.
+    /// Spies who work together, with every sheet, know a group secret if and only if one of them was a member in its
+    /// epoch.
     fn judge(mut self) {
         for spies in &mut self.coalitions {
             spies.open_all(&self.sheets);

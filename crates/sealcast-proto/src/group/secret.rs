@@ -151,8 +151,8 @@ impl PartialEq for NodeSecret {
     }
 }
 
-/// Wraps the secrets of parents for who knows a node's secret. An epoch and a node determine what is wrapped, so a nonce
-/// never serves two plaintexts (groups.md §4).
+/// Wraps the secrets of parents for who knows a node's secret. An epoch and a node determine what is wrapped, so a
+/// nonce never serves two plaintexts (groups.md §4).
 pub(super) struct WrapKey(aead::LessSafeKey);
 
 impl WrapKey {
