@@ -7,6 +7,7 @@ from pathlib import Path
 import gen_control
 import gen_datagrams
 import gen_gateway
+import gen_groups
 import gen_handshake
 import gen_records
 import gen_schedule
@@ -24,6 +25,7 @@ GENERATORS = {
     "datagrams": gen_datagrams.generate,
     "gateway": gen_gateway.generate,
     "splits": gen_splits.generate,
+    "groups": gen_groups.generate,
 }
 
 

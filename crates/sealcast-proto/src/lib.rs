@@ -4,6 +4,7 @@
 
 pub mod clock;
 pub mod events;
+pub mod group;
 pub mod keys;
 pub mod rate;
 pub mod repair;

@@ -1,0 +1,165 @@
+//! The openers that a member holds: of the epoch in use, and of some around it (groups.md §8).
+
+use std::time::Duration;
+
+use super::MAX_RATCHET;
+use super::node::Node;
+use super::secret::{Group, NodeSecret};
+use crate::seal::{Opened, Opener, Refusal, Sealed, Suite};
+
+/// Time for which the openers of earlier epochs are kept, from when a later one is in use.
+const OLD_EPOCH_WINDOW: Duration = Duration::from_secs(5);
+/// Maximum number of earlier epochs kept. A leader begins at most two a second, unless its groups of pictures are shorter.
+const MAX_OLD_EPOCHS: usize = 16;
+/// Maximum number of later epochs kept, of which no frame is known to be the camera's.
+const MAX_AHEAD: usize = 4;
+/// Number of epochs before a sheet's whose openers are made when it is taken, for records under way.
+const UNDER_WAY: u64 = 2;
+
+/// What a sheet says of its epoch, and what later ones are derived from.
+#[derive(Clone)]
+pub(super) struct Base {
+    pub(super) group: Group,
+    pub(super) suite: Suite,
+    pub(super) epoch: u64,
+    pub(super) secret: NodeSecret,
+}
+
+impl Base {
+    fn secret_of(&self, epoch: u64) -> Option<NodeSecret> {
+        let steps = epoch.checked_sub(self.epoch)?;
+        let ratcheted = || self.secret.ratcheted(&self.group, Node::ROOT, self.epoch, epoch);
+        (steps <= MAX_RATCHET).then(ratcheted)
+    }
+
+    fn opener_of(&self, epoch: u64) -> Option<Opener> {
+        let secret = self.secret_of(epoch)?;
+        Some(secret.opener(&self.group, epoch, &self.suite))
+    }
+
+    /// The epoch that a header means: the nearest one with these low bits.
+    fn epoch_of(&self, low_bits: u16) -> Option<u64> {
+        let ahead = low_bits.wrapping_sub(self.epoch as u16).cast_signed();
+        self.epoch.checked_add_signed(ahead.into())
+    }
+}
+
+struct Held {
+    epoch: u64,
+    opener: Opener,
+    /// When it is wiped, of an epoch before the one in use.
+    until: Option<Duration>,
+}
+
+/// Openers by epoch.
+pub(super) struct Epochs {
+    base: Base,
+    /// The newest epoch of which a frame is known to be the camera's.
+    in_use: u64,
+    /// In ascending order; at most [`MAX_OLD_EPOCHS`], the one in use, and [`MAX_AHEAD`].
+    held: Vec<Held>,
+}
+
+impl Epochs {
+    pub(super) fn new(base: Base) -> Self {
+        Self {
+            in_use: base.epoch,
+            held: Vec::new(),
+            base,
+        }
+    }
+
+    /// Goes on from a sheet, whose epoch is later than that of the last one.
+    pub(super) fn rebase(&mut self, base: Base) {
+        if base.group != self.base.group || base.suite != self.base.suite {
+            *self = Self::new(base);
+            return;
+        }
+        if self.base.secret_of(base.epoch).as_ref() != Some(&base.secret) {
+            self.held.retain(|held| held.epoch < base.epoch);
+            self.in_use = self.in_use.min(base.epoch);
+        }
+        for epoch in base.epoch.saturating_sub(UNDER_WAY)..base.epoch {
+            if epoch >= self.in_use && self.find(epoch).is_err() {
+                self.hold(epoch);
+            }
+        }
+        self.base = base;
+        self.bound();
+    }
+
+    /// Opens a record, under an opener that is held or one that the ratchet leads to.
+    pub(super) fn open<'b>(&mut self, record: Sealed<'b>) -> Result<(Opened<'b>, u64), Refusal> {
+        let low_bits = record.unverified_header().epoch;
+        let epoch = self.base.epoch_of(low_bits).ok_or(Refusal::UnknownEpoch)?;
+        if let Ok(at) = self.find(epoch) {
+            return Ok((self.held[at].opener.open(record)?, epoch));
+        }
+        if epoch < self.in_use {
+            // Its opener was wiped, and another one would have forgotten which records it opened.
+            return Err(Refusal::UnknownEpoch);
+        }
+        let mut opener = self.base.opener_of(epoch).ok_or(Refusal::UnknownEpoch)?;
+        let opened = opener.open(record)?;
+        self.insert(epoch, opener);
+        self.bound();
+        Ok((opened, epoch))
+    }
+
+    /// Notes that a frame under this epoch is the camera's.
+    pub(super) fn confirm(&mut self, now: Duration, epoch: u64) {
+        if epoch <= self.in_use || self.base.secret_of(epoch).is_none() {
+            return;
+        }
+        if self.find(epoch).is_err() {
+            self.hold(epoch);
+        }
+        self.in_use = epoch;
+        for old in self.held.iter_mut().filter(|held| held.epoch < epoch) {
+            old.until.get_or_insert(now + OLD_EPOCH_WINDOW);
+        }
+        self.bound();
+    }
+
+    /// Wipes what has been kept long enough.
+    pub(super) fn retire(&mut self, now: Duration) {
+        self.held.retain(|held| held.until.is_none_or(|until| now < until));
+    }
+
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.held.iter().filter_map(|held| held.until).min()
+    }
+
+    pub(super) fn integrity_spent(&self) -> bool {
+        self.held.iter().any(|held| held.opener.integrity_spent())
+    }
+
+    fn find(&self, epoch: u64) -> Result<usize, usize> {
+        self.held.binary_search_by_key(&epoch, |held| held.epoch)
+    }
+
+    fn hold(&mut self, epoch: u64) {
+        if let Some(opener) = self.base.opener_of(epoch) {
+            self.insert(epoch, opener);
+        }
+    }
+
+    fn insert(&mut self, epoch: u64, opener: Opener) {
+        let (Ok(at) | Err(at)) = self.find(epoch);
+        let until = None;
+        self.held.insert(at, Held { epoch, opener, until });
+    }
+
+    /// Drops the earliest of too many earlier epochs, and the furthest of too many later ones.
+    fn bound(&mut self) {
+        let old = self.held.partition_point(|held| held.epoch < self.in_use);
+        self.held.drain(..old.saturating_sub(MAX_OLD_EPOCHS));
+        let later = self.held.partition_point(|held| held.epoch <= self.in_use);
+        self.held.truncate(later + MAX_AHEAD);
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> Vec<u64> {
+        self.held.iter().map(|held| held.epoch).collect()
+    }
+}

@@ -1,0 +1,245 @@
+//! A viewer's side of a group: it takes key sheets, and opens records (groups.md §6 and §8).
+
+use std::time::Duration;
+
+use super::MAX_RATCHET;
+use super::epochs::{Base, Epochs};
+use super::node::{DEPTH, Node};
+use super::refusal::SheetRefusal;
+use super::secret::{Group, GroupName, MemberKey, NodeSecret};
+use super::sheet::{Head, Scope, Sheet};
+use crate::seal::{Opened, Refusal, Sealed, Suite};
+use crate::wire::Kind;
+
+/// Settings of a member.
+#[derive(Clone)]
+pub struct MemberConfig {
+    /// The group: the camera that is pinned, and the stream of it that is watched.
+    pub group: GroupName,
+    /// The suites that this end accepts.
+    pub suites: Vec<Suite>,
+}
+
+/// What a sheet that was taken says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// How much of the tree it shows.
+    pub scope: Scope,
+    /// Its epoch.
+    pub epoch: u64,
+    /// The number of the first group of pictures of which nothing is sealed under an earlier epoch.
+    pub effect: u64,
+}
+
+/// What a member knows since the last sheet.
+struct State {
+    group: Group,
+    suite: Suite,
+    epoch: u64,
+    effect: u64,
+    leaf: Node,
+    /// Secrets of the inner nodes above the leaf, the root's last.
+    path: [NodeSecret; DEPTH],
+}
+
+/// A viewer's side of a group. It is deterministic: the program passes the monotonic clock in.
+pub struct Member {
+    config: MemberConfig,
+    key: MemberKey,
+    state: Option<State>,
+    epochs: Option<Epochs>,
+}
+
+impl Member {
+    /// Creates a member that has no sheet yet.
+    pub fn new(config: MemberConfig, key: MemberKey) -> Self {
+        Self {
+            config,
+            key,
+            state: None,
+            epochs: None,
+        }
+    }
+
+    /// Takes a sheet, from whatever way it came.
+    ///
+    /// # Errors
+    /// [`SheetRefusal`]; nothing has changed then.
+    pub fn take(&mut self, sheet: &[u8]) -> Result<Taken, SheetRefusal> {
+        let sheet = Sheet::parse(sheet).map_err(|_| SheetRefusal::Malformed)?;
+        let suite = self.check(&sheet)?;
+        let (leaf, path) = match sheet.head.scope {
+            Scope::Full | Scope::Path => self.open_from_leaf(&sheet)?,
+            Scope::Update => self.open_update(&sheet)?,
+        };
+        let Head {
+            scope,
+            group,
+            epoch,
+            effect,
+            ..
+        } = sheet.head;
+        let base = Base {
+            group,
+            suite,
+            epoch,
+            secret: path[DEPTH - 1].clone(),
+        };
+        match &mut self.epochs {
+            Some(epochs) => epochs.rebase(base),
+            None => self.epochs = Some(Epochs::new(base)),
+        }
+        self.state = Some(State {
+            group,
+            suite,
+            epoch,
+            effect,
+            leaf,
+            path,
+        });
+        Ok(Taken { scope, epoch, effect })
+    }
+
+    /// Opens a media record of the group, and returns the number of its epoch as well. Everybody in the group could have
+    /// sealed it.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownEpoch`] if it is of another stream, or of an epoch that the last sheet does not lead to: a
+    /// sheet was missed, or is late. [`Refusal::Replay`] and [`Refusal::Tag`] as in a session.
+    pub fn open<'b>(&mut self, record: Sealed<'b>) -> Result<(Opened<'b>, u64), Refusal> {
+        let header = record.unverified_header();
+        let ours = header.kind == Kind::Media && header.stream == self.config.group.stream;
+        let epochs = self.epochs.as_mut().filter(|_| ours);
+        epochs.ok_or(Refusal::UnknownEpoch)?.open(record)
+    }
+
+    /// Says that a frame under this epoch is the camera's: it was verified by its signature, or frames are not signed.
+    /// The openers of earlier epochs are wiped 5 s later.
+    pub fn confirm(&mut self, now: Duration, epoch: u64) {
+        if let Some(epochs) = &mut self.epochs {
+            epochs.confirm(now, epoch);
+        }
+    }
+
+    /// Returns false if the camera has sealed nothing of this group of pictures under this epoch, as its last sheet says.
+    /// `group` must be known by the camera's signature.
+    pub fn allows(&self, epoch: u64, group: u64) -> bool {
+        let state = self.state.as_ref();
+        state.is_some_and(|state| epoch >= state.epoch || group < state.effect)
+    }
+
+    /// Returns the epoch of the last sheet that was taken.
+    pub fn sheet_epoch(&self) -> Option<u64> {
+        self.state.as_ref().map(|state| state.epoch)
+    }
+
+    /// Returns the suite of the group's records.
+    pub fn suite(&self) -> Option<Suite> {
+        self.state.as_ref().map(|state| state.suite)
+    }
+
+    /// Returns true if so many records failed under one key that a forgery is no longer unlikely enough (keys.md §6).
+    pub fn integrity_spent(&self) -> bool {
+        self.epochs.as_ref().is_some_and(Epochs::integrity_spent)
+    }
+
+    /// Wipes the openers of earlier epochs whose time is over.
+    pub fn retire(&mut self, now: Duration) {
+        if let Some(epochs) = &mut self.epochs {
+            epochs.retire(now);
+        }
+    }
+
+    /// Returns the time at which [`retire`](Self::retire) is due.
+    pub fn deadline(&self) -> Option<Duration> {
+        self.epochs.as_ref().and_then(Epochs::deadline)
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> Vec<u64> {
+        self.epochs.as_ref().map(Epochs::held).unwrap_or_default()
+    }
+
+    /// Checks everything that needs no secret. Returns the suite.
+    fn check(&self, sheet: &Sheet<'_>) -> Result<Suite, SheetRefusal> {
+        let head = &sheet.head;
+        if head.group.name.camera != self.config.group.camera {
+            return Err(SheetRefusal::WrongCamera);
+        }
+        if head.group.name.stream != self.config.group.stream {
+            return Err(SheetRefusal::WrongStream);
+        }
+        if !sheet.verifies() {
+            return Err(SheetRefusal::Signature);
+        }
+        let mut suites = self.config.suites.iter();
+        let suite = suites.find(|suite| suite.id == head.suite).ok_or(SheetRefusal::Suite)?;
+        if let Some(last) = &self.state {
+            if head.epoch <= last.epoch {
+                return Err(SheetRefusal::Stale);
+            }
+            if head.group.run == last.group.run && head.effect < last.effect {
+                return Err(SheetRefusal::Backwards);
+            }
+        }
+        Ok(*suite)
+    }
+
+    /// Opens a full or a path sheet: finds the leaf whose wrap the member's key opens, and goes up from there.
+    fn open_from_leaf(&self, sheet: &Sheet<'_>) -> Result<(Node, [NodeSecret; DEPTH]), SheetRefusal> {
+        let Head { group, epoch, .. } = &sheet.head;
+        let key = self.key.0.wrap_key(group);
+        let try_leaf = |leaf: Node| {
+            let secret = key.unwrap(*epoch, leaf, sheet.wrap(leaf)?)?;
+            Some((leaf, secret))
+        };
+        let last = self.state.as_ref().and_then(|state| try_leaf(state.leaf));
+        let mut leaves = sheet
+            .wraps
+            .iter()
+            .map(|(node, _)| *node)
+            .take_while(|node| node.is_leaf());
+        let found = last.or_else(|| leaves.find_map(try_leaf));
+        let (leaf, parent) = found.ok_or(SheetRefusal::NoSlot)?;
+        let mut path = std::array::from_fn(|_| parent.clone());
+        climb(sheet, leaf, &mut path, 0)?;
+        Ok((leaf, path))
+    }
+
+    /// Opens an update: steps the secrets to its epoch, and takes the new ones of the nodes that were drawn anew.
+    fn open_update(&self, sheet: &Sheet<'_>) -> Result<(Node, [NodeSecret; DEPTH]), SheetRefusal> {
+        let Head { group, epoch, .. } = &sheet.head;
+        let known = self.state.as_ref().filter(|last| last.group.run == group.run);
+        let known = known.filter(|last| epoch - last.epoch <= MAX_RATCHET);
+        let known = known.ok_or(SheetRefusal::Missed)?;
+        // Nodes above the leaf up to the root, and below each of them the node whose secret is known first.
+        let above: Vec<Node> = known.leaf.above().collect();
+        let lowest = above.iter().position(|node| sheet.renews(*node));
+        let lowest = lowest.ok_or(SheetRefusal::NoSlot)?;
+        let mut path = known.path.clone();
+        for (node, secret) in above.iter().zip(&mut path).take(lowest) {
+            *secret = secret.ratcheted(group, *node, known.epoch, *epoch);
+        }
+        let (below, secret) = match lowest.checked_sub(1) {
+            None => (known.leaf, &self.key.0),
+            Some(at) => (above[at], &path[at]),
+        };
+        let wrapped = sheet.wrap(below).ok_or(SheetRefusal::NoSlot)?;
+        let opened = secret.wrap_key(group).unwrap(*epoch, below, wrapped);
+        path[lowest] = opened.ok_or(SheetRefusal::Unopened)?;
+        climb(sheet, known.leaf, &mut path, lowest)?;
+        Ok((known.leaf, path))
+    }
+}
+
+/// Opens the wraps from a node above the leaf, whose secret is known, up to the root.
+fn climb(sheet: &Sheet<'_>, leaf: Node, path: &mut [NodeSecret; DEPTH], from: usize) -> Result<(), SheetRefusal> {
+    let Head { group, epoch, .. } = &sheet.head;
+    for (at, node) in leaf.above().enumerate().take(DEPTH - 1).skip(from) {
+        // The form of a sheet is right only if the wraps up to the root are there.
+        let wrapped = sheet.wrap(node).ok_or(SheetRefusal::Malformed)?;
+        let opened = path[at].wrap_key(group).unwrap(*epoch, node, wrapped);
+        path[at + 1] = opened.ok_or(SheetRefusal::Unopened)?;
+    }
+    Ok(())
+}
