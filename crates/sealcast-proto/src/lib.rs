@@ -5,11 +5,13 @@
 pub mod clock;
 pub mod events;
 pub mod keys;
+pub mod live;
 pub mod rate;
 pub mod repair;
 pub mod rtsp;
 pub mod seal;
 pub mod session;
+pub mod sign;
 pub mod sim;
 pub mod unit;
 pub mod wire;

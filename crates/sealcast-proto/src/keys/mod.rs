@@ -23,5 +23,6 @@ pub(crate) use messages::{ALERT, ALERT_PSK, alerted};
 pub use psk::{HelloKeys, MAX_PSKS, PresharedKey, PskName, ticket_mac};
 pub(crate) use rekey_signature::{RekeySignature, SIGNATURE_LEN};
 pub use schedule::Secret;
+pub(crate) use schedule::sha256;
 
 pub use crate::wire::{Invite, PeerId};
