@@ -10,6 +10,7 @@ import gen_gateway
 import gen_handshake
 import gen_records
 import gen_schedule
+import gen_signatures
 import gen_splits
 import gen_tickets
 import selfcheck
@@ -24,6 +25,7 @@ GENERATORS = {
     "datagrams": gen_datagrams.generate,
     "gateway": gen_gateway.generate,
     "splits": gen_splits.generate,
+    "signatures": gen_signatures.generate,
 }
 
 
