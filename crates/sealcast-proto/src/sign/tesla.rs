@@ -112,8 +112,8 @@ struct Waiting {
     mac: [u8; 16],
 }
 
-/// A viewer's half. Statements go in with [`receive`](Self::receive), and come out of [`poll`](Self::poll) when their
-/// key is known.
+/// A viewer's half. Statements, which a [`FrameVerifier`](super::FrameVerifier::claim) found consistent, go in with
+/// [`receive`](Self::receive), and come out of [`poll`](Self::poll) when their key is known.
 pub struct TeslaReceiver {
     plan: TeslaPlan,
     /// The newest key known, and its interval.
