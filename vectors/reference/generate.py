@@ -11,6 +11,7 @@ import gen_groups
 import gen_handshake
 import gen_records
 import gen_schedule
+import gen_signatures
 import gen_splits
 import gen_tickets
 import selfcheck
@@ -26,6 +27,7 @@ GENERATORS = {
     "gateway": gen_gateway.generate,
     "splits": gen_splits.generate,
     "groups": gen_groups.generate,
+    "signatures": gen_signatures.generate,
 }
 
 

@@ -3,6 +3,7 @@
 import hashlib
 
 import pyaegis
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
@@ -10,6 +11,7 @@ import aegis128x4
 import ed25519
 import handshake
 import keys
+import signatures
 import sntrup761
 import text
 from mechanisms import MECHANISMS
@@ -99,6 +101,30 @@ def check_mlkem768():
     assert library.decapsulate(changed) == mechanism.decapsulate(pair, changed) != made["ss"]
 
 
+def check_mldsa65():
+    """dilithium-py, which signs deterministically, against the library behind `cryptography`, both ways."""
+    library = MLDSA65PrivateKey.from_seed_bytes(_KEY * 2)
+    key = signatures.gop_key(_KEY * 2)
+    public, _ = signatures.ML_DSA_65.key_derive(_KEY * 2)
+    assert public == key
+    made = signatures.gop_sign(_KEY * 2, b"content")
+    signatures.gop_verify(key, made, b"content")
+    assert signatures.ML_DSA_65.verify(key, b"content", library.sign(b"content"))
+    assert not signatures.ML_DSA_65.verify(key, b"another content", made)
+
+
+def check_trees():
+    """Every path leads to the root of its tree, and to no other place."""
+    for count in (1, 2, 3, 6, 7, 8, 13):
+        leaves = [signatures.leaf(bytes([at])) for at in range(count)]
+        root = signatures.tree_root(leaves)
+        for index, leaf in enumerate(leaves):
+            path = signatures.tree_path(index, leaves)
+            assert len(path) == signatures.path_length(index, count)
+            roots = [signatures.path_root(leaf, at, count, path) for at in range(count)]
+            assert [at for at in range(count) if roots[at] == root] == [index]
+
+
 def check_ed25519():
     """The group arithmetic against the library, and that a strict rule about peer ids is needed."""
     public = handshake.public_of(_KEY * 2)
@@ -135,6 +161,8 @@ def run():
     check_aegis()
     check_ed25519()
     check_hkdf()
+    check_mldsa65()
     check_mlkem768()
     check_sntrup761()
+    check_trees()
     check_words()

@@ -3,6 +3,7 @@
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use zeroize::Zeroizing;
 
+use super::Secret;
 use crate::wire::{PeerId, base32};
 
 const FILE_FIRST_LINE: &str = "sealcast-identity-1";
@@ -67,6 +68,13 @@ impl Identity {
     pub fn reveal_file_text(&self) -> Zeroizing<String> {
         let seed = Zeroizing::new(base32::encode(self.seed.as_ref()));
         Zeroizing::new([FILE_FIRST_LINE, "\n", seed.as_str(), "\n"].concat())
+    }
+
+    /// Derives another seed from this one, from which nobody can work back (keys.md §2).
+    pub(crate) fn derive_seed(&self, salt: &[u8], label: &[u8]) -> Zeroizing<[u8; 32]> {
+        let mut derived = Zeroizing::new([0; 32]);
+        Secret::extract(salt, self.seed.as_ref()).expand(label, b"", derived.as_mut());
+        derived
     }
 
     /// Returns the public half.

@@ -6,5 +6,6 @@ mod gateway;
 mod handshake;
 mod records;
 mod schedule;
+mod signatures;
 mod splits;
 mod tickets;

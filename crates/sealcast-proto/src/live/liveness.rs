@@ -1,0 +1,207 @@
+//! The viewer's half: it issues challenges, and says how old the picture is at most (signatures.md §7).
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::answer::{Answer, CHALLENGE_LEN, Challenge};
+use crate::sign::{Hash, Verified};
+
+/// Maximum number of challenges that wait for their answer or its frame.
+pub const MAX_OUTSTANDING: usize = 64;
+
+/// Maximum number of roots of verified frames that are remembered for answers that come later.
+pub const MAX_ROOTS: usize = 64;
+
+/// How much longer than a round trip and a group of pictures an answer may take.
+pub const MARGIN: Duration = Duration::from_millis(20);
+
+/// What a shorter group of pictures counts as. Within it ten challenges can be lost before there is a false alarm.
+pub const MIN_GROUP: Duration = Duration::from_secs(1);
+
+/// Longest round trip that counts. Who could stretch it would stretch the limit.
+pub const MAX_ROUND_TRIP: Duration = Duration::from_secs(1);
+
+/// Challenges sent in the time of a group of pictures. All of them would have to be lost for a false alarm.
+const CHALLENGES_PER_GROUP: u32 = 10;
+
+/// Times that a viewer goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct LivenessConfig {
+    /// Shortest round trip measured in the viewer's own session with the camera.
+    pub round_trip: Duration,
+    /// Duration of a group of pictures; less than [`MIN_GROUP`] counts as that.
+    pub group: Duration,
+}
+
+impl LivenessConfig {
+    /// Age above which there is an alarm.
+    pub fn limit(&self) -> Duration {
+        self.round_trip.min(MAX_ROUND_TRIP) + self.group() + MARGIN
+    }
+
+    /// Time between two challenges.
+    pub fn interval(&self) -> Duration {
+        self.group() / CHALLENGES_PER_GROUP
+    }
+
+    fn group(&self) -> Duration {
+        self.group.max(MIN_GROUP)
+    }
+}
+
+/// What a viewer knows of the age of its picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LivenessState {
+    /// No challenge is answered yet.
+    Waiting,
+    /// The newest picture was signed at most so long ago.
+    Live {
+        /// The bound, on the viewer's clock alone.
+        at_most: Duration,
+    },
+    /// The picture may be older than the limit.
+    Alarm(AlarmCause),
+}
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlarmCause {
+    /// No verified frames come.
+    Freeze,
+    /// Frames are verified, and none answers a challenge in time: they are late or old, or answers are dropped.
+    Stale,
+}
+
+/// The answer is to no challenge that waits: it is another viewer's, repeated, or too late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the answer is to none of the challenges that wait")]
+pub struct NotMine;
+
+struct Outstanding {
+    challenge: Challenge,
+    sent: Duration,
+    /// The root to which its answer leads, until a verified frame has it.
+    root: Option<Hash>,
+}
+
+/// Issues challenges and judges what comes back. Times are those of the caller's monotonic clock.
+///
+/// Whenever [`deadline`](Self::deadline) has come, call [`challenge`](Self::challenge) and look at
+/// [`state`](Self::state).
+pub struct Liveness {
+    config: LivenessConfig,
+    outstanding: VecDeque<Outstanding>,
+    /// Roots of verified frames, the newest last.
+    roots: VecDeque<Hash>,
+    first_sent: Option<Duration>,
+    next_challenge: Duration,
+    /// When the newest challenge was sent that a verified frame answers.
+    answered: Option<Duration>,
+    verified: Option<Duration>,
+}
+
+impl Liveness {
+    /// Begins with a challenge that is due at once.
+    pub fn new(config: LivenessConfig) -> Self {
+        Self {
+            config,
+            outstanding: VecDeque::new(),
+            roots: VecDeque::new(),
+            first_sent: None,
+            next_challenge: Duration::ZERO,
+            answered: None,
+            verified: None,
+        }
+    }
+
+    /// Takes new measurements of the round trip and of groups of pictures.
+    pub fn set_config(&mut self, config: LivenessConfig) {
+        self.config = config;
+    }
+
+    /// Makes a challenge of 16 fresh random bytes, which nobody has seen before, if one is due. It must be sent now.
+    pub fn challenge(&mut self, now: Duration, random: [u8; CHALLENGE_LEN]) -> Option<Challenge> {
+        if now < self.next_challenge {
+            return None;
+        }
+        self.next_challenge = now + self.config.interval();
+        self.first_sent.get_or_insert(now);
+        let limit = self.config.limit();
+        self.outstanding
+            .retain(|waiting| now.saturating_sub(waiting.sent) <= limit);
+        if self.outstanding.len() == MAX_OUTSTANDING {
+            self.outstanding.pop_front();
+        }
+        let challenge = Challenge(random);
+        self.outstanding.push_back(Outstanding {
+            challenge,
+            sent: now,
+            root: None,
+        });
+        Some(challenge)
+    }
+
+    /// Takes a verified frame, which is about to be shown.
+    pub fn verified(&mut self, now: Duration, frame: &Verified) {
+        self.verified = Some(now);
+        let Some(root) = frame.statement().liveness else { return };
+        if self.roots.len() == MAX_ROOTS {
+            self.roots.pop_front();
+        }
+        self.roots.push_back(root);
+        self.match_roots();
+    }
+
+    /// Takes an answer. It counts once a frame with its root has been verified, before or after.
+    ///
+    /// # Errors
+    /// [`NotMine`]; nothing is changed.
+    pub fn answer(&mut self, answer: &Answer) -> Result<(), NotMine> {
+        // A forged answer must not keep the camera's away, so the last one counts.
+        let mine = |waiting: &&mut Outstanding| waiting.challenge.name() == answer.name;
+        let waiting = self.outstanding.iter_mut().find(mine).ok_or(NotMine)?;
+        waiting.root = answer.root(&waiting.challenge);
+        self.match_roots();
+        Ok(())
+    }
+
+    /// What is known at `now`.
+    pub fn state(&self, now: Duration) -> LivenessState {
+        let limit = self.config.limit();
+        let Some(since) = self.answered.or(self.first_sent) else {
+            return LivenessState::Waiting;
+        };
+        let age = now.saturating_sub(since);
+        if age > limit {
+            let silent = self
+                .verified
+                .is_none_or(|at| now.saturating_sub(at) > self.config.group() / 2);
+            return LivenessState::Alarm(if silent { AlarmCause::Freeze } else { AlarmCause::Stale });
+        }
+        match self.answered {
+            Some(_) => LivenessState::Live { at_most: age },
+            None => LivenessState::Waiting,
+        }
+    }
+
+    /// When the next challenge is due, or the next alarm, whichever is sooner.
+    pub fn deadline(&self, now: Duration) -> Duration {
+        let since = self.answered.or(self.first_sent);
+        let alarm = since.map(|since| since + self.config.limit() + Duration::from_nanos(1));
+        let alarm = alarm.filter(|alarm| *alarm > now);
+        alarm.map_or(self.next_challenge, |alarm| alarm.min(self.next_challenge))
+    }
+
+    /// Finds the newest challenge that is answered, and forgets it and those before it.
+    fn match_roots(&mut self) {
+        let proven = |waiting: &Outstanding| waiting.root.is_some_and(|root| self.roots.contains(&root));
+        if let Some(newest) = self.outstanding.iter().rposition(proven) {
+            let sent = self
+                .outstanding
+                .drain(..=newest)
+                .next_back()
+                .map(|waiting| waiting.sent);
+            self.answered = self.answered.max(sent);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! How old the picture is, without clocks: a camera's signed frames answer the challenges of its viewers
+//! (`docs/signatures.md` §7).
+
+mod answer;
+mod challenges;
+mod liveness;
+
+pub use answer::{Answer, CHALLENGE_LEN, Challenge, MAX_ANSWER, MAX_CHALLENGERS, MAX_PATH};
+pub use challenges::{Batch, Challenges, NoSuchSlot};
+pub use liveness::{
+    AlarmCause, Liveness, LivenessConfig, LivenessState, MARGIN, MAX_OUTSTANDING, MAX_ROOTS, MAX_ROUND_TRIP, MIN_GROUP,
+    NotMine,
+};
+
+#[cfg(test)]
+mod liveness_tests;
+#[cfg(test)]
+mod relay_tests;

@@ -1,0 +1,77 @@
+//! What a camera signs.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a camera signs. Printed and parsed as users type it: `off`, `frame`, `gop`, `both`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SignMode {
+    /// Nothing: enough while each viewer has a key of its own.
+    #[default]
+    Off,
+    /// Each frame, with Ed25519: verified before it is shown.
+    Frame,
+    /// Each group of pictures, with ML-DSA-65: proven after it was shown.
+    Gop,
+    /// Both.
+    Both,
+}
+
+/// The text is no mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("signatures are off, frame, gop or both")]
+pub struct NoSignMode;
+
+impl SignMode {
+    const ALL: [Self; 4] = [Self::Off, Self::Frame, Self::Gop, Self::Both];
+
+    /// True if each frame is signed.
+    pub fn frames(self) -> bool {
+        matches!(self, Self::Frame | Self::Both)
+    }
+
+    /// True if each group of pictures is signed.
+    pub fn gops(self) -> bool {
+        matches!(self, Self::Gop | Self::Both)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Frame => "frame",
+            Self::Gop => "gop",
+            Self::Both => "both",
+        }
+    }
+}
+
+impl fmt::Display for SignMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for SignMode {
+    type Err = NoSignMode;
+
+    fn from_str(text: &str) -> Result<Self, NoSignMode> {
+        Self::ALL.into_iter().find(|mode| mode.name() == text).ok_or(NoSignMode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_is_read_as_it_is_written_and_nothing_else_is() {
+        for mode in SignMode::ALL {
+            assert_eq!(mode.to_string().parse(), Ok(mode));
+        }
+        for text in ["", "Off", "frames", "both ", "all"] {
+            assert_eq!(text.parse::<SignMode>(), Err(NoSignMode));
+        }
+        assert_eq!(SignMode::ALL.map(SignMode::frames), [false, true, false, true]);
+        assert_eq!(SignMode::ALL.map(SignMode::gops), [false, false, true, true]);
+    }
+}
