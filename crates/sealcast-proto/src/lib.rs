@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod events;
 pub mod group;
+pub mod group_media;
 pub mod keys;
 pub mod live;
 pub mod rate;

@@ -2,7 +2,7 @@
 
 use super::nonce::BASE_LEN;
 use super::{Nonce, PacketKey};
-use crate::wire::{Flags, HEADER_LEN, Header, Kind, MAX_RECORD, TAG_LEN, append};
+use crate::wire::{Flags, HEADER_LEN, Header, Kind, LENGTH_PREFIX, MAX_RECORD, TAG_LEN, append};
 
 /// Limits on the use of one key. Beyond them [`Sealer::seal`] fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +158,28 @@ impl Sealer {
             out.truncate(start);
         }
         sealed
+    }
+
+    /// Appends a sealed record behind its length, as a byte stream carries it (protocol.md §1). Otherwise like
+    /// [`seal`](Self::seal).
+    ///
+    /// # Errors
+    /// [`Exhausted`] if a limit is reached; `out` is unchanged then.
+    pub(crate) fn seal_framed(
+        &mut self,
+        meta: RecordMeta,
+        parts: &[&[u8]],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Exhausted> {
+        let start = out.len();
+        out.extend_from_slice(&[0; LENGTH_PREFIX]);
+        if let Err(exhausted) = self.seal(meta, parts, out) {
+            out.truncate(start);
+            return Err(exhausted);
+        }
+        let length = (out.len() - start - LENGTH_PREFIX) as u32;
+        out[start..start + LENGTH_PREFIX].copy_from_slice(&length.to_be_bytes());
+        Ok(())
     }
 
     /// Returns the next number if the limits allow it. No number is returned twice.

@@ -7,7 +7,7 @@ use crate::seal::{Exhausted, RecordMeta};
 use crate::unit::{
     Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Pieces, Preamble, Room, Selection, StreamInfo, Unit, Unsplit, cut_padded,
 };
-use crate::wire::{Flags, HEADER_LEN, LENGTH_PREFIX, MAX_RECORD, MAX_STREAM, TAG_LEN};
+use crate::wire::{Flags, HEADER_LEN, MAX_RECORD, MAX_STREAM, TAG_LEN};
 
 /// A frame on its way to a viewer.
 #[derive(Clone, Copy)]
@@ -62,7 +62,7 @@ impl std::fmt::Debug for OutgoingPackets<'_> {
 
 /// A frame or packets, sealed at once.
 #[derive(Clone, Copy)]
-pub(super) struct OutgoingUnit<'a> {
+pub(crate) struct OutgoingUnit<'a> {
     pub(super) stream: u32,
     /// The codec, by which the headers of a picture are found; none where there is no picture.
     pub(super) codec: Option<Codec>,
@@ -89,6 +89,44 @@ impl<'a> OutgoingUnit<'a> {
     /// Number of zeros after the data.
     pub(super) fn padding(&self) -> usize {
         self.preamble.padding as usize
+    }
+
+    /// Cuts it into the records of a byte stream. `seal` gets the flags of each, whether to encrypt it, and the parts of
+    /// its payload. Zeros are written straight into it, and a frame that has some is encrypted whole.
+    pub(crate) fn seal_each<E>(
+        &self,
+        cut_into: Unit,
+        cutter: &mut Cutter,
+        selection: Selection,
+        seal: &mut dyn FnMut(Flags, bool, &[&[u8]]) -> Result<SealedRecords, E>,
+    ) -> Result<SealedRecords, E> {
+        let longest = match cut_into {
+            Unit::Packet => PACKET_RECORD,
+            Unit::Frame | Unit::Chunk(_) => MAX_RECORD,
+        };
+        let others = longest - HEADER_LEN - TAG_LEN;
+        let room = Room {
+            first: others - PREAMBLE_LEN,
+            others,
+        };
+        let mut sealed = SealedRecords::default();
+        if self.padding() > 0 {
+            let preamble = self.preamble.to_bytes();
+            for piece in cut_padded(self.data, self.padding(), cut_into, room) {
+                let preamble: &[u8] = if piece.first { &preamble } else { &[] };
+                let flags = Flags::frame(self.keyframe, piece.first, piece.last);
+                sealed += seal(flags, true, &piece.parts(&[preamble]))?;
+            }
+            return Ok(sealed);
+        }
+        let pieces = cutter.cut(selection, self.stream, self.codec, self.keyframe, self.data);
+        let preamble = self.preamble(&pieces).to_bytes();
+        for piece in pieces.in_room(room) {
+            let preamble: &[u8] = if piece.first { &preamble } else { &[] };
+            let flags = Flags::frame(self.keyframe, piece.first, piece.last);
+            sealed += seal(flags, piece.encrypt, &[preamble, piece.data])?;
+        }
+        Ok(sealed)
     }
 }
 
@@ -198,48 +236,10 @@ impl Session {
         cutter: &mut Cutter,
         out: &mut Vec<u8>,
     ) -> Result<SealedRecords, SessionError> {
-        let longest = match self.config.unit {
-            Unit::Packet => PACKET_RECORD,
-            Unit::Frame | Unit::Chunk(_) => MAX_RECORD,
-        };
-        let others = longest - HEADER_LEN - TAG_LEN;
-        let room = Room {
-            first: others - PREAMBLE_LEN,
-            others,
-        };
-        let mut sealed = SealedRecords::default();
-        if unit.padding() > 0 {
-            return self.seal_padded(now, unit, room, out);
-        }
-        let pieces = unit.cut(cutter, self.selecting.in_force());
-        let preamble = unit.preamble(&pieces).to_bytes();
-        for piece in pieces.in_room(room) {
-            let preamble: &[u8] = if piece.first { &preamble } else { &[] };
-            let flags = Flags::frame(unit.keyframe, piece.first, piece.last);
-            let parts = [preamble, piece.data];
-            let one = self.seal_media(now, unit.stream, flags, piece.encrypt, &parts, out)?;
-            sealed.records += one.records;
-            sealed.in_clear += one.in_clear;
-        }
-        Ok(sealed)
-    }
-
-    /// Seal a frame with zeros after it, which are written straight into `out`. All of it is encrypted.
-    fn seal_padded(
-        &mut self,
-        now: Now,
-        unit: &OutgoingUnit<'_>,
-        room: Room,
-        out: &mut Vec<u8>,
-    ) -> Result<SealedRecords, SessionError> {
-        let preamble = unit.preamble.to_bytes();
-        let mut sealed = SealedRecords::default();
-        for piece in cut_padded(unit.data, unit.padding(), self.config.unit, room) {
-            let preamble: &[u8] = if piece.first { &preamble } else { &[] };
-            let flags = Flags::frame(unit.keyframe, piece.first, piece.last);
-            sealed += self.seal_media(now, unit.stream, flags, true, &piece.parts(&[preamble]), out)?;
-        }
-        Ok(sealed)
+        let (cut_into, selection) = (self.config.unit, self.selecting.in_force());
+        unit.seal_each(cut_into, cutter, selection, &mut |flags, encrypt, parts| {
+            self.seal_media(now, unit.stream, flags, encrypt, parts, out)
+        })
     }
 
     /// Seal a stream's description and append it to `out` with a length prefix. It is in clear only where nothing is
@@ -319,19 +319,15 @@ impl Session {
         let State::Established(established) = &mut self.state else {
             return Err(SessionError::Misuse);
         };
-        let start = out.len();
-        out.extend_from_slice(&[0; LENGTH_PREFIX]);
         let meta = RecordMeta {
             flags,
             stream,
             timestamp: now.wall,
         };
-        if let Err(Exhausted) = established.ring.current.media_sealer.seal(meta, parts, out) {
-            out.truncate(start);
+        let sealer = &mut established.ring.current.media_sealer;
+        if let Err(Exhausted) = sealer.seal_framed(meta, parts, out) {
             return Err(self.fail(now, SessionError::KeyLimit));
         }
-        let length = (out.len() - start - LENGTH_PREFIX) as u32;
-        out[start..start + LENGTH_PREFIX].copy_from_slice(&length.to_be_bytes());
         Ok(SealedRecords {
             records: 1,
             in_clear: u64::from(!encrypt),

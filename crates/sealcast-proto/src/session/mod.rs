@@ -72,6 +72,7 @@ pub use datagram_handshake::Entry;
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
 pub use flow::{InboundCounts, OutboundCounts, Packets};
 pub use machine::Session;
+pub(crate) use media::OutgoingUnit;
 pub use media::{OutgoingFrame, OutgoingPackets, SealedRecords};
 pub use path::Elsewhere;
 pub use rekey::RekeyCause;

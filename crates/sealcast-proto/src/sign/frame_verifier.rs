@@ -85,6 +85,11 @@ impl FrameVerifier {
         self.note(checked).map(Claimed)
     }
 
+    /// Counts a frame that was given up, since the next one came before its proof.
+    pub(crate) fn unsigned(&mut self) {
+        self.refused.count(FrameRefusal::Unsigned);
+    }
+
     /// Number of frames accepted.
     pub fn accepted(&self) -> u64 {
         self.accepted

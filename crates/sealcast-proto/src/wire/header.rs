@@ -50,9 +50,10 @@ impl Flags {
     const KEYFRAME: u8 = 0x02;
     const FIRST: u8 = 0x04;
     const LAST: u8 = 0x08;
+    const SIGNED: u8 = 0x10;
     const CODEC_CONFIG: u8 = 0x20;
     const OF_REPAIR: u8 = 0x40;
-    /// Flags that a record of a frame may have. In this version no record has `signed` (0x10) or 0x80.
+    /// Flags that a record of a frame may have. In this version no record has 0x80.
     const OF_FRAME: u8 = Self::ENCRYPTED | Self::KEYFRAME | Self::FIRST | Self::LAST;
 
     /// The flags of every control record.
@@ -63,6 +64,11 @@ impl Flags {
     pub const CONFIG: Self = Self(Self::ENCRYPTED | Self::FIRST | Self::LAST | Self::CODEC_CONFIG);
     /// The flags of every repair record.
     pub const REPAIR: Self = Self(Self::ENCRYPTED | Self::OF_REPAIR);
+
+    /// Flags of the record with a frame's proof (signatures.md §3). Its payload is in clear.
+    pub fn signed(keyframe: bool) -> Self {
+        Self(Self::SIGNED | if keyframe { Self::KEYFRAME } else { 0 })
+    }
 
     /// Flags of an encrypted record that carries a frame or a part of one.
     pub fn frame(keyframe: bool, first: bool, last: bool) -> Self {
@@ -108,8 +114,16 @@ impl Flags {
         self.0 & Self::OF_REPAIR != 0
     }
 
+    /// Returns true if the payload is the proof of a frame.
+    pub fn proof(self) -> bool {
+        self.0 & Self::SIGNED != 0
+    }
+
     /// Returns true if a media record may have these flags.
-    fn fit_media(self) -> bool {
+    fn fit_media(self, accept: Accept) -> bool {
+        if accept == Accept::Signed && (self == Self::signed(false) || self == Self::signed(true)) {
+            return true;
+        }
         let sealed = self.0 | Self::ENCRYPTED;
         sealed & !Self::OF_FRAME == 0 || sealed == Self::CONFIG.0 || self.0 == Self::REPAIR.0
     }
@@ -123,6 +137,9 @@ pub enum Accept {
     EncryptedOnly,
     /// Media records in clear: for a viewer that has acknowledged a selection (protocol.md §4).
     ClearMedia,
+    /// Of media records those with a frame's proof, which nobody needs a key to read: for a member of a group whose
+    /// frames are signed (groups.md §9).
+    Signed,
 }
 
 /// Reason why the form of a record is not accepted.
@@ -222,14 +239,19 @@ pub(crate) fn check(record: &[u8], accept: Accept) -> Result<&[u8; HEADER_LEN], 
         return Err(BadForm::Malformed);
     }
     let flags = Flags(*flags);
-    if !flags.encrypted() && (!media || accept == Accept::EncryptedOnly) {
+    let clear_fits = match accept {
+        Accept::EncryptedOnly => false,
+        Accept::ClearMedia => media,
+        Accept::Signed => media && flags.proof(),
+    };
+    if !flags.encrypted() && !clear_fits {
         return Err(BadForm::Cleartext);
     }
     let [0, 0, 0, stream] = *stream else {
         return Err(BadForm::Malformed);
     };
     let fits = if media {
-        (1..=MAX_STREAM).contains(&u32::from(stream)) && flags.fit_media()
+        (1..=MAX_STREAM).contains(&u32::from(stream)) && flags.fit_media(accept)
     } else {
         stream == 0 && flags == Flags::CONTROL
     };

@@ -1,0 +1,349 @@
+//! The camera's half.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Now;
+use crate::group::{Announcement, InForce, Leader, LeaderConfig, LeaderError, MemberId, MemberKey, RUN_LEN};
+use crate::keys::Identity;
+use crate::live::{Batch, Challenge, Challenges, MAX_CHALLENGERS, NoSuchSlot};
+use crate::seal::{Exhausted, RecordMeta, SealLimits, Suite};
+use crate::session::{OutgoingFrame, OutgoingUnit, SealedRecords};
+use crate::sign::{
+    FrameHasher, FrameSigner, GopSigner, OutgoingStatement, SignError, SignMode, Statement, UnsignedPart,
+};
+use crate::unit::{Cutter, MAX_FRAME, Selection, StreamInfo, Unit};
+use crate::wire::{Flags, LENGTH_PREFIX};
+
+/// Maximum number of challenges that one frame answers: some 0.15 ms of hashing. The others wait for the next frame.
+const MAX_ANSWERS: usize = 512;
+/// Records under one epoch after which a new secret is drawn (keys.md §6).
+const SOFT_RECORDS: u64 = 1 << 20;
+/// Age of a group secret after which a new one is drawn (keys.md §6).
+const SOFT_AGE: Duration = Duration::from_secs(600);
+/// Numbers of groups of pictures for each epoch number that is reserved. A camera that begins anew has higher epoch
+/// numbers, and so higher groups as well (signatures.md §2).
+const GROUPS_PER_EPOCH: u64 = 1 << 20;
+
+/// Settings of a [`GroupSealer`].
+pub struct GroupSealerConfig {
+    /// The camera's identity, which signs sheets and frames.
+    pub identity: Arc<Identity>,
+    /// The number of the camera's stream, 1 to 15.
+    pub stream: u16,
+    /// The suite of the media records.
+    pub suite: Suite,
+    /// What is signed.
+    pub sign: SignMode,
+    /// Into what a frame is cut.
+    pub unit: Unit,
+}
+
+/// A frame as all members get it.
+pub struct SealedFrame {
+    /// Its records, each behind its length as on a byte stream (protocol.md §1): a description before a keyframe, the
+    /// frame, and its proof.
+    pub bytes: Vec<u8>,
+    /// True if it begins a group of pictures.
+    pub keyframe: bool,
+    /// Number of its group of pictures.
+    pub group: u64,
+    /// Number of records.
+    pub records: SealedRecords,
+}
+
+/// What comes of a frame.
+pub struct Sealing {
+    /// The frame.
+    pub frame: SealedFrame,
+    /// Answers to challenges, to be sent after the frame.
+    pub answers: Option<Batch>,
+    /// A part of the stream that is complete, and waits for the signature of groups of pictures.
+    pub part: Option<UnsignedPart>,
+}
+
+/// Reason why a frame was not sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GroupSealError {
+    /// The epoch's key has reached its limit: the stream must end.
+    #[error("the group's key has reached its limit")]
+    Exhausted,
+    /// The frame is longer than 16 MiB, or its description is not valid.
+    #[error("the frame is longer than 16 MiB, or its description is not valid")]
+    Misuse,
+    /// It cannot be signed.
+    #[error(transparent)]
+    Sign(#[from] SignError),
+}
+
+impl From<Exhausted> for GroupSealError {
+    fn from(_: Exhausted) -> Self {
+        Self::Exhausted
+    }
+}
+
+/// Seals the frames of a stream once for all members of its group. It is deterministic: the program passes times and
+/// fresh random bytes in.
+///
+/// After [`admit`](Self::admit) and [`remove`](Self::remove), and at each [`deadline`](Self::deadline), call
+/// [`announce`](Self::announce) and send what it returns before the next frame.
+pub struct GroupSealer {
+    config: GroupSealerConfig,
+    leader: Leader,
+    current: InForce,
+    /// When the current secret was drawn.
+    drawn: Duration,
+    signer: FrameSigner,
+    gops: Option<GopSigner>,
+    challenges: Challenges,
+    cutter: Cutter,
+    /// Number of the group of pictures that begins next.
+    next_group: u64,
+    /// True once a group of pictures has begun.
+    begun: bool,
+}
+
+impl GroupSealer {
+    /// Creates a group without members. `numbers` are the epoch numbers that the program reserved on disk before this
+    /// call (groups.md §1); `run` and `seed` are fresh random bytes.
+    ///
+    /// # Errors
+    /// [`LeaderError::NoNumbers`] if `numbers` is empty.
+    pub fn new(
+        now: Now,
+        config: GroupSealerConfig,
+        numbers: Range<u64>,
+        run: [u8; RUN_LEN],
+        seed: &[u8; 32],
+    ) -> Result<Self, LeaderError> {
+        let next_group = numbers.start.saturating_mul(GROUPS_PER_EPOCH);
+        let leader = LeaderConfig {
+            identity: Arc::clone(&config.identity),
+            stream: config.stream.into(),
+            suite: config.suite,
+            limits: SealLimits {
+                records: 2 * SOFT_RECORDS,
+                blocks: config.suite.block_limit.unwrap_or(SealLimits::COUNTER.blocks),
+            },
+        };
+        let (leader, current) = Leader::new(leader, numbers, next_group, run, seed)?;
+        let camera = config.identity.peer_id();
+        Ok(Self {
+            leader,
+            current,
+            drawn: now.monotonic,
+            signer: FrameSigner::new(config.sign, config.stream, next_group),
+            gops: config.sign.gops().then(|| GopSigner::new(camera)),
+            challenges: Challenges::new(MAX_CHALLENGERS),
+            cutter: Cutter::new(config.unit, 0),
+            next_group,
+            begun: false,
+            config,
+        })
+    }
+
+    /// Takes further epoch numbers, which the program has reserved on disk: those up to `end`, without it.
+    pub fn reserve(&mut self, end: u64) {
+        self.leader.reserve(end);
+    }
+
+    /// Returns how many reserved epoch numbers are left.
+    pub fn numbers_left(&self) -> u64 {
+        self.leader.numbers_left()
+    }
+
+    /// Makes a member, from the next epoch that is announced on.
+    ///
+    /// # Errors
+    /// [`LeaderError::Known`] or [`LeaderError::Full`].
+    pub fn admit(&mut self, now: Now, member: MemberId, key: MemberKey) -> Result<(), LeaderError> {
+        self.leader.admit(now.monotonic, member, key)
+    }
+
+    /// Removes a member, or takes its admission back. What it asked for is forgotten.
+    ///
+    /// # Errors
+    /// [`LeaderError::Unknown`].
+    pub fn remove(&mut self, now: Now, member: MemberId) -> Result<(), LeaderError> {
+        if let Ok(slot) = u16::try_from(member.0) {
+            self.challenges.remove(slot);
+        }
+        self.leader.remove(now.monotonic, member)
+    }
+
+    /// Draws a new secret: the user asks for it.
+    pub fn rekey(&mut self, now: Now) {
+        self.leader.rekey(now.monotonic);
+    }
+
+    /// Takes the challenge of a member whose number is below [`MAX_CHALLENGERS`].
+    ///
+    /// # Errors
+    /// [`NoSuchSlot`].
+    pub fn challenged(&mut self, member: MemberId, challenge: Challenge) -> Result<(), NoSuchSlot> {
+        let slot = u16::try_from(member.0).map_err(|_| NoSuchSlot)?;
+        self.challenges.put(slot, challenge)
+    }
+
+    /// Announces the next epoch, if changes wait for one. `seed` are fresh random bytes.
+    ///
+    /// # Errors
+    /// [`LeaderError::NoNumbers`]; the changes go on waiting.
+    pub fn announce(&mut self, now: Now, seed: &[u8; 32]) -> Result<Option<Announcement>, LeaderError> {
+        if now.monotonic >= self.drawn + SOFT_AGE || self.current.sealer.sealed() >= SOFT_RECORDS {
+            self.drawn = now.monotonic;
+            self.leader.rekey(now.monotonic);
+        }
+        self.switch_if_due(now, false);
+        self.leader.announce(now.monotonic, self.next_group, seed)
+    }
+
+    /// Returns the time at which [`announce`](Self::announce) is due.
+    pub fn deadline(&self) -> Duration {
+        let aged = self.drawn + SOFT_AGE;
+        self.leader.deadline().map_or(aged, |deadline| deadline.min(aged))
+    }
+
+    /// Makes the sheet of the newest announced epoch for one member. `None` if it is none.
+    pub fn path_sheet(&self, member: MemberId) -> Option<Vec<u8>> {
+        self.leader.path_sheet(member)
+    }
+
+    /// Makes the full sheet of the newest announced epoch, for relays' caches.
+    pub fn full_sheet(&self) -> Vec<u8> {
+        self.leader.full_sheet()
+    }
+
+    /// Returns the epoch under which frames are sealed.
+    pub fn epoch(&self) -> u64 {
+        self.current.epoch
+    }
+
+    /// Returns the number of members, as of the newest announced epoch.
+    pub fn members(&self) -> usize {
+        self.leader.members()
+    }
+
+    /// Signs frames with another identity than the camera's, as whoever knows the group's key could.
+    #[cfg(test)]
+    pub(super) fn sign_as(&mut self, identity: Arc<Identity>) {
+        self.config.identity = identity;
+    }
+
+    /// Seals and signs a frame. `info` is the stream's description, which a keyframe needs. Returns `None` for frames
+    /// before the first keyframe: they belong to no group of pictures.
+    ///
+    /// # Errors
+    /// [`GroupSealError`].
+    pub fn seal(
+        &mut self,
+        now: Now,
+        info: &StreamInfo,
+        frame: &OutgoingFrame<'_>,
+    ) -> Result<Option<Sealing>, GroupSealError> {
+        if !frame.keyframe && !self.begun {
+            return Ok(None);
+        }
+        if frame.data.len() + frame.preamble.padding as usize > MAX_FRAME || !info.is_valid() {
+            return Err(GroupSealError::Misuse);
+        }
+        self.switch_if_due(now, frame.keyframe);
+        let mut bytes = Vec::with_capacity(frame.data.len() + 512);
+        let mut hasher = (self.config.sign != SignMode::Off).then(FrameHasher::new);
+        let mut records = self.seal_records(now, info, frame, &mut bytes, &mut hasher)?;
+        let answers = (self.config.sign.frames())
+            .then(|| self.challenges.fold(MAX_ANSWERS))
+            .flatten();
+        let digest = hasher.and_then(FrameHasher::finish);
+        let outgoing = digest.map(|digest| OutgoingStatement {
+            epoch: self.current.epoch,
+            frame: frame.preamble.frame,
+            keyframe: frame.keyframe,
+            digest,
+            liveness: answers.as_ref().map(Batch::root),
+        });
+        let statement = outgoing
+            .map(|outgoing| self.prove(now, &outgoing, &mut bytes))
+            .transpose()?;
+        records.records += u64::from(statement.is_some());
+        let part = statement
+            .zip(self.gops.as_mut())
+            .and_then(|(statement, gops)| gops.push(&statement));
+        self.begun = true;
+        if frame.keyframe {
+            self.next_group += 1;
+        }
+        let group = self.next_group - 1;
+        let frame = SealedFrame {
+            bytes,
+            keyframe: frame.keyframe,
+            group,
+            records,
+        };
+        Ok(Some(Sealing { frame, answers, part }))
+    }
+
+    fn switch_if_due(&mut self, now: Now, group_begins: bool) {
+        if let Some(next) = self.leader.switch(now.monotonic, group_begins) {
+            self.current = next;
+        }
+    }
+
+    fn seal_records(
+        &mut self,
+        now: Now,
+        info: &StreamInfo,
+        frame: &OutgoingFrame<'_>,
+        bytes: &mut Vec<u8>,
+        hasher: &mut Option<FrameHasher>,
+    ) -> Result<SealedRecords, Exhausted> {
+        let sealer = &mut self.current.sealer;
+        let mut seal = |flags, parts: &[&[u8]]| {
+            let start = bytes.len() + LENGTH_PREFIX;
+            sealer.seal_framed(meta(now, frame.stream, flags), parts, bytes)?;
+            if let Some(hasher) = hasher {
+                hasher.push(&bytes[start..]);
+            }
+            Ok(SealedRecords {
+                records: 1,
+                in_clear: 0,
+            })
+        };
+        let mut sealed = SealedRecords::default();
+        if frame.keyframe {
+            self.cutter.describe(frame.stream, info);
+            sealed += seal(Flags::CONFIG, &[&info.to_bytes()])?;
+        }
+        let unit = OutgoingUnit::from(frame);
+        sealed += unit.seal_each(
+            self.config.unit,
+            &mut self.cutter,
+            Selection::All,
+            &mut |flags, _, parts| seal(flags, parts),
+        )?;
+        Ok(sealed)
+    }
+
+    /// Signs a frame whose records are sealed, and appends the record with its proof.
+    fn prove(
+        &mut self,
+        now: Now,
+        outgoing: &OutgoingStatement,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Statement, GroupSealError> {
+        let (statement, proof) = self.signer.sign(&self.config.identity, outgoing)?;
+        let flags = Flags::signed(outgoing.keyframe);
+        let meta = meta(now, self.config.stream.into(), flags);
+        self.current.sealer.seal_framed(meta, &[&proof.to_bytes()], bytes)?;
+        Ok(statement)
+    }
+}
+
+fn meta(now: Now, stream: u32, flags: Flags) -> RecordMeta {
+    RecordMeta {
+        flags,
+        stream,
+        timestamp: now.wall,
+    }
+}
