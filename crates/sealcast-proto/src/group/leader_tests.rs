@@ -179,7 +179,7 @@ fn a_sheet_comes_at_the_latest_with_the_64th_epoch() {
     for joiner in 0..200 {
         world.admit([1_000 + joiner]);
         let announced = world.change();
-        let due = (announced.epoch - first + 1) % MAX_RATCHET == 0;
+        let due = (announced.epoch - first + 1).is_multiple_of(MAX_RATCHET);
         assert_eq!(announced.sheet.is_some(), due, "{}", announced.epoch);
         if let Some(sheet) = announced.sheet {
             assert_eq!(watching.take(&sheet).expect("a member").scope, Scope::Update);
