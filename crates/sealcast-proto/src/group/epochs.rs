@@ -9,7 +9,8 @@ use crate::seal::{Opened, Opener, Refusal, Sealed, Suite};
 
 /// Time for which the openers of earlier epochs are kept, from when a later one is in use.
 const OLD_EPOCH_WINDOW: Duration = Duration::from_secs(5);
-/// Maximum number of earlier epochs kept. A leader begins at most two a second, unless its groups of pictures are shorter.
+/// Maximum number of earlier epochs kept. A leader begins at most two a second, unless its groups of pictures are
+/// shorter.
 const MAX_OLD_EPOCHS: usize = 16;
 /// Maximum number of later epochs kept, of which no frame is known to be the camera's.
 const MAX_AHEAD: usize = 4;

@@ -54,8 +54,8 @@ pub struct InForce {
 
 /// The camera's side of a group. It is deterministic: the program passes the monotonic clock and fresh random bytes in.
 ///
-/// Tell it of changes with [`admit`](Self::admit), [`remove`](Self::remove) and [`rekey`](Self::rekey). Then, and at each
-/// [`deadline`](Self::deadline) and beginning of a group of pictures, call [`switch`](Self::switch) and after it
+/// Tell it of changes with [`admit`](Self::admit), [`remove`](Self::remove) and [`rekey`](Self::rekey). Then, and at
+/// each [`deadline`](Self::deadline) and beginning of a group of pictures, call [`switch`](Self::switch) and after it
 /// [`announce`](Self::announce), and send what they return.
 pub struct Leader {
     config: LeaderConfig,
@@ -74,9 +74,9 @@ pub struct Leader {
 impl Leader {
     /// Creates the leader of a group without members, and its first epoch.
     ///
-    /// `numbers` are the epoch numbers that the program reserved on disk before this call (groups.md §1): no earlier run
-    /// may have been given any of them. `group` is the number of the next group of pictures. `run` and `seed` are fresh
-    /// random bytes.
+    /// `numbers` are the epoch numbers that the program reserved on disk before this call (groups.md §1): no earlier
+    /// run may have been given any of them. `group` is the number of the next group of pictures. `run` and `seed` are
+    /// fresh random bytes.
     ///
     /// # Errors
     /// [`LeaderError::NoNumbers`] if `numbers` is empty.
@@ -147,8 +147,9 @@ impl Leader {
         self.pending.rekey(now);
     }
 
-    /// Announces the next epoch, if changes wait and no announced epoch waits to be in force. `next_group` is the number of
-    /// the group of pictures that begins next, `seed` fresh random bytes, which are used only if the result is not `None`.
+    /// Announces the next epoch, if changes wait and no announced epoch waits to be in force. `next_group` is the
+    /// number of the group of pictures that begins next, `seed` fresh random bytes, which are used only if the result
+    /// is not `None`.
     ///
     /// # Errors
     /// [`LeaderError::NoNumbers`]; the changes go on waiting.
@@ -194,8 +195,8 @@ impl Leader {
         Some(self.in_force())
     }
 
-    /// Returns the time at which [`switch`](Self::switch) and [`announce`](Self::announce) are due; a time in the past if
-    /// changes wait to be announced.
+    /// Returns the time at which [`switch`](Self::switch) and [`announce`](Self::announce) are due; a time in the past
+    /// if changes wait to be announced.
     pub fn deadline(&self) -> Option<Duration> {
         self.under_way.or(self.pending.since())
     }
@@ -205,7 +206,8 @@ impl Leader {
         self.sheet(Scope::Full, &self.tree.all_wraps())
     }
 
-    /// Makes the sheet of the newest announced epoch for one member: who joins, or missed a sheet. `None` if it is none.
+    /// Makes the sheet of the newest announced epoch for one member: who joins, or missed a sheet. `None` if it is
+    /// none.
     pub fn path_sheet(&self, member: MemberId) -> Option<Vec<u8>> {
         let wraps = self.tree.wraps_of(member)?;
         Some(self.sheet(Scope::Path, &wraps))

@@ -1,10 +1,13 @@
 //! What the leader announces, when it is in force, and what it costs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::pending::LeaderError;
 use super::test_world::{World, config, key, member, open, seal, seed};
 use super::*;
+use crate::keys::Identity;
+use crate::seal::suite::AES_256_GCM;
 
 fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -179,7 +182,7 @@ fn a_sheet_comes_at_the_latest_with_the_64th_epoch() {
     for joiner in 0..200 {
         world.admit([1_000 + joiner]);
         let announced = world.change();
-        let due = (announced.epoch - first + 1) % MAX_RATCHET == 0;
+        let due = (announced.epoch - first + 1).is_multiple_of(MAX_RATCHET);
         assert_eq!(announced.sheet.is_some(), due, "{}", announced.epoch);
         if let Some(sheet) = announced.sheet {
             assert_eq!(watching.take(&sheet).expect("a member").scope, Scope::Update);
@@ -233,4 +236,19 @@ fn a_restart_repeats_no_key_even_if_one_of_its_two_guards_fails() {
         }
         assert_ne!(before.1, after.1, "{why}: a record");
     }
+}
+
+#[test]
+fn cameras_streams_and_suites_share_no_key_even_with_the_same_secrets() {
+    let sealed = |config: LeaderConfig| {
+        let (_, mut first) = Leader::new(config, 5..6, 0, [1; 16], &seed(1)).expect("a number");
+        seal(&mut first.sealer)[24..].to_vec()
+    };
+    let usual = sealed(config());
+    assert!(usual == sealed(config()), "the leader is deterministic");
+    let identity = Arc::new(Identity::from_seed(&[8; 32]));
+    let suite = AES_256_GCM;
+    assert_ne!(usual, sealed(LeaderConfig { identity, ..config() }));
+    assert_ne!(usual, sealed(LeaderConfig { stream: 2, ..config() }));
+    assert_ne!(usual, sealed(LeaderConfig { suite, ..config() }));
 }

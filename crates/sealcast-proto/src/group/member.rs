@@ -100,8 +100,8 @@ impl Member {
         Ok(Taken { scope, epoch, effect })
     }
 
-    /// Opens a media record of the group, and returns the number of its epoch as well. Everybody in the group could have
-    /// sealed it.
+    /// Opens a media record of the group, and returns the number of its epoch as well. Everybody in the group could
+    /// have sealed it.
     ///
     /// # Errors
     /// [`Refusal::UnknownEpoch`] if it is of another stream, or of an epoch that the last sheet does not lead to: a
@@ -121,8 +121,8 @@ impl Member {
         }
     }
 
-    /// Returns false if the camera has sealed nothing of this group of pictures under this epoch, as its last sheet says.
-    /// `group` must be known by the camera's signature.
+    /// Returns false if the camera has sealed nothing of this group of pictures under this epoch, as its last sheet
+    /// says. `group` must be known by the camera's signature.
     pub fn allows(&self, epoch: u64, group: u64) -> bool {
         let state = self.state.as_ref();
         state.is_some_and(|state| epoch >= state.epoch || group < state.effect)

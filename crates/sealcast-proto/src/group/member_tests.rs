@@ -16,6 +16,8 @@ fn joined(members: u64) -> World {
     world
 }
 
+type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 /// Changes a sheet's bytes, and signs it as its camera would.
 fn resigned(sheet: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut sheet = sheet[..sheet.len() - 64].to_vec();
@@ -73,7 +75,7 @@ fn malformed_sheets_are_refused() {
         assert_eq!(watching.take(&good[..length]), Err(SheetRefusal::Malformed), "{length}");
     }
     let wrap = |number: usize| 74 + 52 * number;
-    let changes: [(&str, &dyn Fn(&mut Vec<u8>)); 15] = [
+    let changes: [(&str, Change<'_>); 15] = [
         ("another kind", &|sheet| sheet[0] = 0x10),
         ("another version", &|sheet| sheet[1] = 2),
         ("scope 0", &|sheet| sheet[2] = 0),

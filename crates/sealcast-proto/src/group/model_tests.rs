@@ -26,11 +26,17 @@ impl Dice {
     }
 }
 
+/// Secrets of a node in one run, and their epochs.
+type Known = BTreeMap<([u8; RUN_LEN], Node), Vec<(u64, NodeSecret)>>;
+
+/// Every wrap, by what makes its key and nonce: secret, run, epoch and node.
+type SeenWraps = BTreeMap<(Vec<u8>, [u8; RUN_LEN], u64, Node), Vec<u8>>;
+
 /// What colluding members gather: every secret that any of them had, and all that the sheets give them with those.
 struct Spies {
     who: BTreeSet<u64>,
-    /// By run and node: secrets and their epochs, none of which leads to another.
-    known: BTreeMap<([u8; RUN_LEN], Node), Vec<(u64, NodeSecret)>>,
+    /// None of them leads to another.
+    known: Known,
 }
 
 impl Spies {
@@ -123,8 +129,7 @@ struct Model {
     coalitions: Vec<Spies>,
     sheets: Vec<Vec<u8>>,
     past: Vec<Past>,
-    /// Every wrap, by what makes its key and nonce.
-    wraps: BTreeMap<(Vec<u8>, [u8; RUN_LEN], u64, Node), Vec<u8>>,
+    wraps: SeenWraps,
 }
 
 const PLAYED: usize = 24;
@@ -307,12 +312,7 @@ impl Model {
 }
 
 /// Asserts that the key and nonce of each wrap belong to one wrap only.
-fn note_wraps(
-    wraps: &mut BTreeMap<(Vec<u8>, [u8; RUN_LEN], u64, Node), Vec<u8>>,
-    sheet: &Sheet<'_>,
-    world: &World,
-    members: &BTreeSet<u64>,
-) {
+fn note_wraps(wraps: &mut SeenWraps, sheet: &Sheet<'_>, world: &World, members: &BTreeSet<u64>) {
     let (tree, head) = (world.leader.tree(), &sheet.head);
     let seats: BTreeMap<Node, u64> = members
         .iter()
