@@ -11,7 +11,7 @@ use crate::sign::merkle::Tree;
 #[error("the slot is not one of this camera's viewers")]
 pub struct NoSuchSlot;
 
-/// Keeps the newest challenge of each viewer until a frame answers it. Viewers are numbered by the caller: their *slots*.
+/// Keeps the newest challenge of each viewer until a frame answers it. The caller numbers viewers: their *slots*.
 pub struct Challenges {
     slots: u16,
     /// With their leaves, which are hashed when a challenge comes, and not when a frame waits for the root.
@@ -53,8 +53,8 @@ impl Challenges {
         self.waiting.remove(&slot);
     }
 
-    /// Folds up to `at_most` waiting challenges for the next frame, beginning with the slot after the last folded one, so
-    /// that each has its turn. `None` if there are none. Costs a hash for each challenge while the frame waits: some
+    /// Folds up to `at_most` waiting challenges for the next frame, beginning with the slot after the last folded one,
+    /// so that each has its turn. `None` if there are none. Costs a hash for each challenge while the frame waits: some
     /// 0.1 ms for 333 of them.
     pub fn fold(&mut self, at_most: usize) -> Option<Batch> {
         let ahead = self.waiting.range(self.next..);

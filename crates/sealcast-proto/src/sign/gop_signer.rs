@@ -51,8 +51,8 @@ impl GopSigner {
         }
     }
 
-    /// Adds a statement. Returns the part that is complete now: the group before, if this is a keyframe, or this group's
-    /// frames, if there are [`MAX_PART_FRAMES`] of them. It hashes each frame once, and a part in some 50 µs.
+    /// Adds a statement. Returns the part that is complete now: the group before, if this is a keyframe, or this
+    /// group's frames, if there are [`MAX_PART_FRAMES`] of them. It hashes each frame once, and a part in some 50 µs.
     pub fn push(&mut self, statement: &Statement) -> Option<UnsignedPart> {
         let before = if statement.keyframe() { self.close() } else { None };
         self.began.get_or_insert(*statement);

@@ -133,9 +133,8 @@ impl TeslaReceiver {
         }
     }
 
-    /// Takes a frame's statement and tag. `arrived` is this end's wall clock when the last byte came, and `clock` what is
-    /// known of the camera's at that time, so that the camera's clock showed at most their sum and the uncertainty
-    /// (nanoseconds).
+    /// Takes a frame's statement and tag. `arrived` is this end's wall clock when the last byte came, and `clock` what
+    /// is known of the camera's at that time: it showed at most their sum and the uncertainty (nanoseconds).
     ///
     /// # Errors
     /// [`TeslaRefusal`]. The frame is forgotten; a key that was refused changes nothing.
