@@ -18,6 +18,11 @@ import { chromium } from "playwright-core";
 const PATIENCE_MS = 60_000;
 /** Milliseconds between looks at the page. */
 const LOOK = 500;
+/** Readings of a look at the heaps, and the milliseconds from one to the next. */
+const READINGS = 3;
+const READING = 250;
+/** What a heap snapshot calls compiled code, and what is the browser's own. */
+const NO_OBJECTS = ["code", "native"];
 /** Ticks of `/proc/PID/stat` in a second: the same on every Linux that Debian's Chromium runs on. */
 const TICKS = 100;
 /** What Chromium calls the thread of a page's worker. */
@@ -88,10 +93,15 @@ function prepare({ carrier, name }) {
   };
 }
 
+/** Sessions that were lost, each of which another one followed. */
+function lostSessions(states) {
+  return states.filter(({ state }) => state === "lost").length;
+}
+
 /** Fails with the page's words if its connection is over. */
 function mustLive({ states }) {
   const last = states.at(-1);
-  if (last !== undefined && ["ended", "refused", "failed", "lost"].includes(last.state)) {
+  if (last !== undefined && ["ended", "refused", "failed"].includes(last.state)) {
     throw new Error(`the page's connection is ${last.state} (${last.cause}): ${last.words}`);
   }
 }
@@ -160,6 +170,7 @@ async function measureFrames(browser, page) {
     throw new Error("the worker tells no frames: the program's page is older than this script, or nothing is drawn");
   }
   const figures = () => page.evaluate(() => globalThis.measured.figures);
+  const lost = async () => lostSessions(await page.evaluate(() => globalThis.measured.states));
   const first = await figures();
   const from = await processorMark(found);
   for (const end = performance.now() + Number(options.seconds) * 1_000; performance.now() < end; ) {
@@ -175,10 +186,15 @@ async function measureFrames(browser, page) {
     browser: to.browser - from.browser,
   });
   // Figures are made twice a second, so the counts may be of a window that lies half a second beside.
-  say("counts", { dropped: last.dropped - (first?.dropped ?? 0), refused: last.refused, codec: last.codec });
+  say("counts", {
+    dropped: last.dropped - (first?.dropped ?? 0), refused: last.refused, lost: await lost(), codec: last.codec,
+  });
 }
 
-/** The inspector of the page, and of its worker, which only the page's reaches. */
+/**
+ * The inspector of the page, and of its worker, which only the page's reaches. `send` sends a command, and `chunks` are
+ * the pieces of a heap snapshot that came.
+ */
 async function inspectors(page) {
   const session = await page.context().newCDPSession(page);
   const worker = new Promise((resolve) => {
@@ -194,8 +210,21 @@ async function inspectors(page) {
   const workerSession = await Promise.race([worker, late]);
   let count = 0;
   const waiting = new Map();
+  const sendToWorker = (method) => new Promise((resolve, reject) => {
+    const id = ++count;
+    waiting.set(id, { resolve, reject });
+    const message = JSON.stringify({ id, method, params: {} });
+    session.send("Target.sendMessageToTarget", { sessionId: workerSession, message }).catch(reject);
+  });
+  const ofPage = { send: (method) => session.send(method), chunks: [] };
+  const ofWorker = { send: sendToWorker, chunks: [] };
+  session.on("HeapProfiler.addHeapSnapshotChunk", ({ chunk }) => ofPage.chunks.push(chunk));
   session.on("Target.receivedMessageFromTarget", ({ message }) => {
-    const { id, result, error } = JSON.parse(message);
+    const { id, result, error, method, params } = JSON.parse(message);
+    if (method === "HeapProfiler.addHeapSnapshotChunk") {
+      ofWorker.chunks.push(params.chunk);
+      return;
+    }
     const answer = waiting.get(id);
     waiting.delete(id);
     if (error !== undefined) {
@@ -204,18 +233,11 @@ async function inspectors(page) {
       answer?.resolve(result);
     }
   });
-  const sendToWorker = (method) => new Promise((resolve, reject) => {
-    const id = ++count;
-    waiting.set(id, { resolve, reject });
-    const message = JSON.stringify({ id, method, params: {} });
-    session.send("Target.sendMessageToTarget", { sessionId: workerSession, message }).catch(reject);
-  });
-  return [(method) => session.send(method), sendToWorker];
+  return [ofPage, ofWorker];
 }
 
 /** What is used of a heap when nothing is left to collect, and what array buffers have outside of it. */
-async function heapUsed(send) {
-  await send("HeapProfiler.enable");
+async function readHeap({ send }) {
   // What a first collection finalises goes with the second.
   await send("HeapProfiler.collectGarbage");
   await send("HeapProfiler.collectGarbage");
@@ -223,20 +245,48 @@ async function heapUsed(send) {
   return { used: usedSize, outside: backingStorageSize ?? 0 };
 }
 
+/** The least of some readings: what a task has under way is not in it. */
+async function heapUsed(inspector) {
+  let least = await readHeap(inspector);
+  for (let count = 1; count < READINGS; count += 1) {
+    await sleep(READING);
+    const next = await readHeap(inspector);
+    least = next.used < least.used ? next : least;
+  }
+  return least;
+}
+
+/** Bytes of a heap without compiled code and the browser's own, by a snapshot: that stops what runs for a second. */
+async function objectBytes(inspector) {
+  await inspector.send("HeapProfiler.takeHeapSnapshot");
+  const { snapshot, nodes } = JSON.parse(inspector.chunks.splice(0).join(""));
+  const { node_fields: fields, node_types: [types] } = snapshot.meta;
+  const [type, size] = [fields.indexOf("type"), fields.indexOf("self_size")];
+  let bytes = 0;
+  for (let at = 0; at < nodes.length; at += fields.length) {
+    bytes += NO_OBJECTS.includes(types[nodes[at + type]]) ? 0 : nodes[at + size];
+  }
+  return bytes;
+}
+
 /** Sizes of the heaps at the times asked for. */
 async function measureHeaps(page, times) {
-  const [ofPage, ofWorker] = await inspectors(page);
+  const both = await inspectors(page);
+  for (const { send } of both) {
+    await send("HeapProfiler.enable");
+  }
   const began = performance.now();
   for (const at of times) {
     await sleep(at * 1_000 - (performance.now() - began));
-    mustLive(await page.evaluate(() => ({ states: globalThis.measured.states })));
     const seconds = (performance.now() - began) / 1_000;
-    const inPage = await heapUsed(ofPage);
-    const inWorker = await heapUsed(ofWorker);
-    const drawn = await page.evaluate(() => globalThis.measured.figures?.drawn ?? 0);
-    say("heap", {
-      seconds, page: inPage.used, worker: inWorker.used, outside: inPage.outside + inWorker.outside, drawn,
-    });
+    const [inPage, inWorker] = await Promise.all(both.map(heapUsed));
+    const { states } = await page.evaluate(() => globalThis.measured);
+    mustLive({ states });
+    const sizes = { page: inPage.used, worker: inWorker.used, outside: inPage.outside + inWorker.outside };
+    const edge = at === times[0] || at === times.at(-1);
+    const [pageObjects, workerObjects] = edge ? await Promise.all(both.map(objectBytes)) : [];
+    const objects = edge ? { objects: pageObjects + workerObjects } : {};
+    say("heap", { seconds, ...sizes, ...objects, lost: lostSessions(states) });
   }
 }
 

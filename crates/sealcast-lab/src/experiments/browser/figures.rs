@@ -75,7 +75,9 @@ impl Seen {
                 hint,
             ));
         }
+        let lost = self.counts.as_ref().map(|counts| counts.lost);
         let sample = Sample::default()
+            .with_some("lost", lost.or(self.heaps.last().map(|heap| heap.lost)))
             .with_some("first_paint_ms", self.paint.and_then(|paint| paint.first))
             .with_some("picture_ms", self.paint.map(|paint| paint.picture))
             .with_some("dropped", self.counts.as_ref().map(|counts| counts.dropped))
@@ -148,6 +150,12 @@ impl Seen {
             .with("heap_first_mb", used(first) * 1e-6)
             .with("heap_last_mb", used(last) * 1e-6)
             .with("heap_times", used(last) / used(first))
+            .with_some("objects_first_mb", first.objects.map(|bytes| bytes * 1e-6))
+            .with_some("objects_last_mb", last.objects.map(|bytes| bytes * 1e-6))
+            .with_some(
+                "objects_times",
+                last.objects.zip(first.objects).map(|(last, first)| last / first),
+            )
             .with("heap_more_kb", (used(last) - used(first)) * 1e-3)
             .with("page_heap_mb", last.page * 1e-6)
             .with("worker_heap_mb", last.worker * 1e-6)
@@ -174,11 +182,13 @@ impl Seen {
             write(&folder.join("frames.csv"), head.map(str::to_owned).collect(), rows)?;
         }
         if !self.heaps.is_empty() {
-            let head = ["seconds", "page", "worker", "outside"].map(str::to_owned).to_vec();
+            let head = ["seconds", "page", "worker", "outside", "objects"]
+                .map(str::to_owned)
+                .to_vec();
             let rows = self.heaps.iter().map(|heap| {
-                [heap.seconds, heap.page, heap.worker, heap.outside]
-                    .map(|value| value.to_string())
-                    .to_vec()
+                let sizes = [heap.seconds, heap.page, heap.worker, heap.outside].map(|value| value.to_string());
+                let objects = heap.objects.map_or_else(String::new, |value| value.to_string());
+                sizes.into_iter().chain([objects]).collect()
             });
             write(&folder.join("heaps.csv"), head, rows)?;
         }
@@ -250,7 +260,7 @@ mod tests {
             &row(2, some, r#","total":30,"uncertainty":0.5"#, [1500, 600, 150]),
             &row(3, r#""open":2"#, "", [2000, 1100, 300]),
             r#"{"type":"processor","seconds":2,"renderer":1,"worker":0.5,"browser":1.5}"#,
-            r#"{"type":"counts","dropped":2,"refused":{}}"#,
+            r#"{"type":"counts","dropped":2,"refused":{},"lost":1}"#,
         ]);
         let sample = seen.sample().expect("frames");
         let expected = [
@@ -271,6 +281,7 @@ mod tests {
             ("opening_percent", 25.0),
             ("opening_us", 250.0),
             ("dropped", 2.0),
+            ("lost", 1.0),
         ];
         for (name, value) in expected {
             assert_eq!(sample.value(name), Some(value), "{name}");
@@ -288,7 +299,13 @@ mod tests {
     #[test]
     fn growth_is_that_of_pairs_half_a_run_apart() {
         let line = |seconds: u32, page: u32| {
-            format!(r#"{{"type":"heap","seconds":{seconds},"page":{page},"worker":1000000,"outside":5}}"#)
+            let objects = match seconds {
+                60 => r#","objects":500000"#,
+                180 => r#","objects":510000"#,
+                _ => "",
+            };
+            let sizes = format!(r#""page":{page},"worker":1000000,"outside":5,"lost":0"#);
+            format!(r#"{{"type":"heap","seconds":{seconds},{sizes}{objects}}}"#)
         };
         let lines = [
             (60, 1_000_000),
@@ -309,6 +326,7 @@ mod tests {
             (sample.value("heap_times"), sample.value("heap_more_kb")),
             (Some(1.1), Some(200.0))
         );
+        assert_eq!(sample.value("objects_times"), Some(1.02));
         assert_eq!(sample.series[HEAPS].len(), 5);
         assert_eq!(sample.value("total_p50_ms"), None);
     }

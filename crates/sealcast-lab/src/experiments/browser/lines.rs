@@ -83,6 +83,8 @@ pub(super) struct Counts {
     pub(super) dropped: f64,
     /// Records refused, by reason, since the beginning.
     pub(super) refused: BTreeMap<String, f64>,
+    /// Sessions lost since the beginning; each was followed by another.
+    pub(super) lost: f64,
 }
 
 /// Bytes in use after a collection.
@@ -94,6 +96,10 @@ pub(super) struct Heap {
     pub(super) worker: f64,
     /// Of array buffers, outside of both heaps: frames that are under way.
     pub(super) outside: f64,
+    /// On both heaps, without compiled code and the browser's own; only at the first look and at the last.
+    pub(super) objects: Option<f64>,
+    /// Sessions lost since the beginning; each was followed by another.
+    pub(super) lost: f64,
 }
 
 /// Reads a line.
@@ -121,8 +127,8 @@ mod tests {
             ),
             r#"{"type":"frame","frame":8,"stages":{},"opening":{"at":1033.25,"messages":13,"milliseconds":3.5}}"#,
             r#"{"type":"processor","seconds":3.5,"renderer":0.5,"worker":0.25,"browser":1}"#,
-            r#"{"type":"counts","dropped":2,"refused":{"replay":1},"codec":"avc1.42C01F"}"#,
-            r#"{"type":"heap","seconds":10.5,"page":1323752,"worker":1259352,"outside":284376,"drawn":36}"#,
+            r#"{"type":"counts","dropped":2,"refused":{"replay":1},"lost":1,"codec":"avc1.42C01F"}"#,
+            r#"{"type":"heap","seconds":10.5,"page":1323752,"worker":1259352,"outside":284376,"lost":0}"#,
             r#"{"type":"error","words":"no picture"}"#,
             r#"{"type":"end","browser":"156.0"}"#,
         ];
@@ -152,7 +158,7 @@ mod tests {
             }
         );
         assert_eq!(read[7], Line::End {});
-        assert!(matches!(&read[4], Line::Counts(counts) if counts.refused["replay"] == 1.0));
+        assert!(matches!(&read[4], Line::Counts(counts) if counts.refused["replay"] == 1.0 && counts.lost == 1.0));
         assert!(matches!(read[3], Line::Processor(Processor { worker: 0.25, .. })));
         assert!(matches!(read[5], Line::Heap(Heap { page: 1_323_752.0, .. })));
     }
