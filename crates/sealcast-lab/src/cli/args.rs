@@ -86,6 +86,8 @@ pub(super) enum Command {
     Traffic(TrafficArgs),
     /// Attack streams that are encrypted in part, without keys: what is recognised, and what the selection saves
     Attack(AttackArgs),
+    /// Measure the page in Chromium: latency to the canvas, opening, processor time, first picture, heaps
+    Browser(BrowserArgs),
     /// Check every test vector in a folder on every kernel of its study cipher
     Verify(VerifyArgs),
     /// Show what the logs of a run hold, of any of its ends: charts, tables and a trace of its frames
@@ -256,6 +258,12 @@ pub(super) struct PapersArgs {
     /// that are there
     #[arg(long, value_name = "FOLDER", default_value = "papers-results")]
     pub(super) out: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct BrowserArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
 }
 
 #[derive(Args, Debug)]

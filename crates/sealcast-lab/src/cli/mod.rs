@@ -2,6 +2,7 @@
 
 mod args;
 mod attack;
+mod browser;
 mod children;
 mod ciphers;
 mod control;
@@ -54,6 +55,7 @@ pub fn run() -> ExitCode {
         Command::SelectiveReceive(args) => selective::receive(&args),
         Command::Traffic(args) => traffic::run(&args),
         Command::Attack(args) => attack::run(&args),
+        Command::Browser(args) => browser::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Delay(args) => delay::run(&args),

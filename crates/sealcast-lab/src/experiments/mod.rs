@@ -1,6 +1,7 @@
 //! The built-in experiments: each a definition, an engine and columns.
 
 pub mod attack;
+pub mod browser;
 pub mod ciphers;
 pub mod delay;
 pub(crate) mod energy;
@@ -22,8 +23,9 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 16] = [
+pub static ALL: [&Experiment; 17] = [
     &attack::ATTACK,
+    &browser::BROWSER,
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,

@@ -1,6 +1,7 @@
 //! The commands of the laboratory: their output and their files.
 
 mod attack;
+mod browser;
 mod ciphers;
 mod delay;
 mod documents;

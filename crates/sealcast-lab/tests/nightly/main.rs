@@ -4,6 +4,7 @@
 mod common;
 
 mod bad_network;
+mod browser_page;
 mod net_media;
 mod program_quic_network;
 mod program_udp_network;

@@ -48,6 +48,8 @@ const PROBES_IN: usize = 256;
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Initial congestion window in bytes, used before anything is known of the path.
 const INITIAL_WINDOW: u64 = 32 << 10;
+/// Bytes in flight to a browser whose path is near: a keyframe of 720p, which it would acknowledge piece by piece.
+const NEAR_WINDOW: u64 = 64 << 10;
 /// Maximum of incoming connections waiting to be accepted, and the bytes that each, and all together, may send until
 /// then.
 const MAX_INCOMING: usize = 64;
@@ -86,7 +88,10 @@ fn transport(role: Role, side: Side) -> TransportConfig {
         .send_window(u64::from(STREAM_WINDOW))
         .datagram_receive_buffer_size(Some(datagrams_in))
         .datagram_send_buffer_size(DATAGRAMS_OUT)
-        .congestion_controller_factory(Arc::new(Windows(Arc::new(congestion))));
+        .congestion_controller_factory(Arc::new(Windows {
+            bbr: Arc::new(congestion),
+            near: 0,
+        }));
     config
 }
 
@@ -141,7 +146,10 @@ pub(in crate::transport) fn browser_server(role: Role, tls: QuicServerConfig) ->
         .send_window(BROWSER_SEND_WINDOW)
         // HTTP/3 demands datagrams, and nothing comes in them.
         .datagram_receive_buffer_size(Some(PROBES_IN))
-        .congestion_controller_factory(Arc::new(Windows(Arc::new(congestion))));
+        .congestion_controller_factory(Arc::new(Windows {
+            bbr: Arc::new(congestion),
+            near: NEAR_WINDOW,
+        }));
     serving(tls, transport)
 }
 

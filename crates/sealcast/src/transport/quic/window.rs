@@ -3,6 +3,10 @@
 //! On a silent path QUIC doubles the interval between probes each time (RFC 9002, 6.2) without an upper bound: after
 //! an outage of ten seconds it may stay silent for ten more. Data that fits into the window is not subject to that,
 //! so this end sends a probe [every 250 ms](ASK) and notices within that time that the path works again.
+//!
+//! BBR's window is twice what the path carries in its shortest round trip. On a path of less than a millisecond that is
+//! ten packets, and a browser takes two milliseconds to acknowledge them: a keyframe, which has four times as many,
+//! would wait for it three times. So [`Near`] widens the window of a path that answers soon.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -21,6 +25,45 @@ const ASK: Duration = Duration::from_millis(250);
 /// Room for one probe in bytes: the largest packet, and the data sent with it.
 const QUESTION: u64 = 3000;
 
+/// A path with a longer round trip is not near. A window that filled a buffer on the path would make it longer.
+const SOON: Duration = Duration::from_millis(10);
+/// A path that lost packets is not near for so long.
+const AFTER_LOSS: Duration = Duration::from_secs(10);
+
+/// Room on a path that answers soon, and loses nothing.
+#[derive(Clone, Copy)]
+struct Near {
+    room: u64,
+    is_near: bool,
+    lost: Option<Instant>,
+}
+
+impl Near {
+    fn new(room: u64) -> Self {
+        Self {
+            room,
+            is_near: false,
+            lost: None,
+        }
+    }
+
+    /// Packets were acknowledged; round trips take `smoothed` now.
+    fn acknowledged(&mut self, now: Instant, smoothed: Duration) {
+        let loses = self.lost.is_some_and(|lost| now < lost + AFTER_LOSS);
+        self.is_near = smoothed < SOON && !loses;
+    }
+
+    fn lost(&mut self, now: Instant) {
+        self.lost = Some(now);
+        self.is_near = false;
+    }
+
+    /// Bytes that may be in flight at least.
+    fn room(&self) -> u64 {
+        if self.is_near { self.room } else { 0 }
+    }
+}
+
 /// State of a window shared by quinn, which queries the window, and the transport, which notices the silence.
 #[derive(Default)]
 struct WindowState {
@@ -33,12 +76,17 @@ struct WindowState {
 }
 
 /// Creates the congestion windows of an endpoint's connections.
-pub(super) struct Windows(pub(super) Arc<BbrConfig>);
+pub(super) struct Windows {
+    pub(super) bbr: Arc<BbrConfig>,
+    /// Bytes that may be in flight at least while the path is near.
+    pub(super) near: u64,
+}
 
 impl ControllerFactory for Windows {
     fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
         Box::new(Window {
-            bbr: Arc::clone(&self.0).build(now, current_mtu),
+            bbr: Arc::clone(&self.bbr).build(now, current_mtu),
+            near: Near::new(self.near),
             shared: Arc::default(),
         })
     }
@@ -46,6 +94,7 @@ impl ControllerFactory for Windows {
 
 struct Window {
     bbr: Box<dyn Controller>,
+    near: Near,
     shared: Arc<WindowState>,
 }
 
@@ -56,6 +105,7 @@ impl Controller for Window {
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.near.acknowledged(now, rtt.get());
         self.bbr.on_ack(now, sent, bytes, app_limited, rtt);
     }
 
@@ -68,6 +118,7 @@ impl Controller for Window {
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent_congestion: bool, lost_bytes: u64) {
+        self.near.lost(now);
         self.bbr
             .on_congestion_event(now, sent, is_persistent_congestion, lost_bytes);
     }
@@ -77,7 +128,8 @@ impl Controller for Window {
     }
 
     fn window(&self) -> u64 {
-        self.bbr.window().max(self.shared.allowed.load(Ordering::Relaxed))
+        let probe = self.shared.allowed.load(Ordering::Relaxed);
+        self.bbr.window().max(probe).max(self.near.room())
     }
 
     fn metrics(&self) -> ControllerMetrics {
@@ -87,6 +139,7 @@ impl Controller for Window {
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(Self {
             bbr: self.bbr.clone_box(),
+            near: self.near,
             shared: Arc::clone(&self.shared),
         })
     }
@@ -141,5 +194,28 @@ impl Watch {
                 let _ = connection.send_datagram(Bytes::new());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_path_that_answers_soon_and_loses_nothing_has_more_room() {
+        let began = Instant::now();
+        let mut near = Near::new(64);
+        assert_eq!(near.room(), 0, "nothing is known of the path");
+        near.acknowledged(began, Duration::from_millis(2));
+        assert_eq!(near.room(), 64);
+        near.acknowledged(began, SOON);
+        assert_eq!(near.room(), 0, "a buffer on the path fills");
+        near.acknowledged(began, Duration::from_millis(2));
+        near.lost(began);
+        assert_eq!(near.room(), 0);
+        near.acknowledged(began + AFTER_LOSS / 2, Duration::from_millis(2));
+        assert_eq!(near.room(), 0, "it lost packets lately");
+        near.acknowledged(began + AFTER_LOSS, Duration::from_millis(2));
+        assert_eq!(near.room(), 64);
     }
 }
