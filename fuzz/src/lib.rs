@@ -150,6 +150,7 @@ fn config(
         unit: Unit::Frame,
         selection_seed: 1,
         shape: None,
+        group: None,
     }
 }
 

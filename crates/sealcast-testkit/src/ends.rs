@@ -56,6 +56,7 @@ impl Default for Setup {
             unit: Unit::Frame,
             selection_seed: 1,
             shape: None,
+            group: None,
         };
         let pinned = Some(publisher.peer_id());
         Self {

@@ -151,6 +151,7 @@ impl End {
             unit,
             selection_seed: random.next_u64(),
             shape: None,
+            group: None,
         };
         let mut bytes = [0; 32];
         bytes

@@ -184,6 +184,11 @@ impl Liveness {
         }
     }
 
+    /// When the next challenge is due.
+    pub fn next_challenge(&self) -> Duration {
+        self.next_challenge
+    }
+
     /// When the next challenge is due, or the next alarm, whichever is sooner.
     pub fn deadline(&self, now: Duration) -> Duration {
         let since = self.answered.or(self.first_sent);

@@ -8,6 +8,7 @@ use super::rekey::SWITCH_PATIENCE;
 use super::shape::ShapePlan;
 use crate::keys::{HandshakeConfig, Side};
 use crate::seal::{SealLimits, Suite};
+use crate::sign::SignMode;
 use crate::unit::Unit;
 
 /// Soft limit on the records of one key (keys.md §6).
@@ -127,4 +128,13 @@ pub struct SessionConfig {
     /// Publisher: the cells that both ends send once the session is established; `None` to send records as they come.
     /// Not over QUIC.
     pub shape: Option<ShapePlan>,
+    /// Viewer: which groups it joins when the publisher offers one; `None` for none.
+    pub group: Option<GroupPolicy>,
+}
+
+/// Which groups a viewer joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupPolicy {
+    /// What must be signed at least. Where frames are not, every member can forge the camera.
+    pub sign: SignMode,
 }

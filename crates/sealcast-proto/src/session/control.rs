@@ -50,6 +50,7 @@ impl Session {
                 None => Ok(()),
             },
             Control::Gateway(message) => self.gateway_said(message),
+            Control::Group(message) => self.group_said(now, message),
             Control::PathChallenge { token } if self.config.side == Side::Initiator => {
                 self.send_control(now, &Control::PathResponse { token })
             }

@@ -180,6 +180,7 @@ impl Session {
             mechanism: agreed.mechanism,
             enrolment: Some(agreed.enrolment),
             binding: agreed.binding,
+            exporter: agreed.exporter,
         })
     }
 

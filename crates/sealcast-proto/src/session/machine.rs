@@ -10,6 +10,7 @@ use super::control_fragments::ControlFragments;
 use super::datagram_handshake::DatagramHandshake;
 use super::datagram_media;
 use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts};
+use super::group::{GroupStanding, GroupView};
 use super::keyframe_request::{KeyframeRequester, KeyframeResponder};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
@@ -23,6 +24,7 @@ use crate::keys::{Identity, Initiator, Mechanism, PresharedKey, Responder, Role,
 use crate::seal::RefusalCounts;
 use crate::unit::{Assembler, Cutter};
 use crate::wire::{BASE_DATAGRAM, MAX_RECORD};
+use zeroize::Zeroizing;
 
 /// State that exists once the handshake agreed on keys.
 pub(super) struct Established {
@@ -32,6 +34,8 @@ pub(super) struct Established {
     pub(super) enrolment: Option<PresharedKey>,
     /// Names the session in signatures.
     pub(super) binding: [u8; 32],
+    /// Secret of this session from which the member keys of groups are derived.
+    pub(super) exporter: Zeroizing<[u8; 32]>,
 }
 
 impl Established {
@@ -93,6 +97,10 @@ pub struct Session {
     /// Where the message that is being processed came from, if not from the peer's known address.
     pub(super) elsewhere: Option<Elsewhere>,
     pub(super) path_validation: PathValidation,
+    /// Publisher: the viewer is a member of the group, or was offered to be one.
+    pub(super) group: Option<GroupStanding>,
+    /// Viewer: the group whose media it gets.
+    pub(super) group_view: Option<Box<GroupView>>,
 }
 
 impl Session {
@@ -143,6 +151,8 @@ impl Session {
             heard_newest: false,
             elsewhere: None,
             path_validation: PathValidation::default(),
+            group: None,
+            group_view: None,
             config,
             state,
             out: VecDeque::new(),
@@ -258,6 +268,8 @@ impl Session {
             Input::Rekey => self.rekey_on_demand(now).map(|()| Handled::Done),
             Input::Select(selection) => self.select(now, selection).map(|()| Handled::Done),
             Input::Gateway(message) => self.tell_gateway(now, message).map(|()| Handled::Done),
+            Input::Group(message) => self.tell_group(now, message).map(|()| Handled::Done),
+            Input::Challenge(random) => self.send_challenge(now, random).map(|()| Handled::Done),
         };
         handled.map_err(|error| self.fail(now, error))
     }

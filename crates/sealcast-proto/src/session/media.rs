@@ -270,7 +270,11 @@ impl Session {
     }
 
     /// Let `seal` append records to the media that waits for cells, or to `out` where there are none.
-    fn seal_for_cells_or<R>(&mut self, out: &mut Vec<u8>, seal: impl FnOnce(&mut Self, &mut Vec<u8>) -> R) -> R {
+    pub(super) fn seal_for_cells_or<R>(
+        &mut self,
+        out: &mut Vec<u8>,
+        seal: impl FnOnce(&mut Self, &mut Vec<u8>) -> R,
+    ) -> R {
         let Some(writer) = self.writer_mut() else {
             return seal(self, out);
         };

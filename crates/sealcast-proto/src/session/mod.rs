@@ -46,6 +46,7 @@ mod flow;
 #[cfg(test)]
 mod forgery_tests;
 mod gateway;
+mod group;
 mod handshake;
 #[cfg(test)]
 mod hostile_tests;
@@ -67,7 +68,7 @@ mod timers;
 #[cfg(test)]
 mod vector_tests;
 
-pub use config::{Carrier, QuicMedia, RekeyPolicy, SessionConfig};
+pub use config::{Carrier, GroupPolicy, QuicMedia, RekeyPolicy, SessionConfig};
 pub use datagram_handshake::Entry;
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
 pub use flow::{InboundCounts, OutboundCounts, Packets};
@@ -82,10 +83,12 @@ use std::time::Duration;
 
 use crate::clock::ClockEstimate;
 use crate::keys::{HandshakeError, Peer};
+use crate::live::{CHALLENGE_LEN, Challenge};
 use crate::rtsp::GatewayMessage;
 use crate::seal::{Refusal, Suite};
+use crate::sign::{FrameRefusal, GopVerdict, SignMode};
 use crate::unit::{Assembled, Selection};
-use crate::wire::CloseReason;
+use crate::wire::{CloseReason, GroupMessage};
 
 /// Handshake timeout.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -125,6 +128,11 @@ pub enum Input<'b> {
     /// Send a message to the other gateway: the bytes of a [`GatewayMessage`] that this end may send. It may be lost
     /// on datagrams.
     Gateway(&'b [u8]),
+    /// Publisher, on a byte stream: a message of the group. An offer begins it; the first sheet, which must be one for
+    /// this viewer, makes all media that follows the group's.
+    Group(GroupMessage<'b>),
+    /// Viewer: send a challenge of these 16 fresh random bytes, after [`Event::ChallengeDue`].
+    Challenge([u8; CHALLENGE_LEN]),
 }
 
 /// Result of an input.
@@ -137,6 +145,8 @@ pub enum Handled {
     Duplicate,
     /// A record that is not from the peer, or is a replay. The session goes on.
     Refused(Refusal),
+    /// A frame of a group that is not the camera's, whoever sealed it. The session goes on.
+    NotTheCameras(FrameRefusal),
 }
 
 /// Output of a session.
@@ -178,6 +188,16 @@ pub enum Event {
     Selection(Selection),
     /// A message of the other gateway, of a type that it may send.
     Gateway(GatewayMessage),
+    /// Publisher: the viewer wants to be a member of the group that it was offered.
+    JoinsGroup,
+    /// Publisher: a member's challenge.
+    Challenged(Challenge),
+    /// Viewer: what follows is of a group, of which the camera signs this.
+    JoinedGroup(SignMode),
+    /// Viewer: answer with [`Input::Challenge`].
+    ChallengeDue,
+    /// Viewer: the signature of a group of pictures came.
+    Proven(GopVerdict),
     /// A new estimate of the peer's clock.
     Clock(ClockEstimate),
     /// On datagrams: nothing arrived from the peer for [`PEER_TIMEOUT`]. A publisher's media is dropped from here on.

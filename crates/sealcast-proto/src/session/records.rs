@@ -62,6 +62,9 @@ impl Session {
 
     /// Process a record that came by itself or in a cell.
     pub(super) fn handle_single(&mut self, now: Now, message: &mut [u8]) -> Result<Handled, SessionError> {
+        if let Some(refused) = self.group_media_came(now, message)? {
+            return Ok(refused);
+        }
         let accept = self.following.accept(now.monotonic);
         let welcome = self.is_first_control(message);
         let (State::ExpectWelcome(established) | State::AwaitAdmission(established) | State::Established(established)) =

@@ -112,6 +112,7 @@ pub(super) fn session_over(
         unit: Unit::Frame,
         selection_seed: 1,
         shape: None,
+        group: None,
     };
     let next = secrets.split_off(1).pop();
     let first = secrets.pop().expect("one epoch at least");

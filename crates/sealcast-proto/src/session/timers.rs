@@ -43,6 +43,7 @@ impl Session {
             let knock = handshake.and_then(DatagramHandshake::ask);
             self.out.extend(knock.map(Output::Transmit));
         }
+        self.challenge_if_due(now);
         // Last, so that all the above is in these cells.
         self.send_cells(now)
     }
@@ -92,7 +93,7 @@ impl Session {
         let rekey = self.rekey_deadline();
         let asking = self.asking_keyframe.deadline();
         let flow = self.flow_deadline().min(self.selection_deadline()).min(asking);
-        let flow = flow.min(self.shape_deadline());
+        let flow = flow.min(self.shape_deadline()).min(self.group_deadline());
         self.liveness.deadline().min(rekey).min(hard).min(retirement).min(flow)
     }
 }

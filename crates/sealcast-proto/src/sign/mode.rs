@@ -35,6 +35,19 @@ impl SignMode {
         matches!(self, Self::Gop | Self::Both)
     }
 
+    /// True if whoever insists on `least` is content with this.
+    pub fn covers(self, least: Self) -> bool {
+        (self.frames() || !least.frames()) && (self.gops() || !least.gops())
+    }
+
+    pub(crate) fn byte(self) -> u8 {
+        self as u8
+    }
+
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.byte() == byte)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Off => "off",

@@ -1,6 +1,6 @@
 //! Payloads of control records (protocol.md §4).
 
-use super::{CellPlan, Feedback, MAX_STREAM, Malformed, Numbers, Reader, Selection, put_bytes16};
+use super::{CellPlan, Feedback, GroupMessage, MAX_STREAM, Malformed, Numbers, Reader, Selection, put_bytes16};
 
 /// Maximum length of the text of a close message in bytes.
 const MAX_CLOSE_TEXT: usize = 256;
@@ -194,6 +194,8 @@ pub enum Control<'a> {
     },
     /// A message between gateways, see [`GatewayMessage`](crate::rtsp::GatewayMessage).
     Gateway(&'a [u8]),
+    /// A message of a group.
+    Group(GroupMessage<'a>),
     /// A message of a type that this version does not know; it is ignored.
     Unknown,
 }
@@ -265,6 +267,7 @@ impl<'a> Control<'a> {
                 out.push(16);
                 out.extend_from_slice(message);
             }
+            Self::Group(message) => message.put(&mut out),
             _ => self.put_of_datagrams(&mut out),
         }
         out
@@ -319,7 +322,8 @@ impl<'a> Control<'a> {
     /// [`Malformed`] for a known type with invalid fields.
     pub fn parse(payload: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
-        let message = match reader.u8()? {
+        let kind = reader.u8()?;
+        let message = match kind {
             1 => Self::Welcome,
             2 => Self::parse_close(&mut reader)?,
             3 => Self::RekeyOffer {
@@ -369,7 +373,10 @@ impl<'a> Control<'a> {
                 publisher: CellPlan::parse(&mut reader)?,
                 viewer: CellPlan::parse(&mut reader)?,
             },
-            _ => return Ok(Self::Unknown),
+            _ => match GroupMessage::parse(kind, &mut reader)? {
+                Some(message) => Self::Group(message),
+                None => return Ok(Self::Unknown),
+            },
         };
         reader.finish()?;
         Ok(message)

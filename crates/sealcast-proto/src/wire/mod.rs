@@ -10,6 +10,7 @@ pub(crate) mod datagram;
 mod exhaustive_tests;
 mod feedback;
 mod framing;
+mod group_message;
 mod header;
 mod peer;
 mod reader;
@@ -27,6 +28,7 @@ pub use datagram::{BASE_DATAGRAM, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, M
 pub use feedback::{Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
 pub(crate) use framing::append;
 pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
+pub use group_message::GroupMessage;
 pub(crate) use header::check;
 pub use header::{Accept, BadForm, Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
 pub use peer::{Invite, PeerId};

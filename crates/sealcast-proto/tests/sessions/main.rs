@@ -6,6 +6,7 @@ mod datagrams_copies;
 mod datagrams_loss;
 mod datagrams_outages;
 mod gateway_messages;
+mod groups;
 mod rekeying;
 mod repair_policy;
 mod rtsp_gateways;

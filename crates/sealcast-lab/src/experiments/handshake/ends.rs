@@ -73,6 +73,7 @@ fn config(side: Side, mechanism: &Arc<dyn Mechanism>) -> SessionConfig {
         unit: Unit::Frame,
         selection_seed: 0,
         shape: None,
+        group: None,
     }
 }
 

@@ -130,6 +130,7 @@ fn config(suite: Suite, role: Role, side: Side, carrier: session::Carrier) -> Re
         unit: Unit::Frame,
         selection_seed: 0,
         shape: None,
+        group: None,
     })
 }
 

@@ -65,6 +65,8 @@ pub struct Agreed {
     pub binding: [u8; 32],
     /// The pre-shared key of later handshakes of this pair, if the responder enrols the initiator in this one.
     pub enrolment: PresharedKey,
+    /// A secret for other purposes than records, such as a group's member key.
+    pub exporter: Zeroizing<[u8; 32]>,
 }
 
 impl Agreed {
@@ -75,6 +77,8 @@ impl Agreed {
         hs.expand(b"binding", th3, &mut binding);
         let mut enrolment = Zeroizing::new([0; 32]);
         hs.expand(b"enrolment", th3, enrolment.as_mut());
+        let mut exporter = Zeroizing::new([0; 32]);
+        hs.expand(b"exporter", th3, exporter.as_mut());
         Self {
             secret: EpochSecret::new(hs.derive(b"epoch", th3), 0),
             session_id,
@@ -83,6 +87,7 @@ impl Agreed {
             peer,
             binding,
             enrolment: PresharedKey::new(*enrolment),
+            exporter,
         }
     }
 }

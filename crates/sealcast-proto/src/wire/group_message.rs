@@ -1,0 +1,142 @@
+//! Control messages of a group: who may open what is sealed once for all (groups.md §10).
+
+use super::{MAX_STREAM, Malformed, Reader};
+use crate::live::{CHALLENGE_LEN, Challenge};
+use crate::sign::SignMode;
+
+/// A control message of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupMessage<'a> {
+    /// The publisher offers to seal for a group instead of this session.
+    Offer {
+        /// The stream, 1 to 15.
+        stream: u16,
+        /// What is signed.
+        sign: SignMode,
+        /// Identifier of the group's suite.
+        suite: u8,
+    },
+    /// The viewer wants to be a member.
+    Join {
+        /// The stream, 1 to 15.
+        stream: u16,
+    },
+    /// A key sheet.
+    Sheet(&'a [u8]),
+    /// The viewer wants to know how old the next frame is.
+    Challenge(Challenge),
+    /// The answer to a challenge.
+    Answer(&'a [u8]),
+    /// The certificate of the key that signs groups of pictures.
+    Certificate(&'a [u8]),
+    /// The signature of a group of pictures.
+    Signature(&'a [u8]),
+}
+
+impl<'a> GroupMessage<'a> {
+    const OFFER: u8 = 20;
+    const JOIN: u8 = 21;
+    const SHEET: u8 = 22;
+    const CHALLENGE: u8 = 23;
+    const ANSWER: u8 = 24;
+    const CERTIFICATE: u8 = 25;
+    const SIGNATURE: u8 = 26;
+
+    /// True if only a viewer sends it.
+    pub fn is_of_viewer(&self) -> bool {
+        matches!(self, Self::Join { .. } | Self::Challenge(_))
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Offer { stream, sign, suite } => {
+                out.push(Self::OFFER);
+                out.extend_from_slice(&stream.to_be_bytes());
+                out.extend_from_slice(&[sign.byte(), suite]);
+            }
+            Self::Join { stream } => {
+                out.push(Self::JOIN);
+                out.extend_from_slice(&stream.to_be_bytes());
+            }
+            Self::Sheet(sheet) => put(out, Self::SHEET, sheet),
+            Self::Challenge(Challenge(bytes)) => put(out, Self::CHALLENGE, &bytes),
+            Self::Answer(answer) => put(out, Self::ANSWER, answer),
+            Self::Certificate(certificate) => put(out, Self::CERTIFICATE, certificate),
+            Self::Signature(signature) => put(out, Self::SIGNATURE, signature),
+        }
+    }
+
+    /// Parses the message of this type, after its type. `None` if it is none of a group. What is inside sheets, answers,
+    /// certificates and signatures is checked by whom they are for.
+    pub(super) fn parse(kind: u8, reader: &mut Reader<'a>) -> Result<Option<Self>, Malformed> {
+        Ok(Some(match kind {
+            Self::OFFER => Self::Offer {
+                stream: stream(reader.u16()?)?,
+                sign: SignMode::from_byte(reader.u8()?).ok_or(Malformed)?,
+                suite: reader.u8()?,
+            },
+            Self::JOIN => Self::Join {
+                stream: stream(reader.u16()?)?,
+            },
+            Self::SHEET => Self::Sheet(reader.rest()),
+            Self::CHALLENGE => Self::Challenge(Challenge(reader.array::<CHALLENGE_LEN>()?)),
+            Self::ANSWER => Self::Answer(reader.rest()),
+            Self::CERTIFICATE => Self::Certificate(reader.rest()),
+            Self::SIGNATURE => Self::Signature(reader.rest()),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+fn put(out: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
+    out.push(kind);
+    out.extend_from_slice(bytes);
+}
+
+fn stream(stream: u16) -> Result<u16, Malformed> {
+    let fits = (1..=MAX_STREAM).contains(&stream.into());
+    fits.then_some(stream).ok_or(Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Control;
+
+    #[test]
+    fn messages_are_parsed_as_they_are_written() {
+        for message in [
+            GroupMessage::Offer {
+                stream: 1,
+                sign: SignMode::Both,
+                suite: 2,
+            },
+            GroupMessage::Join { stream: 15 },
+            GroupMessage::Sheet(b"sheet"),
+            GroupMessage::Challenge(Challenge([7; 16])),
+            GroupMessage::Answer(b"answer"),
+            GroupMessage::Certificate(b"certificate"),
+            GroupMessage::Signature(b"signature"),
+        ] {
+            let bytes = Control::Group(message).to_bytes();
+            assert_eq!(Control::parse(&bytes), Ok(Control::Group(message)));
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_of_a_group_is_malformed() {
+        for bytes in [
+            &[20, 0, 0, 1, 2][..],
+            &[20, 0, 16, 1, 2],
+            &[20, 0, 1, 4, 2],
+            &[20, 0, 1, 1],
+            &[20, 0, 1, 1, 2, 0],
+            &[21, 0, 0],
+            &[21, 0, 1, 0],
+            &[23, 1, 2, 3],
+            &[23; 18],
+        ] {
+            assert_eq!(Control::parse(bytes), Err(Malformed), "{bytes:?}");
+        }
+    }
+}
