@@ -77,6 +77,11 @@ impl Session {
         self.rekey_if_due(now)
     }
 
+    /// Publisher: true if the carrier is a byte stream, so that a group can be offered.
+    pub fn may_have_group(&self) -> bool {
+        self.leads() && !self.unordered()
+    }
+
     /// Publisher: true if the viewer is a member: media is [forwarded](Self::forward) to it, and not sealed for it alone.
     pub fn is_member(&self) -> bool {
         matches!(self.group, Some(GroupStanding::Member(_)))

@@ -9,6 +9,7 @@ use sealcast_proto::keys::Mechanism;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
+use sealcast_proto::sign::{NoSignMode, SignMode};
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::{MAX_TICKET, Ticket};
 
@@ -117,6 +118,15 @@ pub(super) fn own_offer(args: &SessionArgs, sealing: Sealing, settings: &Setting
         selection_seed: sealing.seed,
         shape: sealing.shape,
         known: super::peers::known(),
+        group: None,
+    })
+}
+
+/// What is signed, by its name.
+pub(super) fn sign_mode(settings: &Settings, key: &'static str, name: &str) -> Result<SignMode> {
+    name.parse().map_err(|error: NoSignMode| {
+        let failure = usage(format!("there are no signatures \"{name}\""), error.to_string());
+        settings.placed(key, failure)
     })
 }
 

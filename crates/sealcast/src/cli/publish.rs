@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::session::Delivery;
-use sealcast_proto::unit::Unit;
+use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::{Ticket, TransportKind};
 
 use super::args::PublishArgs;
@@ -12,12 +12,13 @@ use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::{build, peers, shutdown};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::entropy;
+use crate::keys::epoch_numbers::EpochNumbers;
+use crate::keys::{entropy, files};
 use crate::meter::metrics::Metrics;
 use crate::private_file::read_secret_line;
 use crate::run::{
-    Admission, ControlSocket, Observation, Offer, PublishOptions, QueueLimits, RuntimeSettings, Shape, Viewers,
-    build_info, publish,
+    Admission, ControlSocket, GROUP_STREAM, GroupOptions, Observation, Offer, PublishOptions, QueueLimits,
+    RuntimeSettings, Shape, Viewers, build_info, publish,
 };
 use crate::source;
 use crate::transport::{Listener, Mtu};
@@ -40,6 +41,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let sealing = publisher_sealing(&settings)?;
     let mut offer = build::own_offer(&args.session, sealing, &settings)?;
     let terms = peers::invite_terms(&settings)?;
+    let group = group(&settings, &offer, selection)?;
     let control = control_socket(&settings.config)?;
     let admission = match configured.to {
         Some(_) => Arc::new(Admission::in_memory()),
@@ -84,6 +86,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         viewers,
         settings: RuntimeSettings::new(selection),
         control,
+        group,
     };
     let by_hand = || peers::viewers_by_hand(&build::settings(&args.session)?);
     let outcome = tokio::select! {
@@ -91,6 +94,28 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         never = peers::read_again(hangups, &admission, by_hand) => match never {},
     };
     observing.finish(outcome)
+}
+
+/// How frames are sealed once for all viewers, if they are.
+fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Option<GroupOptions>> {
+    let configured = &settings.config.publish;
+    let sign = build::sign_mode(settings, "publish.sign", &configured.sign)?;
+    if !configured.group {
+        return Ok(None);
+    }
+    let refused = |what: &str, hint: &str| {
+        let failure = Failure::new(FailureKind::Usage, what.to_owned(), hint.to_owned());
+        Err(settings.placed("publish.group", failure))
+    };
+    if selection != Selection::All {
+        return refused("for a group everything is encrypted", "leave out --encrypt, or --group");
+    }
+    if offer.shape.cells().is_some() {
+        let hint = "use --shape pad:padme, or leave out --group";
+        return refused("a group has no constant rate: its frames are sent as they come", hint);
+    }
+    let numbers = EpochNumbers::at(files::home()?.join("epochs"), &offer.identity.peer_id(), GROUP_STREAM);
+    Ok(Some(GroupOptions { sign, numbers }))
 }
 
 /// What the report says of how this publisher was started.

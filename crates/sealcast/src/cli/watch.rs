@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::keys::{Identity, PeerId, Role};
-use sealcast_proto::session::RekeyPolicy;
+use sealcast_proto::session::{GroupPolicy, RekeyPolicy};
 use sealcast_proto::wire::Ticket;
 
 use super::args::WatchArgs;
@@ -28,7 +28,9 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.watch;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
-    let offer = build::own_offer(&args.session, sealing, &settings)?;
+    let mut offer = build::own_offer(&args.session, sealing, &settings)?;
+    let sign = build::sign_mode(&settings, "watch.require_sign", &configured.require_sign)?;
+    offer.group = Some(GroupPolicy { sign });
     let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
     // Who has the ticket may take it that signals are answered.

@@ -4,8 +4,10 @@ pub mod allow;
 #[cfg(feature = "study")]
 pub mod dose_key;
 pub mod entropy;
+pub mod epoch_numbers;
 pub mod files;
 pub mod fingerprint;
+pub mod gop_key;
 pub mod mechanism;
 pub mod null_key;
 pub mod peers;

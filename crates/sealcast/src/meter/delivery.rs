@@ -5,6 +5,7 @@ use prometheus_client::registry::Registry;
 use sealcast_proto::session::{InboundCounts, OutboundCounts};
 
 use super::families::{self, Counts, Seconds, seconds};
+use super::group::GroupMeter;
 use super::labels::{Direction, MediaPacket, MediaStream};
 use super::metrics::Metrics;
 use super::shape::ShapeMeter;
@@ -18,6 +19,7 @@ pub(super) struct Delivery {
     target: Seconds,
     source: Seconds,
     pub(super) shape: ShapeMeter,
+    pub(super) group: GroupMeter,
 }
 
 impl Delivery {
@@ -29,6 +31,7 @@ impl Delivery {
         let target = "What the path is estimated to carry, bit/s";
         let source = "What bit rate the source is asked for, bit/s";
         let shape = ShapeMeter::register(registry);
+        let group = GroupMeter::register(registry);
         Self {
             packets: Counts::register(registry, "media_packets", packets, "what", MediaPacket::NAMES),
             streams: Counts::register(registry, "media_streams", streams, "what", MediaStream::NAMES),
@@ -37,6 +40,7 @@ impl Delivery {
             target: seconds(registry, "path_target_bits_per_second", target),
             source: seconds(registry, "source_target_bits_per_second", source),
             shape,
+            group,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod delivery;
 mod families;
+mod group;
 pub mod labels;
 mod log_rows;
 pub mod logs;

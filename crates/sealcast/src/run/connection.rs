@@ -8,18 +8,17 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::clock::ClockEstimate;
-use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{
     Elsewhere, Event, Handled, Input, Output, SealedRecords, Session, SessionError, ShapeCounts,
 };
-use sealcast_proto::unit::Assembled;
 use sealcast_proto::wire::{AddressBytes, CloseReason, LENGTH_PREFIX, MessageLength, write_framed};
 
 use super::Clock;
 use super::control_backlog::ControlBacklog;
 use super::delay_rate::PathSample;
 use super::exchange::Exchange;
+pub use super::listener::Listener;
+pub(super) use super::listener::NoMedia;
 use super::phases::SessionPhase;
 use super::record_counts::{Opening, describe, open_failure, overhead};
 use crate::keys::entropy;
@@ -35,34 +34,6 @@ const BACKLOG_LOW: usize = 64 * 1024;
 const HELD_LOW: usize = 4 * 1024;
 /// Limit on the bytes sealed before they are sent together; more would delay the first of them.
 const RUN: usize = 20 * 1024;
-
-/// Receives the output of a session while its connection runs.
-pub trait Listener {
-    /// True if this end receives media: then a record may be as long as a frame.
-    const RECEIVES_MEDIA: bool = true;
-
-    /// Take media. `arrived` is the time at which the last record it needed was read or given up. Returns true if no
-    /// more media is expected at once, as at the end of a picture.
-    fn media(&mut self, media: Assembled, arrived: Instant) -> bool;
-
-    /// Take a new estimate of the peer's clock. It applies to the media that follows.
-    fn clock(&mut self, _: ClockEstimate) {}
-
-    /// A record was refused; `total` counts refusals including this one. If records arrive `in_order`, this record is
-    /// now missing. Otherwise the session detects missing records itself, and forged ones have no effect.
-    fn refused(&mut self, _reason: Refusal, _total: u64, _in_order: bool) {}
-}
-
-/// The listener of an end that sends media: it receives none.
-pub(super) struct NoMedia;
-
-impl Listener for NoMedia {
-    const RECEIVES_MEDIA: bool = false;
-
-    fn media(&mut self, _: Assembled, _: Instant) -> bool {
-        false
-    }
-}
 
 /// Reason for the end of a connection.
 #[derive(Debug)]
@@ -327,6 +298,10 @@ impl<T: Transport> Connection<T> {
                     self.metrics.record_refused(open_failure(reason));
                     self.refused += 1;
                     listener.refused(reason, self.refused, self.session.assembles_stream());
+                }
+                Handled::NotTheCameras(reason) => {
+                    self.metrics.frame_not_the_cameras();
+                    listener.not_the_cameras(reason);
                 }
                 Handled::Done if established => {
                     opened.count(record.kind, length, &self.metrics);

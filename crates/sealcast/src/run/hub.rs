@@ -39,13 +39,16 @@ const NO_TARGET: u64 = u64::MAX;
 
 struct Viewer {
     id: u64,
-    queue: Arc<FrameQueue<Arc<Frame>>>,
+    /// `None` once its group seals for it.
+    queue: Option<Arc<FrameQueue<Arc<Frame>>>>,
     /// Bytes that wait for cells of its session.
     in_cells: usize,
 }
 
 struct State {
     viewers: Vec<Viewer>,
+    /// Where frames for the group go, if there is one.
+    group: Option<Arc<FrameQueue<Arc<Frame>>>>,
     targets: TargetRate,
     next_id: u64,
     info: Option<StreamInfo>,
@@ -74,6 +77,7 @@ impl Hub {
         Self {
             state: Mutex::new(State {
                 viewers: Vec::new(),
+                group: None,
                 targets: TargetRate::default(),
                 next_id: 0,
                 info: None,
@@ -119,7 +123,7 @@ impl Hub {
         }
         state.viewers.push(Viewer {
             id,
-            queue: Arc::clone(&queue),
+            queue: Some(Arc::clone(&queue)),
             in_cells: 0,
         });
         self.metrics.set_viewers(state.viewers.len());
@@ -127,6 +131,25 @@ impl Hub {
         self.request_keyframe();
         self.joined.notify_all();
         (id, queue)
+    }
+
+    /// The queue of the frames that are sealed for a group. There is one group at most.
+    pub(super) fn tap(&self) -> Arc<FrameQueue<Arc<Frame>>> {
+        let queue = Arc::new(FrameQueue::new(self.limits));
+        let mut state = self.lock();
+        if state.end.is_some() {
+            queue.close();
+        }
+        state.group = Some(Arc::clone(&queue));
+        queue
+    }
+
+    /// A viewer gets its frames from the group from here on.
+    pub(super) fn detach(&self, id: u64) {
+        let mut state = self.lock();
+        if let Some(viewer) = state.viewers.iter_mut().find(|viewer| viewer.id == id) {
+            viewer.queue = None;
+        }
     }
 
     /// Set the bytes that wait for cells of a viewer's session.
@@ -143,7 +166,7 @@ impl Hub {
         state
             .viewers
             .iter()
-            .any(|viewer| viewer.queue.bytes() + viewer.in_cells > most)
+            .any(|viewer| viewer.queue.as_ref().map_or(0, |queue| queue.bytes()) + viewer.in_cells > most)
     }
 
     pub(super) fn leave(&self, id: u64) {
@@ -233,8 +256,12 @@ impl Hub {
         self.frames.fetch_add(1, Ordering::Relaxed);
         let frame = Arc::new(frame);
         let state = self.lock();
+        if let Some(group) = &state.group {
+            group.push(Arc::clone(&frame));
+        }
         for viewer in &state.viewers {
-            let pushed = viewer.queue.push(Arc::clone(&frame));
+            let Some(queue) = &viewer.queue else { continue };
+            let pushed = queue.push(Arc::clone(&frame));
             if pushed.dropped > 0 {
                 self.metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);
             }
@@ -248,8 +275,9 @@ impl Hub {
     pub(super) fn finish(&self, end: SourceEnd) {
         let mut state = self.lock();
         state.end = Some(end);
-        for viewer in &state.viewers {
-            viewer.queue.close();
+        let viewers = state.viewers.iter().filter_map(|viewer| viewer.queue.as_ref());
+        for queue in viewers.chain(&state.group) {
+            queue.close();
         }
     }
 

@@ -44,6 +44,7 @@ fn offer(seed: u8) -> Offer {
         selection_seed: 0,
         shape: super::Shape::Off,
         known: KnownPeers::nowhere(),
+        group: None,
     }
 }
 
@@ -112,6 +113,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
         wire_tap: None,
         offer: offer(2),
         settings: RuntimeSettings::new(Selection::All),
+        group: None,
     });
     // Far smaller than a frame, so that both ends must wait for each other.
     let (near, far) = memory_pair(1000);

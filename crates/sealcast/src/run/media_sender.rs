@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use sealcast_proto::group_media::SealedFrame;
 use sealcast_proto::session::{OutboundCounts, SealedRecords, Session, SessionError};
 
 use super::Observation;
@@ -45,6 +46,20 @@ impl MediaSender {
         let wire_bytes = (connection.outgoing_len() - from) as u64;
         observation.frame_sealed(made, wire_bytes, self.seal);
         Ok([began, sealed])
+    }
+
+    /// Pass a frame on that was sealed for the group.
+    pub(super) fn forward<T: Transport>(
+        &mut self,
+        connection: &mut Connection<T>,
+        observation: &Observation,
+        frame: &SealedFrame,
+    ) -> Result<(), Ended> {
+        connection.seal(|session, out| session.forward(frame, out))?;
+        self.send = Duration::ZERO;
+        self.sending_since = Some(Instant::now());
+        observation.metrics.frame_forwarded(frame.bytes.len() as u64);
+        Ok(())
     }
 
     /// Record the send time of the last frame once all of it has left: until the carrier was given the last of it.

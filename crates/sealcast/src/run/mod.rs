@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! publisher:  source thread ─► hub ─► one bounded queue per viewer ─► viewer task: seal ─► transport
+//!                              └──► group: seal once ─► one bounded queue per member ─► its task ─► transport
 //! viewer:     transport ─► session task: open, assemble ─► one bounded queue ─► sink thread
 //! ```
 
@@ -17,15 +18,18 @@ mod ended;
 pub mod events;
 mod exchange;
 pub mod gateway;
+mod group;
 mod hub;
 #[cfg(test)]
 mod in_memory_tests;
 mod keyframe_requests;
+mod listener;
 mod media_sender;
 mod observe;
 mod offer;
 mod passage;
 mod phases;
+mod picture_age;
 pub mod probe;
 mod publish;
 mod publisher_state;
@@ -34,6 +38,7 @@ mod received;
 mod record_counts;
 mod retry;
 mod runtime_settings;
+mod serve_member;
 mod serve_viewer;
 mod session_task;
 mod shape;
@@ -46,6 +51,7 @@ mod watch_listen;
 pub use admission::{Admission, ByHand};
 pub use clock::Clock;
 pub use control::{ControlSocket, MAX_COMMAND};
+pub use group::{GROUP_STREAM, GroupOptions};
 pub use hub::Hub;
 pub use observe::{Observation, ObserveOptions, Observing, build_info};
 pub use offer::Offer;

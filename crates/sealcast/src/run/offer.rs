@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, PeerId, Role, Side};
 use sealcast_proto::seal::Suite;
-use sealcast_proto::session::{Carrier, Delivery, Fec, Mtu, QuicMedia, RekeyPolicy, Session, SessionConfig};
+use sealcast_proto::session::{
+    Carrier, Delivery, Fec, GroupPolicy, Mtu, QuicMedia, RekeyPolicy, Session, SessionConfig,
+};
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::Ticket;
 
@@ -69,6 +71,8 @@ pub struct Offer {
     pub shape: Shape,
     /// Where this end keeps the secrets of its enrolments, when it connects.
     pub known: KnownPeers,
+    /// Which groups this end joins, when it watches.
+    pub group: Option<GroupPolicy>,
 }
 
 /// A session of the connecting end.
@@ -105,6 +109,7 @@ impl Offer {
             unit: self.unit,
             selection_seed: self.selection_seed,
             shape: self.shape.cells(),
+            group: self.group,
         }
     }
 

@@ -15,6 +15,7 @@ use super::accept::{Acceptor, PendingSession};
 use super::connection::Ended;
 use super::control::{self, Controlled};
 use super::exchange::HandshakeTimer;
+use super::group::{Group, GroupOptions, drive};
 use super::hub::SourceEnd;
 use super::offer::CarrierConfig;
 use super::publisher_state::{PublisherState, WireTap};
@@ -67,6 +68,8 @@ pub struct PublishOptions {
     pub settings: RuntimeSettings,
     /// The socket for commands.
     pub control: Option<ControlSocket>,
+    /// Seals each frame once for all viewers on byte streams who are content with it.
+    pub group: Option<GroupOptions>,
 }
 
 /// A publisher whose source is running.
@@ -101,6 +104,11 @@ impl Publisher {
         let rate = first_rate(&mut *source, options.rate);
         let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(rate);
         let hub = Arc::new(hub);
+        let (offer, queue, now) = (&options.offer, options.queue, observation.clock.now());
+        let group = options
+            .group
+            .map(|group| Group::new(group, offer, queue, now))
+            .transpose()?;
         let source = source_thread::start(
             source,
             Arc::clone(&hub),
@@ -116,6 +124,7 @@ impl Publisher {
             wire_tap,
             offer: options.offer,
             settings: options.settings,
+            group: group.map(Arc::new),
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -160,6 +169,7 @@ impl Publisher {
             let outcome = tokio::select! {
                 outcome = &mut serving => Err(outcome),
                 never = controlled => match never {},
+                failed = seal_for_group(&shared) => Err(Err(failed)),
                 _ = turned_on(&mut stop) => {
                     // Sending fails if all tasks have already ended.
                     let _ = tasks_stop.send(true);
@@ -184,6 +194,17 @@ impl Publisher {
         shared.hub.stop();
         tokio::task::spawn_blocking(move || source.join()).await.ok();
         outcome
+    }
+}
+
+/// Seal for the group, if there is one, as long as that goes well.
+async fn seal_for_group(shared: &Arc<PublisherState>) -> Failure {
+    match &shared.group {
+        Some(group) => match drive(Arc::clone(shared), Arc::clone(group)).await {
+            Ok(never) => match never {},
+            Err(failure) => failure,
+        },
+        None => std::future::pending().await,
     }
 }
 

@@ -2,10 +2,15 @@
 
 use std::sync::Arc;
 
-use sealcast_proto::unit::Selection;
+use sealcast_proto::session::OutgoingFrame;
+use sealcast_proto::unit::{Preamble, Selection};
 
+use super::clock::{nanos, nanos_u32};
 use super::control::Controlled;
+use super::group::Group;
+use super::serve_viewer::VIDEO;
 use super::{Admission, Hub, Observation, Offer, RuntimeSettings};
+use crate::media::{Codec, Frame};
 
 /// Inspects the sealed records of each frame on their way out, with the number of the viewer that they are for.
 pub(super) type WireTap = Box<dyn Fn(u64, &[u8]) + Send + Sync>;
@@ -19,6 +24,39 @@ pub(super) struct PublisherState {
     pub(super) wire_tap: Option<WireTap>,
     pub(super) offer: Offer,
     pub(super) settings: RuntimeSettings,
+    /// Viewers for whom each frame is sealed once.
+    pub(super) group: Option<Arc<Group>>,
+}
+
+impl PublisherState {
+    /// A frame on its way to viewers. `previous` are the times that the frame before took to seal and to send, in
+    /// nanoseconds.
+    pub(super) fn outgoing<'a>(
+        &self,
+        frame: &'a Frame,
+        codec: Codec,
+        (previous_seal, previous_send): (u32, u32),
+    ) -> OutgoingFrame<'a> {
+        let clock = self.observation.clock;
+        OutgoingFrame {
+            stream: VIDEO,
+            codec,
+            keyframe: frame.keyframe,
+            preamble: Preamble {
+                frame: frame.number,
+                media_time: nanos(frame.media_time),
+                captured: clock.wall(frame.captured),
+                encoded: clock.wall(frame.encoded),
+                previous_seal,
+                previous_send,
+                capture: nanos_u32(frame.captured.saturating_duration_since(frame.began)),
+                stamp: frame.stamp,
+                padding: self.offer.shape.padding(frame.data.len()),
+                ..Preamble::default()
+            },
+            data: &frame.data,
+        }
+    }
 }
 
 impl Controlled for PublisherState {
@@ -45,6 +83,9 @@ impl Controlled for PublisherState {
     fn check(&self, selection: Selection) -> Result<(), &'static str> {
         if !self.offer.shape.is_off() && selection != Selection::All {
             return Err("with a shape everything is encrypted: restart with --shape off to leave something in clear");
+        }
+        if self.group.is_some() && selection != Selection::All {
+            return Err("for a group everything is encrypted: restart without --group to leave something in clear");
         }
         Ok(())
     }

@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{InboundCounts, Session};
+use sealcast_proto::sign::FrameRefusal;
 use sealcast_proto::unit::{Assembled, AssembledFrame, Codec, StreamInfo};
 
 use super::connection::Listener;
 use super::passage::FrameTimeline;
+use super::picture_age::PictureAge;
 use super::queue::Queued;
 use super::serve_viewer::VIDEO;
 use super::{FrameQueue, Observation};
@@ -53,6 +56,9 @@ pub(super) struct Receiver {
     wants_keyframe: bool,
     /// Media counters of the session at the last update of the metrics.
     counted: InboundCounts,
+    age: PictureAge,
+    /// Frames refused since the camera did not sign them.
+    forged: u64,
 }
 
 impl Receiver {
@@ -68,6 +74,8 @@ impl Receiver {
             last_request: None,
             wants_keyframe: false,
             counted: InboundCounts::default(),
+            age: PictureAge::default(),
+            forged: 0,
         }
     }
 
@@ -75,6 +83,13 @@ impl Receiver {
     pub(super) fn count(&mut self, counts: Option<InboundCounts>) {
         if let Some(counts) = counts {
             self.observation.metrics.media_came(&mut self.counted, counts);
+        }
+    }
+
+    /// Notes how old the picture can be.
+    pub(super) fn note_age(&mut self, age: Option<LivenessState>) {
+        if let Some(age) = age {
+            self.age.note(age, &self.observation.metrics);
         }
     }
 
@@ -172,6 +187,15 @@ impl Listener for Receiver {
         self.wants_keyframe |= in_order && reason != Refusal::Replay;
         if total.is_power_of_two() {
             tracing::warn!(%reason, total, "refused a record");
+        }
+    }
+
+    fn not_the_cameras(&mut self, reason: FrameRefusal) {
+        self.wants_keyframe = true;
+        self.forged += 1;
+        if self.forged.is_power_of_two() {
+            let total = self.forged;
+            tracing::warn!(%reason, total, "refused a frame that the camera did not sign as it came");
         }
     }
 }

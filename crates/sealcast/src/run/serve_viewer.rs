@@ -4,23 +4,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
-use sealcast_proto::session::{Event, Input, OutgoingFrame, Session};
-use sealcast_proto::unit::Preamble;
+use sealcast_proto::session::{Event, Input, Session};
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
 
-use super::FrameQueue;
 use super::accept::PendingSession;
 use super::admission::Places;
-use super::clock::{nanos, nanos_u32};
 use super::connection::{Ended, NoMedia};
 use super::delay_rate::DelayBasedRate;
+use super::group::{Membership, Told};
 use super::hub::SourceEnd;
 use super::media_sender::MediaSender;
 use super::publisher_state::PublisherState;
 use super::runtime_settings::SettingsReceiver;
 use super::session_task::{Role, SessionTask};
 use super::target_rate::PathTarget;
+use super::{FrameQueue, serve_member};
 use crate::media::{Codec, Frame};
 use crate::meter::labels::DropCause;
 use crate::meter::stage::Stage;
@@ -38,17 +37,30 @@ const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const VIDEO: u32 = 1;
 
 /// An admitted viewer.
-struct Subscription {
-    id: u64,
+pub(super) struct Subscription {
+    pub(super) id: u64,
+    /// Frames that are sealed for it alone.
     queue: Arc<FrameQueue<Arc<Frame>>>,
+    /// Its place in the group. From its first sheet on, frames come from there.
+    pub(super) membership: Option<Membership>,
     info_version: u64,
     /// Codec of the stream. With a video codec, keyframes are rare.
     codec: Codec,
-    sender: MediaSender,
+    pub(super) sender: MediaSender,
     /// Time of the last update of the target rate.
     target_told: Option<Instant>,
     /// True while the viewer does not set the rate of the source.
     stays_behind: bool,
+}
+
+impl Subscription {
+    /// True if nothing more is to be sealed or forwarded.
+    fn finished(&self) -> bool {
+        match &self.membership {
+            Some(membership) if membership.has_begun() => membership.frames().finished(),
+            _ => self.queue.finished(),
+        }
+    }
 }
 
 /// The end of a viewer's session.
@@ -60,13 +72,13 @@ pub(super) struct Departure {
     pub(super) stood: bool,
 }
 
-type Task<T> = SessionTask<T, NoMedia>;
+pub(super) type Task<T> = SessionTask<T, NoMedia>;
 
 /// The publisher's end of a viewer's session.
-struct ViewerRole {
-    shared: Arc<PublisherState>,
+pub(super) struct ViewerRole {
+    pub(super) shared: Arc<PublisherState>,
     delay_rate: Option<DelayBasedRate>,
-    subscription: Option<Subscription>,
+    pub(super) subscription: Option<Subscription>,
     /// True if the next frame can be sealed.
     ready: bool,
     /// Requested settings, shared by all viewers' tasks.
@@ -110,11 +122,13 @@ pub(super) async fn serve_viewer<T: Transport>(
 }
 
 /// Reason for the wake-up of a viewer's task.
-enum Woken {
+pub(super) enum Woken {
     /// A frame is queued, or it is time to check that the end of the stream has arrived.
     Frames,
     /// The requested settings have changed.
     Settings,
+    /// The group says something to this member, or nothing more.
+    Told(Option<Told>),
 }
 
 impl<T: Transport> Role<T> for ViewerRole {
@@ -139,6 +153,7 @@ impl<T: Transport> Role<T> for ViewerRole {
         self.subscription = Some(Subscription {
             id,
             queue,
+            membership: None,
             info_version: 0,
             // Until the description is known, treat the stream as one of keyframes only.
             codec: Codec::Mjpeg,
@@ -146,11 +161,20 @@ impl<T: Transport> Role<T> for ViewerRole {
             target_told: None,
             stays_behind: false,
         });
+        self.offer_group(task)?;
         self.apply_settings(task)
     }
 
-    fn event(&mut self, _: &mut Task<T>, event: Event) -> Result<(), Ended> {
+    fn event(&mut self, task: &mut Task<T>, event: Event) -> Result<(), Ended> {
         match event {
+            Event::JoinsGroup => {
+                self.join_group(task);
+                return Ok(());
+            }
+            Event::Challenged(challenge) => {
+                self.challenged(challenge);
+                return Ok(());
+            }
             Event::KeyframeRequested(_) => {
                 // The viewer may also have lost the stream's description, so send it again.
                 if let Some(subscription) = &mut self.subscription {
@@ -186,17 +210,22 @@ impl<T: Transport> Role<T> for ViewerRole {
         let Some(subscription) = subscription else {
             return std::future::pending().await;
         };
-        let settling = subscription.queue.finished();
+        let settling = subscription.finished();
+        let Subscription { queue, membership, .. } = subscription;
+        let member = membership.is_some();
         tokio::select! {
-            () = subscription.queue.changed(), if *ready => Woken::Frames,
+            woken = serve_member::wait(membership, *ready), if member => woken,
+            () = queue.changed(), if *ready => Woken::Frames,
             () = tokio::time::sleep(SETTLING), if settling => Woken::Frames,
             () = settings.changed() => Woken::Settings,
         }
     }
 
     fn woken(&mut self, task: &mut Task<T>, woken: Woken) -> Result<bool, Ended> {
-        if let Woken::Settings = woken {
-            self.apply_settings(task)?;
+        match woken {
+            Woken::Frames => {}
+            Woken::Settings => self.apply_settings(task)?,
+            Woken::Told(told) => self.tell_member(task, told)?,
         }
         Ok(false)
     }
@@ -211,6 +240,7 @@ impl ViewerRole {
     fn send_frames<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.note_sent(task);
         self.note_path(task);
+        self.forward_frames(task)?;
         while task.connection.ready_for_frame() {
             let Some(frame) = self.next_frame(task) else { break };
             self.send_frame(task, &frame)?;
@@ -223,10 +253,7 @@ impl ViewerRole {
                 self.shared.hub.set_in_cells(subscription.id, waits);
             }
         }
-        let finished = self
-            .subscription
-            .as_ref()
-            .is_some_and(|subscription| subscription.queue.finished());
+        let finished = self.subscription.as_ref().is_some_and(Subscription::finished);
         if finished && task.connection.settled() {
             let (reason, text) = match self.shared.hub.end() {
                 Some(SourceEnd::Failed(failure)) => (CloseReason::SourceFailed, failure.what),
@@ -351,25 +378,8 @@ impl ViewerRole {
             task.connection
                 .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
         }
-        let (previous_seal, previous_send) = subscription.sender.previous();
-        let outgoing = OutgoingFrame {
-            stream: VIDEO,
-            codec: subscription.codec,
-            keyframe: frame.keyframe,
-            preamble: Preamble {
-                frame: frame.number,
-                media_time: nanos(frame.media_time),
-                captured: clock.wall(frame.captured),
-                encoded: clock.wall(frame.encoded),
-                previous_seal,
-                previous_send,
-                capture: nanos_u32(frame.captured.saturating_duration_since(frame.began)),
-                stamp: frame.stamp,
-                padding: self.shared.offer.shape.padding(frame.data.len()),
-                ..Preamble::default()
-            },
-            data: &frame.data,
-        };
+        let previous = subscription.sender.previous();
+        let outgoing = self.shared.outgoing(frame, subscription.codec, previous);
         let from = task.connection.outgoing_len();
         let seal = |session: &mut Session, now, out: &mut Vec<u8>| session.seal_frame(clock.at(now), &outgoing, out);
         let [began, _] = subscription.sender.seal(&mut task.connection, observation, seal)?;
@@ -387,7 +397,7 @@ impl ViewerRole {
         Ok(())
     }
 
-    fn note_sent<T: Transport>(&mut self, task: &Task<T>) {
+    pub(super) fn note_sent<T: Transport>(&mut self, task: &Task<T>) {
         if let Some(subscription) = &mut self.subscription {
             subscription
                 .sender
@@ -398,6 +408,9 @@ impl ViewerRole {
     /// Leave the hub, if this viewer had joined it.
     fn leave(&mut self) {
         if let Some(subscription) = self.subscription.take() {
+            if let Some(membership) = subscription.membership {
+                membership.leave(self.shared.observation.clock.now());
+            }
             self.shared.hub.leave(subscription.id);
         }
     }

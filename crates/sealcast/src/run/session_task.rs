@@ -1,11 +1,13 @@
 //! The task of one session: the loop and the event handling shared by all roles.
 
 use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::session::{Event, Facts, Input, Session};
+use sealcast_proto::sign::{GopOutcome, GopVerdict};
 use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::CloseReason;
 use tokio::sync::watch;
@@ -18,6 +20,7 @@ use super::exchange::HandshakeTimer;
 use super::phases::SessionPhase;
 use super::retry::turned_on;
 use super::runtime_settings::announce;
+use crate::keys::entropy;
 use crate::keys::peers::KnownEnd;
 use crate::meter::labels;
 use crate::transport::{Place, Transport};
@@ -266,9 +269,30 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 tracing::info!(viewer = %self.name(), "the {} is heard again", R::PEER);
             }
             Event::Resumed => tracing::info!(from = self.remote, "the {} is heard again", R::PEER),
-            Event::KeyframeRequested(_) | Event::Gateway(_) => {}
+            Event::ChallengeDue => {
+                let random = entropy::random().map_err(|failure| Ended::Carrier(io::Error::other(failure.what)))?;
+                return self.handle(Input::Challenge(random));
+            }
+            Event::JoinedGroup(sign) => {
+                tracing::info!(from = self.remote, %sign, "the camera seals for all its viewers at once, and signs");
+            }
+            Event::Proven(verdict) => self.note_proven(verdict),
+            Event::KeyframeRequested(_) | Event::Gateway(_) | Event::JoinsGroup | Event::Challenged(_) => {}
         }
         role.event(self, event)
+    }
+
+    /// The signature of a group of pictures came.
+    fn note_proven(&self, verdict: &GopVerdict) {
+        let forged = matches!(verdict.outcome, GopOutcome::Forged { .. });
+        self.observation.metrics.part_judged(forged);
+        if forged {
+            tracing::error!(
+                from = self.remote,
+                group = verdict.group,
+                "pictures were shown that the camera did not sign: somebody in the group forges it"
+            );
+        }
     }
 
     fn note_established(&mut self, what: &'static str, facts: &Facts) {

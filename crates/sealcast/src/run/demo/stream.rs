@@ -109,6 +109,7 @@ impl CameraEnd {
             },
             settings: RuntimeSettings::new(selection),
             control: None,
+            group: None,
         };
         Ok((options, ticket))
     }
@@ -240,6 +241,7 @@ fn offer(options: &DemoOptions, protection: &Protection, identity: Arc<Identity>
         selection_seed: 0,
         shape: protection.shape,
         known: KnownPeers::nowhere(),
+        group: None,
     }
 }
 

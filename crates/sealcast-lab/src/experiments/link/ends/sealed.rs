@@ -64,6 +64,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
             },
             settings: RuntimeSettings::new(Selection::All),
             control: None,
+            group: None,
         };
         let (_never, stop) = watch::channel(false);
         let published = sealcast::run::publish(options, observing.observation(), stop).await;
@@ -220,6 +221,7 @@ fn offer(identity: Arc<Identity>) -> Offer {
         selection_seed: 0,
         shape: Shape::Off,
         known: KnownPeers::nowhere(),
+        group: None,
     }
 }
 

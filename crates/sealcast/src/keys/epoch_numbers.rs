@@ -1,0 +1,114 @@
+//! Numbers of group epochs, none of which a camera uses twice, also when it is started again (docs/groups.md, section 1).
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use sealcast_proto::keys::PeerId;
+
+use crate::failure::{Failure, FailureKind, Result};
+use crate::private_file::{create_folder, options, replace_secret};
+
+/// Numbers reserved at once: at one epoch a second they last twelve days.
+const BLOCK: u64 = 1 << 20;
+
+/// Where the next number of a camera's stream is kept.
+pub struct EpochNumbers {
+    /// `None` keeps nothing: for a camera whose identity ends with the program.
+    file: Option<PathBuf>,
+    next: u64,
+}
+
+impl EpochNumbers {
+    /// The numbers of a camera's stream, in this folder.
+    pub fn at(folder: PathBuf, camera: &PeerId, stream: u16) -> Self {
+        Self {
+            file: Some(folder.join(format!("{camera}-{stream}"))),
+            next: 0,
+        }
+    }
+
+    /// Numbers of a camera that begins anew with a new identity.
+    pub fn nowhere() -> Self {
+        Self { file: None, next: 0 }
+    }
+
+    /// Reserves the next numbers. They are used up from here on, whatever happens to the program.
+    ///
+    /// # Errors
+    /// Kind `Keys`: the file cannot be read or written, or has something else in it.
+    pub fn reserve(&mut self) -> Result<Range<u64>> {
+        let Some(file) = &self.file else {
+            let first = self.next;
+            self.next += BLOCK;
+            return Ok(first..self.next);
+        };
+        let failed = |error: std::io::Error| failure(file, &format!("{error}"));
+        if let Some(folder) = file.parent() {
+            create_folder(folder).map_err(failed)?;
+        }
+        // Two programs with one identity must not be given the same numbers.
+        let lock: File = options()
+            .create(true)
+            .append(true)
+            .open(file.with_extension("lock"))
+            .map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        let first = match std::fs::read_to_string(file) {
+            Ok(text) => text
+                .trim()
+                .parse()
+                .map_err(|_| failure(file, "it has no number in it"))?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0_u64,
+            Err(error) => return Err(failed(error)),
+        };
+        let end = first
+            .checked_add(BLOCK)
+            .ok_or_else(|| failure(file, "the numbers have run out"))?;
+        replace_secret(file, format!("{end}\n").as_bytes()).map_err(failed)?;
+        Ok(first..end)
+    }
+}
+
+fn failure(file: &std::path::Path, why: &str) -> Failure {
+    Failure::new(
+        FailureKind::Keys,
+        format!(
+            "{}, which has the numbers of group epochs, cannot be used ({why})",
+            file.display()
+        ),
+        "make it a file that you may write to; if it is lost, viewers that are enrolled must be enrolled again",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn camera() -> PeerId {
+        sealcast_proto::keys::Identity::from_seed(&[1; 32]).peer_id()
+    }
+
+    #[test]
+    fn no_number_is_given_twice_also_not_to_another_program() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let numbers = || EpochNumbers::at(folder.path().join("epochs"), &camera(), 1);
+        let mut one = numbers();
+        let first = one.reserve().expect("writable");
+        let second = numbers().reserve().expect("writable");
+        let third = one.reserve().expect("writable");
+        assert_eq!(first, 0..BLOCK);
+        assert_eq!(second, BLOCK..2 * BLOCK);
+        assert_eq!(third, 2 * BLOCK..3 * BLOCK);
+    }
+
+    #[test]
+    fn a_file_with_something_else_in_it_is_refused_in_words() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut numbers = EpochNumbers::at(folder.path().to_owned(), &camera(), 1);
+        std::fs::write(folder.path().join(format!("{}-1", camera())), "many\n").expect("written");
+        let failure = numbers.reserve().expect_err("no number");
+        assert!(failure.what.contains("no number"), "{failure}");
+        assert!(numbers.reserve().is_err(), "nothing is used instead");
+    }
+}

@@ -1,0 +1,99 @@
+//! Meters of a group of viewers, for whom each frame is sealed once.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::families::{Seconds, counter, gauge, seconds};
+use super::metrics::Metrics;
+
+/// The metric families in the registry.
+pub(super) struct GroupMeter {
+    members: Gauge,
+    epoch: Gauge,
+    forwarded: Counter,
+    forwarded_bytes: Counter,
+    not_the_cameras: Counter,
+    proven: Counter,
+    forged: Counter,
+    age: Seconds,
+}
+
+impl GroupMeter {
+    pub(super) fn register(registry: &mut Registry) -> Self {
+        Self {
+            members: gauge(registry, "group_members", "Viewers for whom frames are sealed once"),
+            epoch: gauge(
+                registry,
+                "group_epoch",
+                "The newest epoch of the group that was announced",
+            ),
+            forwarded: counter(
+                registry,
+                "group_frames_forwarded",
+                "Frames given to members, each sealed once",
+            ),
+            forwarded_bytes: counter(registry, "group_bytes_forwarded", "Bytes of these"),
+            not_the_cameras: counter(
+                registry,
+                "group_frames_refused",
+                "Frames refused since the camera did not sign them as they came",
+            ),
+            proven: counter(
+                registry,
+                "group_parts_proven",
+                "Groups of pictures whose signature came and fits",
+            ),
+            forged: counter(
+                registry,
+                "group_parts_forged",
+                "Groups of pictures with frames that do not fit the signature",
+            ),
+            age: seconds(
+                registry,
+                "picture_age_seconds",
+                "Upper bound of the age of the newest picture, without clocks",
+            ),
+        }
+    }
+}
+
+impl Metrics {
+    fn group_meter(&self) -> &GroupMeter {
+        &self.delivery().group
+    }
+
+    /// Sets the number of members and the newest epoch.
+    pub fn group(&self, members: usize, epoch: u64) {
+        let meter = self.group_meter();
+        meter.members.set(members as i64);
+        meter.epoch.set(epoch as i64);
+    }
+
+    /// Counts a frame that was given to a member.
+    pub fn frame_forwarded(&self, bytes: u64) {
+        let meter = self.group_meter();
+        meter.forwarded.inc();
+        meter.forwarded_bytes.inc_by(bytes);
+    }
+
+    /// Counts a frame that the camera did not sign.
+    pub fn frame_not_the_cameras(&self) {
+        self.group_meter().not_the_cameras.inc();
+    }
+
+    /// Counts the signature of a group of pictures.
+    pub fn part_judged(&self, forged: bool) {
+        let meter = self.group_meter();
+        if forged {
+            meter.forged.inc();
+        } else {
+            meter.proven.inc();
+        }
+    }
+
+    /// Sets the upper bound of the picture's age, in seconds.
+    pub fn picture_age(&self, seconds: f64) {
+        self.group_meter().age.set(seconds);
+    }
+}

@@ -1,0 +1,222 @@
+//! The task that seals a group's frames, and tells its members of new keys.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sealcast_proto::clock::Now;
+use sealcast_proto::group::{Announcement, LeaderError, MemberId};
+use sealcast_proto::group_media::Sealing;
+use sealcast_proto::sign::UnsignedPart;
+use sealcast_proto::unit::StreamInfo;
+
+use super::{Group, Seat, State, Told, unusable};
+use crate::failure::Result;
+use crate::keys::entropy;
+use crate::media::Frame;
+use crate::meter::labels::DropCause;
+use crate::meter::stage::Stage;
+use crate::run::clock::nanos_u32;
+use crate::run::publisher_state::PublisherState;
+
+/// More epoch numbers are reserved while fewer than this are left.
+const FEW_NUMBERS: u64 = 1 << 10;
+
+/// The stream's description, as the hub told it last.
+#[derive(Default)]
+struct Described {
+    version: u64,
+    info: Option<StreamInfo>,
+}
+
+/// Seals the frames of the hub for the group's members, as long as there are any.
+///
+/// # Errors
+/// The keys have run out, or the system has no randomness: nothing more may be sent to the group.
+pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>) -> Result<Infallible> {
+    let queue = shared.hub.tap();
+    let mut described = Described::default();
+    let mut sealed_in = Duration::ZERO;
+    loop {
+        let deadline = group.announce(&shared)?;
+        while let Some(frame) = queue.pop() {
+            group.announce(&shared)?;
+            sealed_in = group.seal(&shared, &mut described, &frame, sealed_in)?;
+        }
+        if queue.finished() {
+            group.finish();
+            // The members' tasks send what is queued, and end.
+            return std::future::pending().await;
+        }
+        tokio::select! {
+            () = queue.changed() => {}
+            () = group.changed.notified() => {}
+            () = sleep_until(shared.observation.clock.instant(deadline)) => {}
+        }
+    }
+}
+
+/// An instant too far away for the clock does not come.
+async fn sleep_until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Group {
+    /// Announces what waits, and returns when something is due again.
+    fn announce(&self, shared: &PublisherState) -> Result<Duration> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        if state.sealer.numbers_left() < FEW_NUMBERS {
+            let numbers = state.numbers.reserve()?;
+            state.sealer.reserve(numbers.end);
+        }
+        let now = shared.observation.clock.now();
+        let announced = state.sealer.announce(now, &entropy::random()?);
+        let announced = announced.map_err(|error: LeaderError| unusable(&error))?;
+        if let Some(announced) = announced {
+            self.tell(state, &announced);
+            state.give_up_lost(now);
+            if !announced.admitted.is_empty() {
+                shared.hub.request_keyframe();
+            }
+            let metrics = &shared.observation.metrics;
+            metrics.group(state.seats.len(), announced.epoch);
+            tracing::debug!(
+                epoch = announced.epoch,
+                admitted = announced.admitted.len(),
+                removed = announced.removed.len(),
+                "a new epoch of the group"
+            );
+        }
+        Ok(state.sealer.deadline())
+    }
+
+    fn tell(&self, state: &mut State, announced: &Announcement) {
+        let sheet = announced.sheet.as_deref().map(Arc::from);
+        let certificate = self.gop_key.as_ref().map(|key| Arc::from(key.certificate().to_bytes()));
+        for seat in &mut state.seats {
+            if announced.admitted.contains(&seat.id) {
+                seat.begun = true;
+                // One for this member alone: it knows nothing yet.
+                let own = state
+                    .sealer
+                    .path_sheet(seat.id)
+                    .map(|sheet| Told::Sheet(Arc::from(sheet)));
+                let certificate = certificate.clone().map(Told::Certificate);
+                own.into_iter().chain(certificate).for_each(|told| seat.tell(told));
+            } else if let (true, Some(sheet)) = (seat.begun, &sheet) {
+                seat.tell(Told::Sheet(Arc::clone(sheet)));
+            }
+        }
+    }
+
+    /// Seals a frame once, and queues it for each member. `before` is how long the frame before took; returns how long
+    /// this one did.
+    fn seal(
+        self: &Arc<Self>,
+        shared: &PublisherState,
+        described: &mut Described,
+        frame: &Frame,
+        before: Duration,
+    ) -> Result<Duration> {
+        let (version, newer) = shared.hub.info_since(described.version);
+        if let Some(info) = newer {
+            *described = Described {
+                version,
+                info: Some(info),
+            };
+        }
+        let mut state = self.lock();
+        let state = &mut *state;
+        let begun = state.seats.iter().any(|seat| seat.begun);
+        let (Some(info), true) = (&described.info, begun) else {
+            return Ok(before);
+        };
+        let outgoing = shared.outgoing(frame, info.codec, (nanos_u32(before), 0));
+        let observation = &shared.observation;
+        let began = Instant::now();
+        let sealed = state.sealer.seal(observation.clock.at(began), info, &outgoing);
+        let sealed = sealed.map_err(|error| unusable(&error))?;
+        let took = began.elapsed();
+        let Some(Sealing {
+            frame: sealed,
+            answers,
+            part,
+        }) = sealed
+        else {
+            return Ok(took);
+        };
+        observation.frame_sealed(sealed.records, sealed.bytes.len() as u64, took);
+        let waited = began.saturating_duration_since(frame.encoded);
+        observation.metrics.record_stage(Stage::Queue, waited);
+        let sealed = Arc::new(sealed);
+        for seat in state.seats.iter().filter(|seat| seat.begun) {
+            let pushed = seat.frames.push(Arc::clone(&sealed));
+            if pushed.dropped > 0 {
+                observation
+                    .metrics
+                    .record_dropped(DropCause::Queue, pushed.dropped as u64);
+            }
+            if pushed.wants_keyframe {
+                shared.hub.request_keyframe();
+            }
+        }
+        for (slot, answer) in answers.iter().flat_map(|batch| batch.answers()) {
+            let of_slot = |seat: &&mut Seat| seat.id == MemberId(slot.into());
+            if let Some(seat) = state.seats.iter_mut().find(of_slot) {
+                seat.tell(Told::Answer(answer.to_bytes()));
+            }
+        }
+        state.give_up_lost(observation.clock.now());
+        if let Some(part) = part {
+            self.sign_beside(part);
+        }
+        Ok(took)
+    }
+
+    /// Signs a part of the stream on another thread, and gives it to all members.
+    fn sign_beside(self: &Arc<Self>, part: UnsignedPart) {
+        let group = Arc::clone(self);
+        tokio::task::spawn_blocking(move || {
+            let Some(key) = &group.gop_key else { return };
+            match key.sign(part) {
+                Ok(signature) => {
+                    let bytes: Arc<[u8]> = Arc::from(signature.to_bytes());
+                    for seat in group.lock().seats.iter_mut().filter(|seat| seat.begun) {
+                        seat.tell(Told::Signature(Arc::clone(&bytes)));
+                    }
+                }
+                Err(failure) => tracing::error!("a group of pictures goes unsigned: {failure}"),
+            }
+        });
+    }
+
+    /// Nothing follows.
+    fn finish(&self) {
+        let mut state = self.lock();
+        state.over = true;
+        for seat in &state.seats {
+            seat.frames.close();
+        }
+    }
+}
+
+impl Seat {
+    /// Tells a member something. Who does not take it is given up: with a sheet missing it would open nothing more.
+    fn tell(&mut self, told: Told) {
+        self.lost |= self.told.try_send(told).is_err();
+    }
+}
+
+impl State {
+    /// Takes members out who were too slow to take what they were told. Their tasks notice it.
+    fn give_up_lost(&mut self, now: Now) {
+        for seat in self.seats.extract_if(.., |seat| seat.lost) {
+            // It fails only if its admission was not announced, and then there is nothing to do.
+            let _ = self.sealer.remove(now, seat.id);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! A viewer's place in its publisher's group.
+
+use std::sync::Arc;
+
+use sealcast_proto::clock::Now;
+use sealcast_proto::group::MemberId;
+use sealcast_proto::group_media::SealedFrame;
+use sealcast_proto::live::Challenge;
+use tokio::sync::mpsc;
+
+use super::{Group, Told};
+use crate::run::FrameQueue;
+use crate::run::serve_viewer::Woken;
+
+/// A viewer's place in the group. It must be [given up](Self::leave).
+pub(in crate::run) struct Membership {
+    group: Arc<Group>,
+    id: MemberId,
+    told: mpsc::Receiver<Told>,
+    frames: Arc<FrameQueue<Arc<SealedFrame>>>,
+    begun: bool,
+}
+
+impl Membership {
+    pub(super) fn new(
+        group: Arc<Group>,
+        id: MemberId,
+        told: mpsc::Receiver<Told>,
+        frames: Arc<FrameQueue<Arc<SealedFrame>>>,
+    ) -> Self {
+        Self {
+            group,
+            id,
+            told,
+            frames,
+            begun: false,
+        }
+    }
+
+    /// The viewer has its first sheet; returns false if it had one before.
+    pub(in crate::run) fn begin(&mut self) -> bool {
+        !std::mem::replace(&mut self.begun, true)
+    }
+
+    /// True from the viewer's first sheet on.
+    pub(in crate::run) fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// The frames for all members.
+    pub(in crate::run) fn frames(&self) -> &FrameQueue<Arc<SealedFrame>> {
+        &self.frames
+    }
+
+    /// What comes before the next frame.
+    pub(in crate::run) fn next_told(&mut self) -> Option<Told> {
+        self.told.try_recv().ok()
+    }
+
+    /// Waits for the group to say something, or for frames if the session is ready for one. Cancel-safe.
+    pub(in crate::run) async fn wait(&mut self, ready: bool) -> Woken {
+        let frames = ready && self.begun;
+        tokio::select! {
+            biased;
+            // `None` if the group gave this member up.
+            told = self.told.recv() => Woken::Told(told),
+            () = self.frames.changed(), if frames => Woken::Frames,
+        }
+    }
+
+    /// The viewer challenged the camera.
+    pub(in crate::run) fn challenged(&self, challenge: Challenge) {
+        self.group.challenged(self.id, challenge);
+    }
+
+    /// The viewer leaves.
+    pub(in crate::run) fn leave(self, now: Now) {
+        self.group.leave(now, self.id, &self.frames);
+    }
+}

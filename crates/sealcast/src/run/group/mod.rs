@@ -1,0 +1,215 @@
+//! A publisher's group: each frame is sealed once for all viewers on byte streams (docs/groups.md).
+
+mod driver;
+mod membership;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sealcast_proto::clock::Now;
+use sealcast_proto::group::{LeaderError, MAX_MEMBERS, MemberId, MemberKey};
+use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
+use sealcast_proto::live::Challenge;
+use sealcast_proto::seal::Suite;
+use sealcast_proto::sign::SignMode;
+use sealcast_proto::wire::GroupMessage;
+use tokio::sync::{Notify, mpsc};
+
+use super::queue::Queued;
+use super::serve_viewer::VIDEO;
+use super::{FrameQueue, Offer, QueueLimits};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::entropy;
+use crate::keys::epoch_numbers::EpochNumbers;
+use crate::keys::gop_key::GopSigningKey;
+
+pub(super) use self::driver::drive;
+pub(super) use self::membership::Membership;
+
+/// The number of the group's stream.
+pub const GROUP_STREAM: u16 = VIDEO as u16;
+/// Messages that may wait for a member. Who has more is too slow for the group.
+const MAX_TOLD: usize = 256;
+
+/// How a publisher seals for a group.
+pub struct GroupOptions {
+    /// What is signed.
+    pub sign: SignMode,
+    /// The numbers of its epochs.
+    pub numbers: EpochNumbers,
+}
+
+/// What members are told beside frames, in the order in which the group says it.
+#[derive(Clone)]
+pub(super) enum Told {
+    Sheet(Arc<[u8]>),
+    Answer(Vec<u8>),
+    Certificate(Arc<[u8]>),
+    Signature(Arc<[u8]>),
+}
+
+impl Told {
+    pub(super) fn message(&self) -> GroupMessage<'_> {
+        match self {
+            Self::Sheet(bytes) => GroupMessage::Sheet(bytes),
+            Self::Answer(bytes) => GroupMessage::Answer(bytes),
+            Self::Certificate(bytes) => GroupMessage::Certificate(bytes),
+            Self::Signature(bytes) => GroupMessage::Signature(bytes),
+        }
+    }
+}
+
+impl Queued for Arc<SealedFrame> {
+    fn keyframe(&self) -> bool {
+        self.keyframe
+    }
+
+    fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// A viewer in the group.
+struct Seat {
+    id: MemberId,
+    told: mpsc::Sender<Told>,
+    frames: Arc<FrameQueue<Arc<SealedFrame>>>,
+    /// True from its first sheet on: frames are for it, too.
+    begun: bool,
+    /// It did not take what it was told.
+    lost: bool,
+}
+
+struct State {
+    sealer: GroupSealer,
+    numbers: EpochNumbers,
+    seats: Vec<Seat>,
+    /// The source has ended: nothing follows.
+    over: bool,
+}
+
+/// A group of viewers, shared by their tasks and the one that seals.
+pub(super) struct Group {
+    state: Mutex<State>,
+    suite: Suite,
+    sign: SignMode,
+    gop_key: Option<GopSigningKey>,
+    queue: QueueLimits,
+    /// Members joined, left, or challenged.
+    changed: Notify,
+}
+
+impl Group {
+    /// A group without members.
+    ///
+    /// # Errors
+    /// No numbers for its epochs can be reserved, or there is no randomness.
+    pub(super) fn new(mut options: GroupOptions, offer: &Offer, queue: QueueLimits, now: Now) -> Result<Self> {
+        let suite = offer.suites.first().copied().ok_or_else(|| {
+            let hint = "name a suite";
+            Failure::new(FailureKind::Usage, "there is no suite for the group", hint)
+        })?;
+        let config = GroupSealerConfig {
+            identity: Arc::clone(&offer.identity),
+            stream: GROUP_STREAM,
+            suite,
+            sign: options.sign,
+            unit: offer.unit,
+        };
+        let numbers = options.numbers.reserve()?;
+        let sealer = GroupSealer::new(now, config, numbers, entropy::random()?, &entropy::random()?);
+        let sealer = sealer.map_err(|error| unusable(&error))?;
+        let gops = options.sign.gops();
+        Ok(Self {
+            state: Mutex::new(State {
+                sealer,
+                numbers: options.numbers,
+                seats: Vec::new(),
+                over: false,
+            }),
+            suite,
+            sign: options.sign,
+            gop_key: gops.then(|| GopSigningKey::of(&offer.identity)).transpose()?,
+            queue,
+            changed: Notify::new(),
+        })
+    }
+
+    /// What viewers are offered.
+    pub(super) fn offer(&self) -> GroupMessage<'static> {
+        GroupMessage::Offer {
+            stream: GROUP_STREAM,
+            sign: self.sign,
+            suite: self.suite.id,
+        }
+    }
+
+    /// Makes a viewer a member, which shares this key with the camera. Its first sheet follows.
+    ///
+    /// # Errors
+    /// The group is full.
+    pub(super) fn join(self: &Arc<Self>, now: Now, key: MemberKey) -> std::result::Result<Membership, LeaderError> {
+        let mut state = self.lock();
+        let free = |id: &u64| state.seats.iter().all(|seat| seat.id.0 != *id);
+        let id = (0..MAX_MEMBERS as u64).find(free).ok_or(LeaderError::Full)?;
+        let id = MemberId(id);
+        state.sealer.admit(now, id, key)?;
+        let (told, hears) = mpsc::channel(MAX_TOLD);
+        let frames = Arc::new(FrameQueue::new(self.queue));
+        if state.over {
+            frames.close();
+        }
+        state.seats.push(Seat {
+            id,
+            told,
+            frames: Arc::clone(&frames),
+            begun: false,
+            lost: false,
+        });
+        drop(state);
+        self.changed.notify_one();
+        Ok(Membership::new(Arc::clone(self), id, hears, frames))
+    }
+
+    /// Takes a viewer out of the group: within a second it opens nothing new. Its number may be another's by now, and then
+    /// it was given up before.
+    fn leave(&self, now: Now, id: MemberId, frames: &Arc<FrameQueue<Arc<SealedFrame>>>) {
+        let mut state = self.lock();
+        let Some(at) = state.seats.iter().position(|seat| Arc::ptr_eq(&seat.frames, frames)) else {
+            return;
+        };
+        state.seats.swap_remove(at);
+        // It fails only if its admission was not announced, and then there is nothing to do.
+        let _ = state.sealer.remove(now, id);
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    fn challenged(&self, id: MemberId, challenge: Challenge) {
+        // Every seat has a slot.
+        let _ = self.lock().sealer.challenged(id, challenge);
+    }
+
+    /// Draws new keys: the user asks for it.
+    pub(super) fn rekey(&self, now: Now) {
+        self.lock().sealer.rekey(now);
+        self.changed.notify_one();
+    }
+
+    /// Number of members.
+    pub(super) fn members(&self) -> usize {
+        self.lock().seats.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Each statement leaves the state consistent, so a panic in another thread does no harm.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn unusable(error: &dyn std::fmt::Display) -> Failure {
+    Failure::new(
+        FailureKind::Internal,
+        format!("the group's keys cannot be made: {error}"),
+        "please report this",
+    )
+}

@@ -1,0 +1,94 @@
+//! What a viewer's task does for a member of the group: it passes on what is sealed once for all.
+
+use sealcast_proto::live::Challenge;
+use sealcast_proto::session::Input;
+use sealcast_proto::wire::CloseReason;
+
+use super::connection::Ended;
+use super::group::{GROUP_STREAM, Membership, Told};
+use super::serve_viewer::{Task, ViewerRole, Woken};
+use crate::transport::Transport;
+
+/// Waits for what the group has for a member. Cancel-safe.
+pub(super) async fn wait(membership: &mut Option<Membership>, ready: bool) -> Woken {
+    let Some(membership) = membership else {
+        return std::future::pending().await;
+    };
+    membership.wait(ready).await
+}
+
+impl ViewerRole {
+    /// Offers the group to a viewer, if there is one and the carrier is a byte stream.
+    pub(super) fn offer_group<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        match &self.shared.group {
+            Some(group) if task.connection.session.may_have_group() => task.handle(Input::Group(group.offer())),
+            _ => Ok(()),
+        }
+    }
+
+    /// The viewer wants to be a member. If the group is full, it goes on alone.
+    pub(super) fn join_group<T: Transport>(&mut self, task: &mut Task<T>) {
+        let (Some(group), Some(subscription)) = (&self.shared.group, &mut self.subscription) else {
+            return;
+        };
+        let Some(key) = task.connection.session.member_key(GROUP_STREAM) else {
+            return;
+        };
+        match group.join(self.shared.observation.clock.now(), key) {
+            Ok(membership) => subscription.membership = Some(membership),
+            Err(error) => tracing::warn!(viewer = %task.name(), "not in the group, but served alone: {error}"),
+        }
+    }
+
+    pub(super) fn challenged(&mut self, challenge: Challenge) {
+        if let Some(membership) = self.subscription.as_ref().and_then(|one| one.membership.as_ref()) {
+            membership.challenged(challenge);
+        }
+    }
+
+    /// Passes on what the group tells this member; `None` if it gave the member up.
+    pub(super) fn tell_member<T: Transport>(&mut self, task: &mut Task<T>, told: Option<Told>) -> Result<(), Ended> {
+        let Some(told) = told else {
+            tracing::warn!(viewer = %task.name(), "it takes too little of what the group is told, and is cut off");
+            task.handle(Input::Close(CloseReason::TooSlow, "too slow for the group"))?;
+            return Err(Ended::Closed);
+        };
+        task.handle(Input::Group(told.message()))?;
+        let Some(subscription) = &mut self.subscription else {
+            return Ok(());
+        };
+        if let (Told::Sheet(_), Some(membership)) = (told, &mut subscription.membership)
+            && membership.begin()
+        {
+            self.shared.hub.detach(subscription.id);
+            tracing::info!(viewer = %task.name(), "it is a member of the group");
+        }
+        Ok(())
+    }
+
+    /// Passes on the frames that wait, each after what was told before it.
+    pub(super) fn forward_frames<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        while task.connection.ready_for_frame() {
+            let membership = self.subscription.as_mut().and_then(|one| one.membership.as_mut());
+            let Some(membership) = membership.filter(|membership| membership.has_begun()) else {
+                return Ok(());
+            };
+            let Some(frame) = membership.frames().pop() else {
+                return Ok(());
+            };
+            // What the group told before it sealed the frame is here by now.
+            let told: Vec<Told> = std::iter::from_fn(|| membership.next_told()).collect();
+            for told in told {
+                self.tell_member(task, Some(told))?;
+            }
+            if let Some(subscription) = &mut self.subscription {
+                let observation = &self.shared.observation;
+                subscription.sender.forward(&mut task.connection, observation, &frame)?;
+            }
+            task.connection.work(&mut task.listener)?;
+            self.note_sent(task);
+            task.take_events(self)?;
+        }
+        Ok(())
+    }
+}
