@@ -137,6 +137,7 @@ pub(super) fn session_over(
         mechanism,
         enrolment: None,
         binding: BINDING,
+        exporter: zeroize::Zeroizing::new([0; 32]),
     };
     Session::new(config, State::Established(Box::new(established)), now(0))
 }

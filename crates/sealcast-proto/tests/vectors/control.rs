@@ -91,7 +91,7 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
             let cells = |plan: CellPlan| json!([plan.tick.as_nanos() as u64, plan.cells, plan.size]);
             ("shape", json!({"publisher": cells(publisher), "viewer": cells(viewer)}))
         }
-        Control::Unknown => return None,
+        Control::Group(_) | Control::Unknown => return None,
     })
 }
 

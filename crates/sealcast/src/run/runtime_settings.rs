@@ -95,6 +95,12 @@ impl SettingsReceiver {
         let _ = self.wanted.changed().await;
     }
 
+    /// True if new keys were asked for since the last call.
+    pub(super) fn take_rekey(&mut self) -> bool {
+        let rekeys = self.wanted.borrow_and_update().rekeys;
+        std::mem::replace(&mut self.rekeys, rekeys) != rekeys
+    }
+
     /// Apply the requested settings to an established session.
     pub(super) fn apply<T: Transport>(
         &mut self,

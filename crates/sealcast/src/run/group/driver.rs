@@ -35,6 +35,7 @@ struct Described {
 /// The keys have run out, or the system has no randomness: nothing more may be sent to the group.
 pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>) -> Result<Infallible> {
     let queue = shared.hub.tap();
+    let mut settings = shared.settings.subscribe();
     let mut described = Described::default();
     let mut sealed_in = Duration::ZERO;
     loop {
@@ -51,6 +52,11 @@ pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>
         tokio::select! {
             () = queue.changed() => {}
             () = group.changed.notified() => {}
+            () = settings.changed() => {
+                if settings.take_rekey() {
+                    group.lock().sealer.rekey(shared.observation.clock.now());
+                }
+            }
             () = sleep_until(shared.observation.clock.instant(deadline)) => {}
         }
     }

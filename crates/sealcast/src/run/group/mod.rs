@@ -189,17 +189,6 @@ impl Group {
         let _ = self.lock().sealer.challenged(id, challenge);
     }
 
-    /// Draws new keys: the user asks for it.
-    pub(super) fn rekey(&self, now: Now) {
-        self.lock().sealer.rekey(now);
-        self.changed.notify_one();
-    }
-
-    /// Number of members.
-    pub(super) fn members(&self) -> usize {
-        self.lock().seats.len()
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         // Each statement leaves the state consistent, so a panic in another thread does no harm.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
