@@ -90,6 +90,7 @@ fn config(side: Side, mechanism: Arc<dyn Mechanism>, pinned: Option<PeerId>, see
         unit: sealcast_proto::unit::Unit::Frame,
         selection_seed: 1,
         shape: None,
+        group: None,
         delivery: sealcast_proto::session::Delivery::default(),
     }
 }

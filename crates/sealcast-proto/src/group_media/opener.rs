@@ -85,7 +85,7 @@ impl GroupOpener {
         self.member.take(sheet)
     }
 
-    /// Opens a media record in place. What it completes is then [`next`](Self::next).
+    /// Opens a media record in place. What it completes is then [`next_media`](Self::next_media).
     ///
     /// # Errors
     /// [`GroupRefusal`]. What depends on it is not released, and [`Assembled::Lost`] says so.
@@ -100,7 +100,7 @@ impl GroupOpener {
     }
 
     /// The next description, frame or loss.
-    pub fn next(&mut self) -> Option<Assembled> {
+    pub fn next_media(&mut self) -> Option<Assembled> {
         self.out.pop_front()
     }
 

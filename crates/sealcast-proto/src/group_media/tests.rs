@@ -157,7 +157,7 @@ fn open(opener: &mut GroupOpener, now: u64, records: Vec<Vec<u8>>) -> (Vec<Optio
     for mut record in records {
         refused.extend(opener.open(at(now).monotonic, &mut record).err());
     }
-    let released = std::iter::from_fn(|| opener.next()).filter_map(|assembled| match assembled {
+    let released = std::iter::from_fn(|| opener.next_media()).filter_map(|assembled| match assembled {
         Assembled::Frame(frame) => {
             assert_eq!(frame.data, picture(frame.preamble.frame), "the camera's picture");
             Some(Some(frame.preamble.frame))

@@ -7,7 +7,7 @@ use super::{Event, Handled, Output, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::group::{GroupName, MemberConfig, MemberKey};
 use crate::group_media::{GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
-use crate::live::{Answer, CHALLENGE_LEN, Liveness, LivenessConfig, LivenessState};
+use crate::live::{Answer, CHALLENGE_LEN, Challenge, Liveness, LivenessConfig, LivenessState};
 use crate::sign::{Certificate, GopVerifier, SignMode, Statement};
 use crate::wire::{Control, GroupMessage, Kind};
 
@@ -39,7 +39,8 @@ pub(super) struct GroupView {
 }
 
 impl Session {
-    /// Publisher: the key that this viewer and the camera share for the group of this stream, for the time of the session.
+    /// Publisher: the key that this viewer and the camera share for the group of this stream, as long as the session
+    /// lasts.
     pub fn member_key(&self, stream: u16) -> Option<MemberKey> {
         let name = self.group_name(stream)?;
         let super::machine::State::Established(established) = &self.state else {
@@ -82,7 +83,8 @@ impl Session {
         self.leads() && !self.unordered()
     }
 
-    /// Publisher: true if the viewer is a member: media is [forwarded](Self::forward) to it, and not sealed for it alone.
+    /// Publisher: true if the viewer is a member: media is [forwarded](Self::forward) to it, and not sealed for it
+    /// alone.
     pub fn is_member(&self) -> bool {
         matches!(self.group, Some(GroupStanding::Member(_)))
     }
@@ -105,7 +107,10 @@ impl Session {
             return Err(SessionError::PeerMisbehaved);
         }
         match message {
-            GroupMessage::Offer { stream, sign, suite } => return self.offered(now, stream, sign, suite),
+            GroupMessage::Offer { stream, sign, suite } => {
+                let sign = SignMode::from_byte(sign).ok_or(SessionError::PeerMisbehaved)?;
+                return self.offered(now, stream, sign, suite);
+            }
             GroupMessage::Join { stream } => {
                 if self.group != Some(GroupStanding::Offered(stream)) {
                     return Err(SessionError::PeerMisbehaved);
@@ -116,7 +121,8 @@ impl Session {
             GroupMessage::Challenge(challenge) => {
                 // Before it is a member, nothing is signed for it.
                 if self.is_member() {
-                    self.out.push_back(Output::Event(Event::Challenged(challenge)));
+                    self.out
+                        .push_back(Output::Event(Event::Challenged(Challenge(challenge))));
                 }
             }
             _ => return self.told_as_member(message),
@@ -207,7 +213,7 @@ impl Session {
         let opened = view.opener.open(now.monotonic, record);
         view.note(now.monotonic);
         self.out
-            .extend(std::iter::from_fn(|| view.opener.next()).map(Output::Media));
+            .extend(std::iter::from_fn(|| view.opener.next_media()).map(Output::Media));
         let spent = view.opener.integrity_spent();
         Ok(Some(match opened {
             Ok(()) => {
@@ -246,7 +252,7 @@ impl Session {
         });
         match view.live.challenge(now.monotonic, random) {
             Some(challenge) => {
-                self.send_control(now, &Control::Group(GroupMessage::Challenge(challenge)))?;
+                self.send_control(now, &Control::Group(GroupMessage::Challenge(challenge.0)))?;
                 self.rekey_if_due(now)
             }
             None => Ok(()),

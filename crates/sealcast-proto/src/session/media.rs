@@ -60,6 +60,9 @@ impl std::fmt::Debug for OutgoingPackets<'_> {
     }
 }
 
+/// Seals one record: its flags, whether to encrypt it, and the parts of its payload.
+pub(crate) type SealOne<'a, E> = dyn FnMut(Flags, bool, &[&[u8]]) -> Result<SealedRecords, E> + 'a;
+
 /// A frame or packets, sealed at once.
 #[derive(Clone, Copy)]
 pub(crate) struct OutgoingUnit<'a> {
@@ -91,14 +94,14 @@ impl<'a> OutgoingUnit<'a> {
         self.preamble.padding as usize
     }
 
-    /// Cuts it into the records of a byte stream. `seal` gets the flags of each, whether to encrypt it, and the parts of
-    /// its payload. Zeros are written straight into it, and a frame that has some is encrypted whole.
+    /// Cuts it into the records of a byte stream. `seal` gets the flags of each, whether to encrypt it, and the parts
+    /// of its payload. Zeros are written straight into it, and a frame that has some is encrypted whole.
     pub(crate) fn seal_each<E>(
         &self,
         cut_into: Unit,
         cutter: &mut Cutter,
         selection: Selection,
-        seal: &mut dyn FnMut(Flags, bool, &[&[u8]]) -> Result<SealedRecords, E>,
+        seal: &mut SealOne<'_, E>,
     ) -> Result<SealedRecords, E> {
         let longest = match cut_into {
             Unit::Packet => PACKET_RECORD,

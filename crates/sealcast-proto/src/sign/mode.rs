@@ -40,7 +40,8 @@ impl SignMode {
         (self.frames() || !least.frames()) && (self.gops() || !least.gops())
     }
 
-    pub(crate) fn byte(self) -> u8 {
+    /// Its number in messages (groups.md §10).
+    pub fn byte(self) -> u8 {
         self as u8
     }
 

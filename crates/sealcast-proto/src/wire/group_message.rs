@@ -1,8 +1,9 @@
 //! Control messages of a group: who may open what is sealed once for all (groups.md §10).
 
 use super::{MAX_STREAM, Malformed, Reader};
-use crate::live::{CHALLENGE_LEN, Challenge};
-use crate::sign::SignMode;
+
+/// Highest number of what is signed.
+const MAX_SIGN: u8 = 3;
 
 /// A control message of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,8 +12,8 @@ pub enum GroupMessage<'a> {
     Offer {
         /// The stream, 1 to 15.
         stream: u16,
-        /// What is signed.
-        sign: SignMode,
+        /// What is signed: 0 nothing, 1 frames, 2 groups of pictures, 3 both.
+        sign: u8,
         /// Identifier of the group's suite.
         suite: u8,
     },
@@ -24,7 +25,7 @@ pub enum GroupMessage<'a> {
     /// A key sheet.
     Sheet(&'a [u8]),
     /// The viewer wants to know how old the next frame is.
-    Challenge(Challenge),
+    Challenge([u8; 16]),
     /// The answer to a challenge.
     Answer(&'a [u8]),
     /// The certificate of the key that signs groups of pictures.
@@ -52,34 +53,34 @@ impl<'a> GroupMessage<'a> {
             Self::Offer { stream, sign, suite } => {
                 out.push(Self::OFFER);
                 out.extend_from_slice(&stream.to_be_bytes());
-                out.extend_from_slice(&[sign.byte(), suite]);
+                out.extend_from_slice(&[sign, suite]);
             }
             Self::Join { stream } => {
                 out.push(Self::JOIN);
                 out.extend_from_slice(&stream.to_be_bytes());
             }
             Self::Sheet(sheet) => put(out, Self::SHEET, sheet),
-            Self::Challenge(Challenge(bytes)) => put(out, Self::CHALLENGE, &bytes),
+            Self::Challenge(bytes) => put(out, Self::CHALLENGE, &bytes),
             Self::Answer(answer) => put(out, Self::ANSWER, answer),
             Self::Certificate(certificate) => put(out, Self::CERTIFICATE, certificate),
             Self::Signature(signature) => put(out, Self::SIGNATURE, signature),
         }
     }
 
-    /// Parses the message of this type, after its type. `None` if it is none of a group. What is inside sheets, answers,
-    /// certificates and signatures is checked by whom they are for.
+    /// Parses the message of this type, after its type. `None` if it is none of a group. What is inside sheets,
+    /// answers, certificates and signatures is checked by whom they are for.
     pub(super) fn parse(kind: u8, reader: &mut Reader<'a>) -> Result<Option<Self>, Malformed> {
         Ok(Some(match kind {
             Self::OFFER => Self::Offer {
                 stream: stream(reader.u16()?)?,
-                sign: SignMode::from_byte(reader.u8()?).ok_or(Malformed)?,
+                sign: sign(reader.u8()?)?,
                 suite: reader.u8()?,
             },
             Self::JOIN => Self::Join {
                 stream: stream(reader.u16()?)?,
             },
             Self::SHEET => Self::Sheet(reader.rest()),
-            Self::CHALLENGE => Self::Challenge(Challenge(reader.array::<CHALLENGE_LEN>()?)),
+            Self::CHALLENGE => Self::Challenge(reader.array()?),
             Self::ANSWER => Self::Answer(reader.rest()),
             Self::CERTIFICATE => Self::Certificate(reader.rest()),
             Self::SIGNATURE => Self::Signature(reader.rest()),
@@ -98,6 +99,10 @@ fn stream(stream: u16) -> Result<u16, Malformed> {
     fits.then_some(stream).ok_or(Malformed)
 }
 
+fn sign(sign: u8) -> Result<u8, Malformed> {
+    (sign <= MAX_SIGN).then_some(sign).ok_or(Malformed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,12 +113,12 @@ mod tests {
         for message in [
             GroupMessage::Offer {
                 stream: 1,
-                sign: SignMode::Both,
+                sign: 3,
                 suite: 2,
             },
             GroupMessage::Join { stream: 15 },
             GroupMessage::Sheet(b"sheet"),
-            GroupMessage::Challenge(Challenge([7; 16])),
+            GroupMessage::Challenge([7; 16]),
             GroupMessage::Answer(b"answer"),
             GroupMessage::Certificate(b"certificate"),
             GroupMessage::Signature(b"signature"),

@@ -138,7 +138,7 @@ pub enum Accept {
     /// Media records in clear: for a viewer that has acknowledged a selection (protocol.md §4).
     ClearMedia,
     /// Of media records those with a frame's proof, which nobody needs a key to read: for a member of a group whose
-    /// frames are signed (groups.md §9).
+    /// frames are signed (groups.md §10).
     Signed,
 }
 

@@ -76,7 +76,7 @@ impl Show {
         for world in &mut show.viewers {
             let offer = GroupMessage::Offer {
                 stream: STREAM,
-                sign,
+                sign: sign.byte(),
                 suite: suite::AES_256_GCM.id,
             };
             world.tell(PUBLISHER, Input::Group(offer));
@@ -283,7 +283,8 @@ fn a_removed_viewer_is_given_nothing_and_the_others_go_on() {
     show.play(40);
     assert!(show.sealer.epoch() > epoch, "a new epoch is in force");
     assert_eq!(show.numbers(0).last(), Some(&69));
-    // Its session still gets all bytes: it opens none that were sealed under the new epoch, a second later at the latest.
+    // Its session still gets all bytes, and opens none that were sealed under the new epoch: from a second later on at
+    // the latest.
     let opened = show.numbers(1);
     assert!(
         opened.len() < 25 && opened.last().is_none_or(|last| *last < 55),
@@ -298,7 +299,7 @@ fn messages_of_a_group_out_of_turn_are_refused() {
     let world = &mut show.viewers[0];
     let offer = GroupMessage::Offer {
         stream: STREAM,
-        sign: SignMode::Frame,
+        sign: SignMode::Frame.byte(),
         suite: suite::AES_256_GCM.id,
     };
     let now = world.now;

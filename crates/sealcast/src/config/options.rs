@@ -143,12 +143,12 @@ options! {
         /// only that there is a stream
         shape: String { flag("shape", "SHAPE", PUBLISH).default("off").example("constant:2mbit") }
 
-        /// Seal each frame once for all viewers over TCP, WebSockets and WebTransport who are content with what is signed, and
-        /// not for each alone (docs/groups.md). Who leaves or is removed can open nothing new within a second
+        /// Seal each frame once for all viewers over TCP who are content with what is signed, and not for each alone
+        /// (docs/groups.md). Who leaves or is removed can open nothing new within a second
         group: bool { on_flag("group", PUBLISH) }
 
-        /// What the camera signs, with --group: frame (each frame, before it is shown), gop (each group of pictures, with
-        /// ML-DSA-65), both, or off, where every viewer of the group can forge the camera
+        /// What the camera signs, with --group: frame (each frame, before it is shown), gop (each group of pictures,
+        /// with ML-DSA-65), both, or off, where every viewer of the group can forge the camera
         sign: String { flag("sign", "MODE", PUBLISH).default("frame") }
 
         /// Seed that makes the random choice of rate:PERCENT repeatable: a whole number from 0 to 9223372036854775807
@@ -192,8 +192,8 @@ options! {
         /// http://127.0.0.1:9880[?token=@FILE], whose address is printed on a terminal with the token that opens it
         to: String { flag("to", "SINK", WATCH).default("http://127.0.0.1:9880").example("file:out.mp4") }
 
-        /// Join a publisher's group only where at least this is signed: frame, gop, both or off. Else the publisher seals
-        /// for this viewer alone
+        /// Join a publisher's group only where at least this is signed: frame, gop, both or off. Else the publisher
+        /// seals for this viewer alone
         require_sign: String { flag("require-sign", "MODE", WATCH).default("frame") }
 
         /// Connect again when the connection breaks

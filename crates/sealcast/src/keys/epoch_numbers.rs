@@ -1,4 +1,5 @@
-//! Numbers of group epochs, none of which a camera uses twice, also when it is started again (docs/groups.md, section 1).
+//! Numbers of group epochs, none of which a camera uses twice, also when it is started again (docs/groups.md,
+//! section 1).
 
 use std::fs::File;
 use std::ops::Range;

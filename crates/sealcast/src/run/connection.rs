@@ -20,7 +20,7 @@ use super::exchange::Exchange;
 pub use super::listener::Listener;
 pub(super) use super::listener::NoMedia;
 use super::phases::SessionPhase;
-use super::record_counts::{Opening, describe, open_failure, overhead};
+use super::record_counts::{Described, Opening, describe, open_failure, overhead};
 use crate::keys::entropy;
 use crate::meter::labels::{Direction, OpenFailure, RecordKind};
 use crate::meter::metrics::Metrics;
@@ -291,26 +291,9 @@ impl<T: Transport> Connection<T> {
             if matches!(handled, Err(SessionError::Framing)) {
                 self.metrics.record_refused(OpenFailure::Malformed);
             }
-            match handled.map_err(Ended::Session)? {
-                // The session counts duplicates.
-                Handled::Duplicate => {}
-                Handled::Refused(reason) => {
-                    self.metrics.record_refused(open_failure(reason));
-                    self.refused += 1;
-                    listener.refused(reason, self.refused, self.session.assembles_stream());
-                }
-                Handled::NotTheCameras(reason) => {
-                    self.metrics.frame_not_the_cameras();
-                    listener.not_the_cameras(reason);
-                }
-                Handled::Done if established => {
-                    opened.count(record.kind, length, &self.metrics);
-                    if record.in_clear {
-                        self.metrics.records_in_clear(Direction::In, 1);
-                    }
-                }
-                Handled::Done => {}
-            }
+            let handled = handled.map_err(Ended::Session)?;
+            let established = established.then_some(&record);
+            self.note_handled(handled, established, (length, &mut *opened), listener);
             self.drain_session(listener, false);
         }
         let now = self.clock.at(arrived);
@@ -319,6 +302,35 @@ impl<T: Transport> Connection<T> {
             self.session.handle(now, Input::Timeout).map_err(Ended::Session)?;
         }
         Ok(())
+    }
+
+    /// Counts a message that the session processed; `record` describes it if the session was established.
+    fn note_handled(
+        &mut self,
+        handled: Handled,
+        record: Option<&Described>,
+        (length, opened): (u64, &mut Opening),
+        listener: &mut impl Listener,
+    ) {
+        match (handled, record) {
+            // The session counts duplicates.
+            (Handled::Duplicate, _) | (Handled::Done, None) => {}
+            (Handled::Refused(reason), _) => {
+                self.metrics.record_refused(open_failure(reason));
+                self.refused += 1;
+                listener.refused(reason, self.refused, self.session.assembles_stream());
+            }
+            (Handled::NotTheCameras(reason), _) => {
+                self.metrics.frame_not_the_cameras();
+                listener.not_the_cameras(reason);
+            }
+            (Handled::Done, Some(record)) => {
+                opened.count(record.kind, length, &self.metrics);
+                if record.in_clear {
+                    self.metrics.records_in_clear(Direction::In, 1);
+                }
+            }
+        }
     }
 
     /// Queue the session's messages for sending and pass on its events and media. Bytes count as the handshake's

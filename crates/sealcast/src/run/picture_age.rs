@@ -41,7 +41,7 @@ fn words(cause: AlarmCause) -> &'static str {
     match cause {
         AlarmCause::Freeze => "no frame came that the camera signed",
         AlarmCause::Stale => {
-            "frames come, but none answers our challenges: they are late or repeated, or somebody on the way drops the answers"
+            "frames come, and none answers our challenges: they are late or repeated, or somebody drops the answers"
         }
     }
 }

@@ -138,7 +138,7 @@ impl Group {
     pub(super) fn offer(&self) -> GroupMessage<'static> {
         GroupMessage::Offer {
             stream: GROUP_STREAM,
-            sign: self.sign,
+            sign: self.sign.byte(),
             suite: self.suite.id,
         }
     }
@@ -170,8 +170,8 @@ impl Group {
         Ok(Membership::new(Arc::clone(self), id, hears, frames))
     }
 
-    /// Takes a viewer out of the group: within a second it opens nothing new. Its number may be another's by now, and then
-    /// it was given up before.
+    /// Takes a viewer out of the group: within a second it opens nothing new. Its number may be another's by now;
+    /// then it was given up before.
     fn leave(&self, now: Now, id: MemberId, frames: &Arc<FrameQueue<Arc<SealedFrame>>>) {
         let mut state = self.lock();
         let Some(at) = state.seats.iter().position(|seat| Arc::ptr_eq(&seat.frames, frames)) else {
