@@ -75,6 +75,14 @@ MESSAGES = {
     17: ("path-challenge", [("token", (8,))]),
     18: ("path-response", [("token", (8,))]),
     19: ("shape", [("publisher", "cells"), ("viewer", "cells")]),
+    # groups.md, section 10
+    20: ("group", [("stream", 2), ("sign", 1), ("suite", 1)]),
+    21: ("join", [("stream", 2)]),
+    22: ("key-sheet", [("sheet", "rest")]),
+    23: ("challenge", [("challenge", (16,))]),
+    24: ("answer", [("answer", "rest")]),
+    25: ("gop-key", [("certificate", "rest")]),
+    26: ("gop-signature", [("signature", "rest")]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
@@ -156,6 +164,10 @@ def decode(data):
         raise Ignored
     name, layout = MESSAGES[number]
     fields = _decode_fields(layout, reader)
+    if name in ("group", "join") and not 1 <= fields["stream"] <= 15:
+        raise Malformed
+    if name == "group" and fields["sign"] > 3:
+        raise Malformed
     if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
         raise Malformed
     if name == "gateway" and not 1 <= len(fields["message"]) <= MAX_GATEWAY_MESSAGE:

@@ -212,7 +212,7 @@ def messages():
         *MALFORMED_ON_DATAGRAMS,
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
-        ("type 20", b"\x14", "ignored", "An unknown type is ignored."),
+        ("type 27", b"\x1b", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),
@@ -291,5 +291,39 @@ def preambles():
     return check_names(cases + _negative(control.decode_preamble, rows))
 
 
+OK_GROUP_MESSAGES = [
+    ("group, nothing signed", "group", {"stream": 1, "sign": 0, "suite": 2}),
+    ("group, everything signed", "group", {"stream": 15, "sign": 3, "suite": 255}),
+    ("join", "join", {"stream": 1}),
+    ("join, stream 15", "join", {"stream": 15}),
+    ("key-sheet", "key-sheet", {"sheet": fixed("some sheet", 190)}),
+    ("key-sheet, empty", "key-sheet", {"sheet": b""}),
+    ("challenge", "challenge", {"challenge": fixed("challenge", 16)}),
+    ("answer", "answer", {"answer": fixed("some answer", 41)}),
+    ("gop-key", "gop-key", {"certificate": fixed("some certificate", 2017)}),
+    ("gop-signature", "gop-signature", {"signature": fixed("some signature", 3390)}),
+]
+
+
+def group_messages():
+    cases = []
+    for name, message, fields in OK_GROUP_MESSAGES:
+        data = control.encode(message, **fields)
+        assert control.decode(data) == (message, fields), name
+        cases.append({"name": name, "expect": "ok", "message": message, "fields": _json(fields), "bytes": data.hex()})
+    rows = [
+        ("group, stream 0", b"\x14\0\0\1\2", "malformed", "Media streams are 1 to 15."),
+        ("group, stream 16", b"\x14\0\x10\1\2", "malformed", "Media streams are 1 to 15."),
+        ("group, sign 4", b"\x14\0\1\4\2", "malformed", "0 to 3 are the values."),
+        ("group, cut", b"\x14\0\1\1", "malformed", "The suite is missing."),
+        ("group, a byte more", b"\x14\0\1\1\2\0", "malformed", "A byte is left over."),
+        ("join, stream 0", b"\x15\0\0", "malformed", "Media streams are 1 to 15."),
+        ("join, a byte more", b"\x15\0\1\0", "malformed", "A byte is left over."),
+        ("challenge, 15 bytes", b"\x17" + bytes(15), "malformed", "It has 16 bytes."),
+        ("challenge, 17 bytes", b"\x17" + bytes(17), "malformed", "It has 16 bytes."),
+    ]
+    return check_names(cases + _negative(control.decode, rows))
+
+
 def generate():
-    return {"messages": messages(), "codec_configurations": codec_configurations(), "preambles": preambles()}
+    return {"messages": messages(), "group_messages": group_messages(), "codec_configurations": codec_configurations(), "preambles": preambles()}

@@ -24,6 +24,18 @@ for (const carrier of ["webtransport", "websocket"] as const) {
   });
 }
 
+void test("a page that watches a publisher with a group is served alone", OPTIONS, async () => {
+  await withClip(["--group", "--sign", "both"], async ({ link }, clip) => {
+    await withProfile(async (profile) => {
+      const visit = await profile.visit(link);
+      await untilWholeClip(visit, clip);
+      const told = await checkUnits(visit, clip);
+      same(told.figures?.refused, {}, "refused records");
+      same(told.states.map(({ state }) => state), ["connecting", "handshake", "live"], "states");
+    });
+  });
+});
+
 void test("new keys each second change nothing of what comes", OPTIONS, async () => {
   await withClip(["--rekey-seconds", "1"], async ({ link }, clip) => {
     await withProfile(async (profile) => {

@@ -1,7 +1,7 @@
 //! `vectors/control.json`: control messages, codec configurations and preambles.
 
 use sealcast_proto::unit::{Codec, Preamble, StreamInfo};
-use sealcast_proto::wire::{CellPlan, Control, Numbers};
+use sealcast_proto::wire::{CellPlan, Control, GroupMessage, Numbers};
 use sealcast_testkit::vectors::{Hex, hex, load};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 #[serde(deny_unknown_fields)]
 struct File {
     messages: Vec<Case>,
+    group_messages: Vec<Case>,
     codec_configurations: Vec<Case>,
     preambles: Vec<Case>,
 }
@@ -91,7 +92,8 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
             let cells = |plan: CellPlan| json!([plan.tick.as_nanos() as u64, plan.cells, plan.size]);
             ("shape", json!({"publisher": cells(publisher), "viewer": cells(viewer)}))
         }
-        Control::Group(_) | Control::Unknown => return None,
+        Control::Group(message) => described_of_group(&message),
+        Control::Unknown => return None,
     })
 }
 
@@ -107,13 +109,32 @@ fn entries(message: &Control<'_>, numbers: Numbers<'_>) -> Vec<(u32, u8)> {
     entries
 }
 
+fn described_of_group(message: &GroupMessage<'_>) -> (&'static str, Value) {
+    match *message {
+        GroupMessage::Offer { stream, sign, suite } => {
+            ("group", json!({"stream": stream, "sign": sign, "suite": suite}))
+        }
+        GroupMessage::Join { stream } => ("join", json!({"stream": stream})),
+        GroupMessage::Sheet(sheet) => ("key-sheet", json!({"sheet": hex(sheet)})),
+        GroupMessage::Challenge(challenge) => ("challenge", json!({"challenge": hex(&challenge)})),
+        GroupMessage::Answer(answer) => ("answer", json!({"answer": hex(answer)})),
+        GroupMessage::Certificate(certificate) => ("gop-key", json!({"certificate": hex(certificate)})),
+        GroupMessage::Signature(signature) => ("gop-signature", json!({"signature": hex(signature)})),
+    }
+}
+
 fn close_byte(message: &Control<'_>) -> u8 {
     message.to_bytes()[1]
 }
 
 #[test]
 fn control_messages_are_the_references() {
-    let cases = load::<File>("control").messages;
+    let File {
+        messages,
+        group_messages,
+        ..
+    } = load("control");
+    let cases = messages.into_iter().chain(group_messages);
     let (mut good, mut malformed, mut ignored) = (0, 0, 0);
     for case in cases {
         assert!(case.frame_bytes.is_none());
@@ -144,7 +165,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (60, 105, 5));
+    assert_eq!((good, malformed, ignored), (70, 114, 5));
 }
 
 #[test]
