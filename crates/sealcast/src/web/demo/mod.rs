@@ -1,7 +1,7 @@
 //! The demo's page: the camera's picture, the sealed data on the network, what an eavesdropper makes of it, and
 //! statistics. The page itself is a viewer, which opens the stream in the browser. Its user can change how the stream
 //! is protected, and have a bit altered on the way. Its files are made from `web/src/demo`, as those of
-//! [`app`](crate::web::app).
+//! [`app`].
 
 mod stats;
 
