@@ -326,4 +326,7 @@ def group_messages():
 
 
 def generate():
-    return {"messages": messages(), "group_messages": group_messages(), "codec_configurations": codec_configurations(), "preambles": preambles()}
+    return {
+        "messages": messages(), "group_messages": group_messages(), "codec_configurations": codec_configurations(),
+        "preambles": preambles(),
+    }

@@ -191,18 +191,18 @@ impl GroupSealer {
     /// # Errors
     /// [`LeaderError::NoNumbers`]; the changes go on waiting.
     pub fn announce(&mut self, now: Now, seed: &[u8; 32]) -> Result<Option<Announcement>, LeaderError> {
-        if now.monotonic >= self.drawn + SOFT_AGE || self.current.sealer.sealed() >= SOFT_RECORDS {
+        self.switch_if_due(now, false);
+        let used_up = now.monotonic >= self.drawn + SOFT_AGE || self.current.sealer.sealed() >= SOFT_RECORDS;
+        if used_up && self.leader.deadline().is_none() {
             self.drawn = now.monotonic;
             self.leader.rekey(now.monotonic);
         }
-        self.switch_if_due(now, false);
         self.leader.announce(now.monotonic, self.next_group, seed)
     }
 
     /// Returns the time at which [`announce`](Self::announce) is due.
     pub fn deadline(&self) -> Duration {
-        let aged = self.drawn + SOFT_AGE;
-        self.leader.deadline().map_or(aged, |deadline| deadline.min(aged))
+        self.leader.deadline().unwrap_or(self.drawn + SOFT_AGE)
     }
 
     /// Makes the sheet of the newest announced epoch for one member. `None` if it is none.

@@ -358,3 +358,26 @@ fn a_camera_that_begins_anew_goes_on_with_higher_numbers_and_its_members_follow(
     );
     assert_eq!(viewer.take_sheet(&before.sealer.full_sheet()), Err(SheetRefusal::Stale));
 }
+
+#[test]
+fn the_groups_secret_is_drawn_anew_at_its_soft_age_and_a_deadline_is_never_in_the_past() {
+    let mut camera = Camera::signing(SignMode::Frame);
+    let mut viewer = opener(0, SignMode::Frame);
+    viewer.take_sheet(&camera.admit(0)).expect("its sheet");
+    open(&mut viewer, 0, records(&camera.frame(true).frame));
+    let epoch = camera.sealer.epoch();
+    assert!(camera.announce().is_none(), "nothing changes");
+    camera.millis = camera.sealer.deadline().as_millis() as u64;
+    let sheet = camera.announce().expect("new keys");
+    assert!(camera.sealer.deadline() > at(camera.millis).monotonic);
+    viewer.take_sheet(&sheet).expect("it is for all members");
+    assert!(camera.announce().is_none(), "one is enough");
+    let frame = camera.frame(true).frame;
+    assert_eq!(camera.sealer.epoch(), epoch + 1);
+    assert_eq!(
+        open(&mut viewer, camera.millis, records(&frame)).0.last(),
+        Some(&Some(1))
+    );
+    assert!(camera.announce().is_none());
+    assert!(camera.sealer.deadline() > at(camera.millis).monotonic);
+}
