@@ -37,11 +37,13 @@ fn expectations(name: &str, source: &str) -> Result<Vec<bool>, String> {
     expected(lines, "true", "false").map_err(|reason| format!("{name}: {reason}"))
 }
 
-/// Parses the summary at the end of a report: a line for each query, and one for an equivalence.
+/// Parses the summary at the end of a report: a line for each query, and one for an equivalence. Where a model has
+/// restrictions, the queries are a list with dashes.
 fn outcomes(report: &str) -> Result<Vec<bool>, String> {
     let summary = report
         .lines()
-        .skip_while(|line| !line.starts_with("Verification summary"));
+        .skip_while(|line| !line.starts_with("Verification summary"))
+        .map(|line| line.strip_prefix(" - ").unwrap_or(line));
     let results = summary.filter(|line| line.starts_with("Query ") || line.starts_with("Observational equivalence "));
     results
         .map(|line| match line {
@@ -61,6 +63,9 @@ mod tests {
         let report = "RESULT not attacker(a) is true.\nVerification summary:\n\nQuery not attacker(a) is true.\n\n\
                       Query event(B) ==> event(A) is false.\n\nObservational equivalence is true.\n";
         assert_eq!(outcomes(report), Ok(vec![true, false, true]));
+        let restricted = "Verification summary:\n\nQuery(ies):\n - Query not attacker(a) is true.\n\
+                          Associated restriction(s):\n - Restriction event(A) ==> x = y in process 1.\n";
+        assert_eq!(outcomes(restricted), Ok(vec![true]));
         assert!(outcomes("Verification summary:\nQuery not attacker(a) cannot be proved.\n").is_err());
     }
 
