@@ -23,9 +23,27 @@ pub(super) fn run(args: &GroupsArgs) -> Result<ExitCode> {
     settings.insert("meter".to_owned(), args.meter.meter.to_string().into());
     definition.only(&args.common.only)?;
     let results = measured(definition, &args.common)?;
-    // Figures of a group that leaks or loses frames are of no use, however fast it is.
-    match results.missing.into_iter().find(|why| why.contains(CHECK_FAILED)) {
-        Some(why) => Err(Failure::new(FailureKind::Internal, why, "please report this")),
+    verdict(&results.missing)
+}
+
+/// Figures of a group that leaks or loses frames are of no use, however fast it is.
+fn verdict(missing: &[String]) -> Result<ExitCode> {
+    match missing.iter().find(|why| why.contains(CHECK_FAILED)) {
+        Some(why) => Err(Failure::new(FailureKind::Internal, why.clone(), "please report this")),
         None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_check_fails_the_command_and_what_cannot_be_had_does_not() {
+        let absent = "mls: this build has no MLS".to_owned();
+        assert!(verdict(std::slice::from_ref(&absent)).is_ok());
+        let failed = format!("session in churn-100, round 1: {CHECK_FAILED}: 3 frames were lost to keys");
+        let failure = verdict(&[absent, failed]).expect_err("a check failed");
+        assert_eq!(failure.kind.exit_code(), 1);
     }
 }
