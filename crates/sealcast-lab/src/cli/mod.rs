@@ -9,9 +9,11 @@ mod control;
 mod delay;
 mod gateway;
 mod glass;
+mod groups;
 mod handshake;
 mod latency;
 mod link;
+mod link_args;
 mod live;
 mod load;
 mod net;
@@ -68,6 +70,7 @@ pub fn run() -> ExitCode {
         Command::Gateway(args) => gateway::run(&args),
         Command::GatewayRelay(args) => gateway::relay(&args),
         Command::Glass(args) => glass::run(&args),
+        Command::Groups(args) => groups::run(&args),
         Command::Sealcast(args) => Ok(gateway::sealcast(&args)),
         Command::Decoder(args) => Ok(gateway::decoder(&args)),
     };

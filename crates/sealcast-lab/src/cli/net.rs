@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::LinkProfile;
 
-use super::args::NetArgs;
 use super::children::Children;
 use super::control::{self, Controlled, Signals};
+use super::link_args::NetArgs;
 use crate::net::{DEVICE, Direction, End, Net, NetConfig, Report};
 use crate::netem;
 

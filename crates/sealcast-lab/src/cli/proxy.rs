@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::LinkCounts;
 
-use super::args::ProxyArgs;
 use super::control::{self, Controlled, Signals};
+use super::link_args::ProxyArgs;
 use crate::harness::environment;
 use crate::proxy::{Direction, Links, TcpProxy, UdpProxy, stream_profile};
 

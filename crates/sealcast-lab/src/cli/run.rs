@@ -8,7 +8,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use super::args::{CommonArgs, RunArgs};
 use super::control;
 use crate::experiments;
-use crate::harness::{self, Asked, Definition, Experiment};
+use crate::harness::{self, Asked, Definition, Experiment, Results};
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     let text = std::fs::read_to_string(&args.file).map_err(|error| {
@@ -83,6 +83,11 @@ pub(super) fn name_boringtun(definition: &mut Definition, program: &str) {
 
 /// Measures, prints the findings, and writes the files if a folder is given.
 pub(super) fn measure(definition: Definition, common: &CommonArgs) -> Result<ExitCode> {
+    measured(definition, common).map(|_| ExitCode::SUCCESS)
+}
+
+/// As [`measure`], with the results for checks of the caller.
+pub(super) fn measured(definition: Definition, common: &CommonArgs) -> Result<Results> {
     let experiment = experiments::by_name(&definition.experiment)?;
     let method = experiment.method(&definition)?;
     let scratch = tempfile::tempdir().map_err(|error| {
@@ -103,5 +108,5 @@ pub(super) fn measure(definition: Definition, common: &CommonArgs) -> Result<Exi
             out.display()
         );
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(results)
 }

@@ -7,6 +7,7 @@ pub mod delay;
 pub(crate) mod energy;
 pub mod gateway;
 pub mod glass;
+pub mod groups;
 pub mod handshake;
 pub mod latency;
 pub mod link;
@@ -23,13 +24,14 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 17] = [
+pub static ALL: [&Experiment; 18] = [
     &attack::ATTACK,
     &browser::BROWSER,
     &ciphers::CIPHERS,
     &delay::DELAY,
     &gateway::GATEWAY,
     &glass::GLASS,
+    &groups::GROUPS,
     &handshake::HANDSHAKE,
     &latency::LATENCY,
     &link::LINK,

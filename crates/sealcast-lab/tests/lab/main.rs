@@ -8,6 +8,7 @@ mod documents;
 mod external;
 mod gateway;
 mod glass;
+mod groups;
 mod handshake;
 mod latency;
 mod link;

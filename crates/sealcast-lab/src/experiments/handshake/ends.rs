@@ -17,23 +17,23 @@ use sealcast_proto::wire::{LENGTH_PREFIX, MessageLength, message_length, write_f
 /// What a handshake cost one end, from its first message to the established session, as in the program's
 /// `handshake.csv`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cost {
-    pub(super) wall: Duration,
-    pub(super) cpu: Duration,
+pub(in crate::experiments) struct Cost {
+    pub(in crate::experiments) wall: Duration,
+    pub(in crate::experiments) cpu: Duration,
     /// Bytes sent, with framing.
-    pub(super) sent: usize,
+    pub(in crate::experiments) sent: usize,
     /// Bytes received, with framing.
-    pub(super) received: usize,
+    pub(in crate::experiments) received: usize,
     /// Messages received.
-    pub(super) messages: usize,
+    pub(in crate::experiments) messages: usize,
 }
 
 /// What a handshake cost both ends, and the key pair that the initiator made before it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Handshake {
-    pub(super) keygen: Duration,
-    pub(super) initiator: Cost,
-    pub(super) responder: Cost,
+pub(in crate::experiments) struct Handshake {
+    pub(in crate::experiments) keygen: Duration,
+    pub(in crate::experiments) initiator: Cost,
+    pub(in crate::experiments) responder: Cost,
 }
 
 /// One end, with its clocks.
@@ -178,8 +178,32 @@ impl End {
     }
 }
 
+/// Two ends after a handshake, and the time of the initiator's key pair.
+struct Met {
+    initiator: End,
+    responder: End,
+    keygen: Duration,
+}
+
 /// One handshake whose ends take turns on this thread. Its wall time is that of both ends' work.
-pub(super) fn in_memory(mechanism: &Arc<dyn Mechanism>) -> Result<Handshake> {
+pub(in crate::experiments) fn in_memory(mechanism: &Arc<dyn Mechanism>) -> Result<Handshake> {
+    let met = meet(mechanism)?;
+    match (met.initiator.cost(), met.responder.cost()) {
+        (Some(initiator), Some(responder)) => Ok(Handshake {
+            keygen: met.keygen,
+            initiator,
+            responder,
+        }),
+        _ => Err(broken(&"it did not end")),
+    }
+}
+
+/// The session of a publisher after such a handshake.
+pub(in crate::experiments) fn publisher(mechanism: &Arc<dyn Mechanism>) -> Result<Session> {
+    Ok(meet(mechanism)?.responder.session)
+}
+
+fn meet(mechanism: &Arc<dyn Mechanism>) -> Result<Met> {
     let clock = Clock::default();
     let (mut initiator, keygen) = End::initiator(mechanism, clock)?;
     let mut responder = End::responder(mechanism, clock)?;
@@ -198,14 +222,11 @@ pub(super) fn in_memory(mechanism: &Arc<dyn Mechanism>) -> Result<Handshake> {
             return Err(broken(&"neither end has anything more to say"));
         }
     }
-    match (initiator.cost(), responder.cost()) {
-        (Some(initiator), Some(responder)) => Ok(Handshake {
-            keygen,
-            initiator,
-            responder,
-        }),
-        _ => Err(broken(&"it did not end")),
-    }
+    Ok(Met {
+        initiator,
+        responder,
+        keygen,
+    })
 }
 
 pub(super) fn broken(why: &dyn std::fmt::Display) -> Failure {

@@ -1,7 +1,7 @@
 //! What agreeing on keys costs: handshakes of the program's sessions with each key mechanism, in memory and over TCP.
 
 mod columns;
-mod ends;
+pub(super) mod ends;
 mod engine;
 mod figures;
 mod tcp;
