@@ -146,7 +146,7 @@ fn open(viewer: &mut GroupOpener, number: u64, sealed: &SealedFrame) -> Result<D
         viewer.open(now, record).map_err(|refusal| broken(&refusal))?;
     }
     let mut released = 0;
-    while viewer.next().is_some() {
+    while viewer.next_media().is_some() {
         released += 1;
     }
     let spent = thread_cpu_time().saturating_sub(before);

@@ -175,7 +175,7 @@ impl Viewer {
             let opened = self.opener.open(now, &mut record.clone());
             all &= !matches!(opened, Err(GroupRefusal::Record(Refusal::UnknownEpoch | Refusal::Tag)));
         }
-        while self.opener.next().is_some() {}
+        while self.opener.next_media().is_some() {}
         all
     }
 
