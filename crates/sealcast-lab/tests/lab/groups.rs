@@ -1,10 +1,9 @@
 //! Output and files of `sealcast-lab groups`. Times have no bounds here, since they depend on the machine.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::output::{table, value};
+use crate::output::{line, table, value};
 
 fn groups(arguments: &[&str], out: Option<&Path>) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sealcast-lab"));
@@ -23,12 +22,7 @@ fn a_quick_run_has_every_part_and_loses_no_frame_to_keys() {
     let (code, said) = groups(&["--quick"], Some(folder.path()));
     assert_eq!(code, Some(0), "{said}");
     let lines = table(&folder.path().join("table.csv"));
-    let line = |case: &str, system: &str| -> &BTreeMap<String, String> {
-        let mut own = lines
-            .iter()
-            .filter(|line| line["case"] == case && line["system"] == system);
-        own.next().unwrap_or_else(|| panic!("{system} in {case}: {said}"))
-    };
+    let line = |case, system| line(&lines, case, system);
     for mechanism in ["x25519-mlkem768", "x25519"] {
         let [pair, group] = ["members-2", "members-3"].map(|case| line(case, mechanism));
         assert_eq!(value(group, "group_bytes"), 2.0 * value(pair, "group_bytes"));

@@ -131,7 +131,7 @@ fn checked(entry: &Entry) -> Result<Case> {
     let case: Case = entry.read()?;
     let (size, least, most) = match &case {
         Case::Small { members } => (*members, 2, 256),
-        Case::Simulated(scenario) => (scenario.members, 1, MAX_MEMBERS / 2),
+        Case::Simulated(scenario) => (scenario.members, 1, MAX_MEMBERS * 3 / 4),
         Case::Keys { viewers } => (*viewers, 2, 10_000),
         Case::FanOut { viewers } => (*viewers, 1, 1000),
         Case::Signing {} => (1, 1, 1),

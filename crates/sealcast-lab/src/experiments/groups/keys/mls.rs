@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use openmls::prelude::tls_codec::{Deserialize as _, Serialize as _};
 use openmls::prelude::{
     BasicCredential, Ciphersuite, CredentialWithKey, KeyPackage, LeafNodeIndex, LeafNodeParameters, MlsGroup,
@@ -11,8 +12,6 @@ use openmls::prelude::{
 use openmls_libcrux_crypto::Provider;
 use openmls_traits::signatures::{Signer, SignerError};
 use openmls_traits::types::SignatureScheme;
-use sealcast::keys::entropy;
-use sealcast_proto::keys::Identity;
 
 use super::cost::{Cost, Operations, mean, timed};
 
@@ -24,11 +23,11 @@ const SAMPLED: usize = 2;
 type Result<T> = std::result::Result<T, String>;
 
 /// A key for signatures: Ed25519 of the library that also signs our sheets.
-struct Key(Identity);
+struct Key(Ed25519KeyPair);
 
 impl Signer for Key {
     fn sign(&self, payload: &[u8]) -> std::result::Result<Vec<u8>, SignerError> {
-        Ok(self.0.sign(payload).to_vec())
+        Ok(self.0.sign(payload).as_ref().to_vec())
     }
 
     fn signature_scheme(&self) -> SignatureScheme {
@@ -45,13 +44,13 @@ struct Person {
 
 impl Person {
     fn new(number: usize) -> Result<Self> {
-        let signer = Key(entropy::identity().map_err(words)?);
+        let signer = Key(Ed25519KeyPair::generate().map_err(words)?);
         let credential = BasicCredential::new(number.to_be_bytes().to_vec());
         Ok(Self {
             provider: Provider::new().map_err(words)?,
             credential: CredentialWithKey {
                 credential: credential.into(),
-                signature_key: signer.0.peer_id().0.to_vec().into(),
+                signature_key: signer.0.public_key().as_ref().to_vec().into(),
             },
             signer,
         })

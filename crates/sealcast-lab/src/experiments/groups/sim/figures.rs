@@ -80,7 +80,11 @@ fn sample(work: &Work, seen: &mut Seen) -> Sample {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
+    use std::time::Duration;
+
+    use super::super::camera::Camera;
     use super::super::scenario::Event;
+    use super::super::viewer::{Taking, Viewer, Wish};
     use super::*;
 
     fn run(event: Event, events: u32, loss: f64, carriage: Carriage) -> Sample {
@@ -134,5 +138,27 @@ mod tests {
         assert!(check(Carriage::Asked, &Work::default(), &seen).is_ok());
         seen.breaches = 1;
         assert!(check(Carriage::Asked, &Work::default(), &seen).is_err());
+    }
+
+    /// Why frames are lost where sheets are asked for, though every viewer gets its path sheet at once.
+    #[test]
+    fn a_path_sheet_is_of_the_newest_epoch_and_does_not_open_the_one_in_force() {
+        let mut camera = Camera::new(3, 1).expect("a camera");
+        camera.announce(Duration::ZERO).expect("it announces");
+        let mut viewer = Viewer::new(0);
+        let mut take = |sheet: &[u8]| viewer.take(sheet, &mut Taking::default()).1;
+        assert_eq!(take(&camera.path_sheet(0).expect("a member")), Wish::Nothing);
+        let at = Duration::from_millis;
+        camera.frame(at(0)).expect("a keyframe puts the epoch in force");
+        camera.remove(at(1000), 1).expect("a member");
+        let missed = camera.announce(at(1000)).expect("it announces").expect("a change");
+        // The next change waits until that epoch is in force, and is announced in the same moment.
+        camera.remove(at(1100), 2).expect("a member");
+        assert!(camera.announce(at(1100)).expect("nothing fails").is_none());
+        let newest = camera.announce(at(1500)).expect("it announces").expect("a change");
+        let frame = camera.frame(at(1501)).expect("a frame");
+        assert_eq!((frame.epoch, newest.epoch), (missed.epoch, missed.epoch + 1));
+        take(&camera.path_sheet(0).expect("a member"));
+        assert!(!viewer.opens(at(1600), &frame));
     }
 }

@@ -1,7 +1,6 @@
 //! The simulated world: a virtual clock, packets that are lost and delayed, and who receives them.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -43,7 +42,8 @@ enum Next {
     Change(Change),
     /// The camera's deadline.
     Deadline,
-    Arrives(u64, Rc<Frame>),
+    /// A frame arrives at these viewers, who need not be members any more.
+    Arrives(Vec<u64>, Rc<Frame>),
     /// A sheet with its number in the viewer's session.
     Sheet(u64, u64, Rc<[u8]>),
     /// A viewer has all sheets before this number.
@@ -89,8 +89,7 @@ pub(super) struct World<'a> {
     loss: f64,
     random: Random,
     now: Duration,
-    queue: BinaryHeap<Reverse<(Duration, u64)>>,
-    events: BTreeMap<u64, Next>,
+    queue: BTreeMap<(Duration, u64), Next>,
     scheduled: u64,
     pub(super) camera: Camera,
     viewers: BTreeMap<u64, Connected>,
@@ -115,8 +114,7 @@ impl<'a> World<'a> {
             camera: Camera::new(members, random.next_u64())?,
             random,
             now: Duration::ZERO,
-            queue: BinaryHeap::new(),
-            events: BTreeMap::new(),
+            queue: BTreeMap::new(),
             scheduled: 0,
             viewers: BTreeMap::new(),
             next_viewer: members,
@@ -154,8 +152,7 @@ impl<'a> World<'a> {
     }
 
     fn schedule(&mut self, at: Duration, next: Next) {
-        self.queue.push(Reverse((at, self.scheduled)));
-        self.events.insert(self.scheduled, next);
+        self.queue.insert((at, self.scheduled), next);
         self.scheduled += 1;
     }
 
@@ -170,11 +167,9 @@ impl<'a> World<'a> {
 
     /// Lets everything happen.
     pub(super) fn run(&mut self) -> Result<()> {
-        while let Some(Reverse((at, number))) = self.queue.pop() {
+        while let Some(((at, _), next)) = self.queue.pop_first() {
             self.now = at;
-            if let Some(next) = self.events.remove(&number) {
-                self.step(next)?;
-            }
+            self.step(next)?;
         }
         for connected in self.viewers.values() {
             self.seen.frames.lost += connected.viewer.left();
@@ -194,7 +189,11 @@ impl<'a> World<'a> {
                 self.deadline = None;
                 self.announce()?;
             }
-            Next::Arrives(viewer, frame) => self.arrives(viewer, &frame),
+            Next::Arrives(viewers, frame) => {
+                for viewer in viewers {
+                    self.arrives(viewer, &frame);
+                }
+            }
             Next::Sheet(viewer, number, sheet) => self.sheet(viewer, number, sheet),
             Next::Acknowledged(viewer, before) => {
                 if let Some(to) = self.viewers.get_mut(&viewer) {
@@ -221,10 +220,7 @@ impl<'a> World<'a> {
         self.announce()?;
         let frame = Rc::new(self.camera.frame(self.now)?);
         self.announce()?;
-        let members: Vec<u64> = self.viewers.keys().copied().collect();
-        for viewer in members {
-            self.send(Next::Arrives(viewer, Rc::clone(&frame)));
-        }
+        self.broadcast(&frame);
         for (listener, until, last) in &mut self.listeners {
             if frame.epoch >= *until && frame.epoch > *last {
                 *last = frame.epoch;
@@ -237,6 +233,22 @@ impl<'a> World<'a> {
             self.schedule(self.now + FRAME, Next::Frame);
         }
         Ok(())
+    }
+
+    /// Sends a frame to everybody. Its delay is a whole number of milliseconds, so that it arrives at many at once.
+    fn broadcast(&mut self, frame: &Rc<Frame>) {
+        let varies = 2 * JITTER.as_millis() as u64 + 1;
+        let mut arriving: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for viewer in self.viewers.keys() {
+            let (lost, late) = (self.random.chance(self.loss), self.random.uniform(0..varies));
+            if !lost {
+                arriving.entry(late).or_default().push(*viewer);
+            }
+        }
+        for (late, viewers) in arriving {
+            let at = self.now + DELAY - JITTER + Duration::from_millis(late);
+            self.schedule(at, Next::Arrives(viewers, Rc::clone(frame)));
+        }
     }
 
     fn change(&mut self, change: Change) -> Result<()> {
