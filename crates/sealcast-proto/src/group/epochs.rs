@@ -109,7 +109,9 @@ impl Epochs {
 
     /// Notes that a frame under this epoch is the camera's.
     pub(super) fn confirm(&mut self, now: Duration, epoch: u64) {
-        if epoch <= self.in_use || self.base.secret_of(epoch).is_none() {
+        // A held epoch may be before the sheet's, which comes half a second ahead of its records.
+        let known = self.find(epoch).is_ok() || self.base.secret_of(epoch).is_some();
+        if epoch <= self.in_use || !known {
             return;
         }
         if self.find(epoch).is_err() {

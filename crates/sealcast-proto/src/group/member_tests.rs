@@ -419,3 +419,20 @@ fn a_superseded_epoch_is_not_allowed_from_the_effect_on() {
     assert!(watching.allows(taken.epoch, taken.effect));
     assert!(watching.allows(taken.epoch + 1, taken.effect));
 }
+
+/// The camera announces the next epoch when one comes into force, so its sheet arrives before records of that one.
+#[test]
+fn epochs_are_in_use_although_the_next_sheet_always_comes_first() {
+    let mut world = World::new();
+    world.admit(0..20);
+    world.change();
+    let mut member = world.joined(0);
+    for leaves in 1..12 {
+        let record = world.record();
+        world.remove([leaves]);
+        let sheet = world.change().sheet.expect("one leaves");
+        member.take(&sheet).expect("it stays");
+        let epoch = open(&mut member, &record).expect("its opener is held");
+        member.confirm(world.now, epoch);
+    }
+}
