@@ -105,8 +105,8 @@ pub(super) enum Command {
     GatewayRelay(GatewayRelayArgs),
     /// Measure the latency from a painted picture to the decoded one, compared with other programs for live video
     Glass(GlassArgs),
-    /// Measure one camera's group: joins, leaves and keys of up to 10 000 viewers, beside MLS, and frames sealed once for
-    /// all
+    /// Measure one camera's group: joins, leaves and keys of up to 10 000 viewers, beside MLS, and frames sealed once
+    /// for all
     Groups(GroupsArgs),
     /// Run the program `sealcast` of this build
     #[command(hide = true)]
