@@ -39,7 +39,7 @@ fn small() -> Vec<Column> {
         figure("mj_per_group", "founding, energy", "mJ"),
         figure("rekey_leader_us", "rekeying, CPU time of the leader", "µs"),
         figure("rekey_other_us", "rekeying, CPU time of each other", "µs"),
-        count("rekey_bytes", "rekeying, the sheet", "bytes"),
+        count("rekey_sheet_bytes", "rekeying, the sheet", "bytes"),
     ]
 }
 

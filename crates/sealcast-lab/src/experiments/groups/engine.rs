@@ -59,7 +59,7 @@ enum Case {
 
 /// A system, as its definition names it.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "part", rename_all = "kebab-case")]
+#[serde(tag = "kind", rename_all = "kebab-case")]
 enum System {
     Small { mechanism: String },
     Simulated { sheets: Carriage },

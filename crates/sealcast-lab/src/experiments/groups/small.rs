@@ -114,7 +114,7 @@ fn sample(members: usize, pairs: &[Founding], groups: &[Founding]) -> Sample {
             "rekey_other_us",
             of(groups, |one| one.rekey_others) * 1e6 / others(members),
         )
-        .with("rekey_bytes", count(|one| one.rekey_bytes))
+        .with("rekey_sheet_bytes", count(|one| one.rekey_bytes))
 }
 
 /// Founds a group and rekeys it. All members take turns on this thread.
