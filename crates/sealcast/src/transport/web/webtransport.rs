@@ -103,8 +103,10 @@ impl WebTransportStream {
 
     pub(super) async fn finish(&mut self) {
         // It fails if there is nothing to wait for.
-        if self.send.finish().is_ok() {
-            let _ = timeout(GOODBYE_PATIENCE, self.send.stopped()).await;
+        if self.send.finish().is_ok() && timeout(GOODBYE_PATIENCE, self.send.stopped()).await.is_ok() {
+            // When the session ends, a browser throws away what it has received and the page has not read. The page
+            // ends the session itself once it has read the last message.
+            let _ = timeout(GOODBYE_PATIENCE, self.session.closed()).await;
         }
     }
 }
