@@ -44,6 +44,8 @@ void test("with an authority's certificate the page opens without a warning, and
         await withProfile(async (profile) => {
           const refused = await profile.visit(link).then(() => "opened", String);
           assert(refused.includes("ERR_CERT_AUTHORITY_INVALID"), `another browser warns: ${refused}`);
+          // Its own page with the warning may still be on its way.
+          await Promise.all(profile.context.pages().map((page) => page.close()));
         });
         await withProfile(async (profile) => {
           const visit = await profile.visit(link);
