@@ -1,16 +1,12 @@
-//! Steps that are a single cargo command each.
+//! Steps of cargo.
 //!
 //! All use the dev profile, which optimises our own code slightly and dependencies, including codecs, as for a
 //! release. So clippy, tests, documentation and `cargo run` share the results of build scripts. All select the whole
 //! workspace: a single package would have other features, and every dependency would be compiled again for it.
 
-use std::process::Command;
-
-use crate::shell::{cargo, command, run, run_whole};
+use crate::shell::{cargo, run, run_whole};
 use crate::summary::Outcome;
-
-/// Number of tests of a binary that run at once. Most of them wait for a process or a socket most of the time.
-const TEST_THREADS: &str = "8";
+use crate::test_programs;
 
 pub(crate) fn format() -> Outcome {
     Outcome::of(run(&mut cargo(&["fmt", "--all", "--check"])))
@@ -37,17 +33,13 @@ pub(crate) fn build() -> Outcome {
     ])))
 }
 
-const TEST: [&str; 4] = ["test", "--workspace", "--no-fail-fast", "--locked"];
-
 pub(crate) fn tests() -> Outcome {
-    Outcome::of(run(&mut many_at_once(cargo(&TEST))))
+    Outcome::of(test_programs::run_all(&[]))
 }
 
 /// Runs the tests with all their processes on one processor.
 pub(crate) fn tests_on_one_processor() -> Outcome {
-    let cargo = cargo(&[]).get_program().to_string_lossy().into_owned();
-    let words = [&["-c", "0", cargo.as_str()], TEST.as_slice()].concat();
-    Outcome::of(run(&mut many_at_once(command("taskset", &words))))
+    Outcome::of(test_programs::run_all(&["taskset", "-c", "0"]))
 }
 
 /// Runs the test binaries named `nightly`, which take minutes or depend on real time. They measure performance, so
@@ -57,11 +49,6 @@ pub(crate) fn nightly_tests() -> Outcome {
     let mut tests = cargo(&["test", "--release", "--workspace", "--no-fail-fast", "--locked"]);
     tests.args(["--test", "nightly", "--", "--test-threads=1"]);
     Outcome::of(run(&mut programs).and_then(|()| run(&mut tests)))
-}
-
-fn many_at_once(mut command: Command) -> Command {
-    command.env("RUST_TEST_THREADS", TEST_THREADS);
-    command
 }
 
 pub(crate) fn docs() -> Outcome {

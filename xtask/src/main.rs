@@ -23,6 +23,7 @@ mod sanitized;
 mod sbom;
 mod shell;
 mod summary;
+mod test_programs;
 mod tidy;
 mod venv;
 mod web;
