@@ -71,7 +71,9 @@ fn a_kernel_reaches_its_own_functions_and_not_those_of_other_ciphers() {
         for other in modules.iter().filter(|other| *other != own && !grain) {
             let foreign = named(&reached, &format!("{other}::"));
             // A name may also have a cipher as its parameter; its own is then there as well.
-            let foreign: Vec<_> = foreign.iter().filter_map(|piece| piece.name.as_deref()).collect();
+            let names = foreign.iter().filter_map(|piece| piece.name.as_deref());
+            // The compiler merges equal functions under one of their names, and drop glue of registers does nothing.
+            let foreign: Vec<_> = names.filter(|name| !name.contains("drop_in_place")).collect();
             assert!(foreign.is_empty(), "{} reaches {foreign:?}", one.name());
         }
     }
