@@ -1,5 +1,6 @@
 //! A real browser for the tests.
 
+use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,15 @@ pub fn look(url: &str, arguments: &[&str], mut ready: impl FnMut(&Output) -> boo
         }
         time = (2 * time).min(LONGEST_LOOK);
     }
+}
+
+/// As [`look`], with a screenshot of the page in `file`. On a busy machine Chromium ends well without one now and then:
+/// then it is run again.
+pub fn screenshot(url: &str, file: &Path, mut ready: impl FnMut(&Output) -> bool) -> Output {
+    let argument = format!("--screenshot={}", file.display());
+    // There is none from an earlier run.
+    let _ = std::fs::remove_file(file);
+    look(url, &[&argument], |output| file.exists() && ready(output))
 }
 
 fn open(url: &str, arguments: &[&str], time: Duration) -> Output {

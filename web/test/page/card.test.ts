@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { assert, same, show } from "../support/harness.ts";
 import { OPTIONS, type Visit, withProfile } from "./support/browser.ts";
 import { type Pixels, type Strip, readStrip } from "./support/strip.ts";
-import { withPublisher } from "./support/servers.ts";
+import { theClip, withPublisher } from "./support/servers.ts";
 
 /** The colour bars of the test card from left to right: red, green and blue at 75 %. */
 const BARS = [[1, 1, 1], [1, 1, 0], [0, 1, 1], [0, 1, 0], [1, 0, 1], [1, 0, 0], [0, 0, 1]] as const;
@@ -118,7 +118,8 @@ void test("the page says what a publisher leaves in clear, and shows the picture
 });
 
 void test("the picture is gone as soon as the stream has ended", OPTIONS, async () => {
-  await withPublisher("test:320x240@25?frames=60", [], async ({ link }) => {
+  // A file that is played once waits for its first viewer, however long a busy machine takes to bring it.
+  await withPublisher(`file:${(await theClip()).file}`, [], async ({ link }) => {
     await withProfile(async (profile) => {
       const visit = await profile.visit(link);
       await visit.untilNotice("ended");

@@ -113,7 +113,7 @@ fn a_browser_shows_the_picture_and_says_what_it_is() {
     let url = page.url();
     let (shown, _) = browser::page(&url, &["live: "]);
     let screenshot = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sink.png");
-    browser::look(&url, &[&format!("--screenshot={}", screenshot.display())], |_| true);
+    browser::screenshot(&url, &screenshot, |_| true);
     stop.store(true, Ordering::Relaxed);
     writer.join().expect("a writer that ends well");
     assert!(shown.contains("live: H.264, 320x240 pixels"), "{shown}");

@@ -305,25 +305,21 @@ fn the_pictures_are_on_the_screen() {
     let served = served(figures);
     let file: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo.png");
     let mut yellow = 0;
-    browser::look(
-        &served.page.url(),
-        &[&format!("--screenshot={}", file.display())],
-        |_| {
-            let pixels = Command::new("ffmpeg")
-                .args(["-loglevel", "error", "-i"])
-                .arg(&file)
-                .args(["-f", "rawvideo", "-pix_fmt", "rgb24", "-"])
-                .output()
-                .expect("ffmpeg does not start; `cargo xtask test` installs it")
-                .stdout;
-            assert_eq!(pixels.len(), 1280 * 800 * 3, "a screenshot of the page");
-            yellow = pixels
-                .chunks_exact(3)
-                .filter(|p| p[0] > 160 && p[1] > 160 && p[2] < 60)
-                .count();
-            yellow > 2 * 3_000
-        },
-    );
+    browser::screenshot(&served.page.url(), &file, |_| {
+        let pixels = Command::new("ffmpeg")
+            .args(["-loglevel", "error", "-i"])
+            .arg(&file)
+            .args(["-f", "rawvideo", "-pix_fmt", "rgb24", "-"])
+            .output()
+            .expect("ffmpeg does not start; `cargo xtask test` installs it")
+            .stdout;
+        assert_eq!(pixels.len(), 1280 * 800 * 3, "a screenshot of the page");
+        yellow = pixels
+            .chunks_exact(3)
+            .filter(|p| p[0] > 160 && p[1] > 160 && p[2] < 60)
+            .count();
+        yellow > 2 * 3_000
+    });
     assert!(
         yellow > 2 * 3_000,
         "the yellow bars of two test cards are {yellow} pixels"

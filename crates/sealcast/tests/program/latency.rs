@@ -115,14 +115,10 @@ fn what_a_browser_draws_is_read_back_and_what_it_reports_reaches_who_has_the_tic
     let began = wall_us();
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clock.png");
     let mut read = None;
-    let output = browser::look(
-        &clock.page.url(),
-        &[&format!("--screenshot={}", file.display())],
-        |_| {
-            read = read_clock(&picture(&file, 1280, 800));
-            read.is_some_and(|strip| strip.event > 0)
-        },
-    );
+    let output = browser::screenshot(&clock.page.url(), &file, |_| {
+        read = read_clock(&picture(&file, 1280, 800));
+        read.is_some_and(|strip| strip.event > 0)
+    });
     let ended = wall_us();
     let strip = read.expect("the strip of docs/test-card.md");
     assert!(strip.event > 0, "an event is shown");
