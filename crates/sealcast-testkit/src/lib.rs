@@ -29,6 +29,8 @@ pub mod page;
 pub mod program;
 pub mod recorded;
 #[cfg(feature = "program")]
+pub mod relay;
+#[cfg(feature = "program")]
 pub mod servers;
 pub mod show;
 #[cfg(feature = "program")]

@@ -107,6 +107,18 @@ impl Epochs {
         Ok((opened, epoch))
     }
 
+    /// True if a record is of an epoch after the sheet's, and the ratchet does not lead to its key.
+    pub(super) fn waits_for_key(&self, record: Sealed<'_>) -> bool {
+        let Some(epoch) = self.base.epoch_of(record.unverified_header().epoch) else {
+            return false;
+        };
+        if epoch <= self.base.epoch || self.find(epoch).is_ok() {
+            return false;
+        }
+        let opener = self.base.opener_of(epoch);
+        opener.is_none_or(|mut opener| opener.open(record).is_err())
+    }
+
     /// Notes that a frame under this epoch is the camera's.
     pub(super) fn confirm(&mut self, now: Duration, epoch: u64) {
         // A held epoch may be before the sheet's, which comes half a second ahead of its records.

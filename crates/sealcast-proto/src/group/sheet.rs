@@ -5,6 +5,8 @@ use super::secret::{Group, GroupName, RUN_LEN, WRAPPED_LEN};
 use crate::keys::{Identity, PeerId, SIGNATURE_LEN, sha256};
 use crate::wire::{MAX_STREAM, Malformed, Reader};
 
+/// Where a sheet says how much of the tree it shows.
+const SCOPE_AT: usize = 2;
 const KIND: u8 = 0x20;
 const VERSION: u8 = 1;
 /// Length of everything before the wraps, in bytes.
@@ -34,6 +36,11 @@ impl Scope {
             Self::Update => 2,
             Self::Path => 3,
         }
+    }
+
+    /// Returns how much of the tree a sheet shows. `None` if it is malformed there. Nothing else of it is looked at.
+    pub fn of_sheet(sheet: &[u8]) -> Option<Self> {
+        Self::of(*sheet.get(SCOPE_AT)?)
     }
 
     fn of(byte: u8) -> Option<Self> {

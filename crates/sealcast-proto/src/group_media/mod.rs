@@ -2,10 +2,18 @@
 //! member opens and verifies it (`docs/groups.md` §10). What a [`GroupSealer`] makes travels over sessions and through
 //! relays alike.
 
+mod key_track;
 mod opener;
+mod relayed;
+#[cfg(test)]
+mod relayed_tests;
 mod sealer;
+#[cfg(test)]
+mod test_camera;
 #[cfg(test)]
 mod tests;
 
+pub use key_track::KeyTrack;
 pub use opener::{GroupOpener, GroupOpenerConfig, GroupRefusal};
+pub use relayed::{KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
 pub use sealer::{GroupSealError, GroupSealer, GroupSealerConfig, SealedFrame, Sealing};

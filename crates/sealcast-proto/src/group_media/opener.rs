@@ -99,6 +99,18 @@ impl GroupOpener {
         opened
     }
 
+    /// Returns true if the record cannot be opened now and perhaps can once a sheet has come, which may be late where
+    /// sheets travel apart from records.
+    pub fn waits_for_key(&self, record: &[u8]) -> bool {
+        let accept = if self.sign == SignMode::Off {
+            Accept::EncryptedOnly
+        } else {
+            Accept::Signed
+        };
+        let mut copy = record.to_vec();
+        Sealed::parse(&mut copy, accept).is_ok_and(|record| self.member.waits_for_key(record))
+    }
+
     /// The next description, frame or loss.
     pub fn next_media(&mut self) -> Option<Assembled> {
         self.out.pop_front()

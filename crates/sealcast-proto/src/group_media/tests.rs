@@ -1,130 +1,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::test_camera::*;
 use super::*;
-use crate::clock::Now;
-use crate::group::{GroupName, MemberConfig, MemberId, MemberKey, SheetRefusal};
+use crate::group::{MemberConfig, MemberId, SheetRefusal};
 use crate::keys::Identity;
 use crate::live::{Challenge, Liveness, LivenessConfig, LivenessState};
 use crate::seal::{Refusal, suite};
-use crate::session::OutgoingFrame;
 use crate::sign::{FrameRefusal, SignMode};
-use crate::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
-use crate::wire::{LENGTH_PREFIX, MAX_RECORD};
-
-const STREAM: u16 = 1;
-const RUN: [u8; 16] = [9; 16];
-
-fn at(millis: u64) -> Now {
-    Now {
-        monotonic: Duration::from_millis(millis),
-        wall: 1_700_000_000_000_000_000 + millis * 1_000_000,
-    }
-}
-
-fn identity() -> Arc<Identity> {
-    Arc::new(Identity::from_seed(&[7; 32]))
-}
-
-fn group() -> GroupName {
-    GroupName {
-        camera: identity().peer_id(),
-        stream: STREAM.into(),
-    }
-}
-
-fn key(member: u64) -> MemberKey {
-    MemberKey::derive(&[member as u8 + 1; 32], &group())
-}
-
-fn info() -> StreamInfo {
-    StreamInfo {
-        codec: Codec::Mjpeg,
-        width: 640,
-        height: 480,
-        rate: FrameRate {
-            numerator: 25,
-            denominator: 1,
-        },
-        parameters: Vec::new(),
-    }
-}
-
-/// A camera, whose time goes on by 40 ms a frame.
-struct Camera {
-    sealer: GroupSealer,
-    frames: u64,
-    millis: u64,
-    seeds: u8,
-}
-
-impl Camera {
-    fn new(sign: SignMode, unit: Unit, numbers: std::ops::Range<u64>) -> Self {
-        let config = GroupSealerConfig {
-            identity: identity(),
-            stream: STREAM,
-            suite: suite::AES_256_GCM,
-            sign,
-            unit,
-        };
-        let sealer = GroupSealer::new(at(0), config, numbers, RUN, &[3; 32]).expect("there are numbers");
-        Self {
-            sealer,
-            frames: 0,
-            millis: 0,
-            seeds: 0,
-        }
-    }
-
-    fn signing(sign: SignMode) -> Self {
-        Self::new(sign, Unit::Frame, 5..1000)
-    }
-
-    /// Announces what waits; returns the sheet for everybody.
-    fn announce(&mut self) -> Option<Vec<u8>> {
-        self.seeds += 1;
-        let announced = self.sealer.announce(at(self.millis), &[self.seeds; 32]);
-        announced.expect("numbers are left").and_then(|told| told.sheet)
-    }
-
-    /// Admits a member; returns the sheet for it.
-    fn admit(&mut self, member: u64) -> Vec<u8> {
-        self.admit_all([member]).remove(0)
-    }
-
-    /// Admits members together; returns the sheet for each.
-    fn admit_all(&mut self, members: impl IntoIterator<Item = u64> + Clone) -> Vec<Vec<u8>> {
-        for member in members.clone() {
-            let admitted = self.sealer.admit(at(self.millis), MemberId(member), key(member));
-            admitted.expect("there is room");
-        }
-        self.announce();
-        let sheet = |member| self.sealer.path_sheet(MemberId(member)).expect("a member");
-        members.into_iter().map(sheet).collect()
-    }
-
-    fn frame(&mut self, keyframe: bool) -> Sealing {
-        let data = picture(self.frames);
-        let frame = OutgoingFrame {
-            stream: STREAM.into(),
-            codec: Codec::Mjpeg,
-            keyframe,
-            preamble: Preamble {
-                frame: self.frames,
-                ..Preamble::default()
-            },
-            data: &data,
-        };
-        self.frames += 1;
-        self.millis += 40;
-        let sealed = self.sealer.seal(at(self.millis), &info(), &frame);
-        sealed.expect("within the limits").expect("a group has begun")
-    }
-}
-
-fn picture(number: u64) -> Vec<u8> {
-    (0..3_000_u32).map(|byte| (byte as u8) ^ (number as u8)).collect()
-}
+use crate::unit::{Assembled, Unit};
 
 fn opener(member: u64, sign: SignMode) -> GroupOpener {
     let config = GroupOpenerConfig {
@@ -136,19 +20,6 @@ fn opener(member: u64, sign: SignMode) -> GroupOpener {
         tell_units: false,
     };
     GroupOpener::new(config, key(member))
-}
-
-/// The records of a frame.
-fn records(frame: &SealedFrame) -> Vec<Vec<u8>> {
-    let mut rest = &frame.bytes[..];
-    let mut records = Vec::new();
-    while let Some((length, more)) = rest.split_first_chunk::<LENGTH_PREFIX>() {
-        let length = u32::from_be_bytes(*length) as usize;
-        assert!(length <= MAX_RECORD);
-        records.push(more[..length].to_vec());
-        rest = &more[length..];
-    }
-    records
 }
 
 /// What comes of records: the numbers of frames released, `None` for a loss.

@@ -19,7 +19,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::{files, mechanism};
 use crate::meter::power::MeterSpec;
 use crate::private_file::read_secret_line;
-use crate::run::{ObserveOptions, Offer, Shape};
+use crate::run::{MAX_RELAYS, ObserveOptions, Offer, RelayUrl, Shape};
 use crate::transport::ListenUrl;
 
 /// The names of the recommended suites.
@@ -128,6 +128,16 @@ pub(super) fn sign_mode(settings: &Settings, key: &'static str, name: &str) -> R
         let failure = usage(format!("there are no signatures \"{name}\""), error.to_string());
         settings.placed(key, failure)
     })
+}
+
+/// The relays that an option names.
+pub(super) fn relays(settings: &Settings, key: &'static str, urls: &[String]) -> Result<Vec<RelayUrl>> {
+    let place = |failure| settings.placed(key, failure);
+    if urls.len() > MAX_RELAYS {
+        let what = format!("there are {} relays, and at most {MAX_RELAYS} are used", urls.len());
+        return Err(place(usage(what, "name fewer of them")));
+    }
+    urls.iter().map(|url| url.parse().map_err(place)).collect()
 }
 
 /// The sealing parameters of a session: its epochs, its unit, and the seed of a selection by rate.

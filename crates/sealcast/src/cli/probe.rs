@@ -89,6 +89,7 @@ async fn receive(
         budget: Duration::from_millis(budget.into()),
         queue: QueueLimits::default(),
         reconnect: true,
+        relays: Vec::new(),
     };
     watch(options, observing.observation(), stop).await
 }

@@ -41,6 +41,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let sealing = publisher_sealing(&settings)?;
     let mut offer = build::own_offer(&args.session, sealing, &settings)?;
     let terms = peers::invite_terms(&settings)?;
+    let relays = build::relays(&settings, "publish.relay", &configured.relay)?;
     let group = group(&settings, &offer, selection)?;
     let control = control_socket(&settings.config)?;
     let admission = match configured.to {
@@ -87,6 +88,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         settings: RuntimeSettings::new(selection),
         control,
         group,
+        relays,
     };
     let by_hand = || peers::viewers_by_hand(&build::settings(&args.session)?);
     let outcome = tokio::select! {
@@ -100,7 +102,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
 fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Option<GroupOptions>> {
     let configured = &settings.config.publish;
     let sign = build::sign_mode(settings, "publish.sign", &configured.sign)?;
-    if !configured.group {
+    if !configured.group && configured.relay.is_empty() {
         return Ok(None);
     }
     let refused = |what: &str, hint: &str| {

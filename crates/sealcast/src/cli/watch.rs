@@ -31,6 +31,12 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let mut offer = build::own_offer(&args.session, sealing, &settings)?;
     let sign = build::sign_mode(&settings, "watch.require_sign", &configured.require_sign)?;
     offer.group = Some(GroupPolicy { sign });
+    let relays = build::relays(&settings, "watch.relay", &configured.relay)?;
+    if listens && !relays.is_empty() {
+        let hint = "watch with the camera's ticket";
+        let failure = Failure::new(FailureKind::Usage, "who listens for a publisher has no relay", hint);
+        return Err(settings.placed("watch.relay", failure));
+    }
     let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
     // Who has the ticket may take it that signals are answered.
@@ -64,6 +70,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         budget: asked.unwrap_or(budget),
         queue: QueueLimits::default(),
         reconnect: configured.reconnect,
+        relays,
     };
     let read_again = async {
         match hangups.zip(admission) {

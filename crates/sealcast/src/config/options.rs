@@ -147,6 +147,11 @@ options! {
         /// (docs/groups.md). Who leaves or is removed can open nothing new within a second
         group: bool { on_flag("group", PUBLISH) }
 
+        /// Relays that are given what is sealed for the group (docs/relay.md): https://HOST:PORT/NAME, perhaps with
+        /// ?jwt=TOKEN, and #sha256=HASH for a certificate of no public authority. Enrolled viewers can watch through
+        /// them. It seals for a group, as --group does
+        relay: Vec<String> { flag("relay", "URL", PUBLISH).default("").secret("a token") }
+
         /// What the camera signs, with --group: frame (each frame, before it is shown), gop (each group of pictures,
         /// with ML-DSA-65), both, or off, where every viewer of the group can forge the camera
         sign: String { flag("sign", "MODE", PUBLISH).default("frame") }
@@ -195,6 +200,10 @@ options! {
         /// Join a publisher's group only where at least this is signed: frame, gop, both or off. Else the publisher
         /// seals for this viewer alone
         require_sign: String { flag("require-sign", "MODE", WATCH).default("frame") }
+
+        /// Relays that have the camera's stream, as for `publish`: they are heard instead of the camera, which is asked
+        /// only to enrol this viewer. When one falls silent, the next one is heard
+        relay: Vec<String> { flag("relay", "URL", WATCH).default("").secret("a token") }
 
         /// Connect again when the connection breaks
         reconnect: bool { off_flag("no-reconnect", "Do not connect again when the connection breaks", WATCH) }

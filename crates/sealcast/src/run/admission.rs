@@ -142,6 +142,16 @@ impl Admission {
         answer
     }
 
+    /// Those that are enrolled, each with the secret that it and this end keep.
+    pub(super) fn enrolled(&self) -> Vec<(PeerId, PresharedKey)> {
+        self.rules().store.lists().enrolled()
+    }
+
+    /// Turns whenever the rules may have changed.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
     /// Tell the sessions that the rules may have changed.
     fn tell(&self) {
         self.changes.send_modify(|changes| *changes = changes.wrapping_add(1));

@@ -131,7 +131,7 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     );
     let session = Session::initiate(config, [3; 32], observation.clock.now()).expect("complete");
     let queue = Arc::new(FrameQueue::new(QueueLimits::default()));
-    let mut receiver = Receiver::new(&session, Arc::clone(&observation), Arc::clone(&queue));
+    let mut receiver = Receiver::new(session.assembles_stream(), Arc::clone(&observation), Arc::clone(&queue));
     let mut viewer = Connection::new(far, session, observation.clock, observation.metrics.clone());
     let picture: Vec<u8> = (0..50_000_u32).map(|byte| byte as u8).collect();
     let mut received = Vec::new();

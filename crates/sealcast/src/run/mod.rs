@@ -3,6 +3,7 @@
 //! ```text
 //! publisher:  source thread ─► hub ─► one bounded queue per viewer ─► viewer task: seal ─► transport
 //!                              └──► group: seal once ─► one bounded queue per member ─► its task ─► transport
+//!                               └► one bounded queue per relay ─► its task ─► carrier
 //! viewer:     transport ─► session task: open, assemble ─► one bounded queue ─► sink thread
 //! ```
 
@@ -36,6 +37,7 @@ mod publisher_state;
 mod queue;
 mod received;
 mod record_counts;
+mod relay;
 mod retry;
 mod runtime_settings;
 mod serve_member;
@@ -57,6 +59,7 @@ pub use observe::{Observation, ObserveOptions, Observing, build_info};
 pub use offer::Offer;
 pub use publish::{PublishOptions, Publisher, Viewers, publish};
 pub use queue::{FrameQueue, QueueLimits};
+pub use relay::{MAX_RELAYS, RelayUrl};
 use retry::Retry;
 pub use runtime_settings::RuntimeSettings;
 pub use shape::Shape;

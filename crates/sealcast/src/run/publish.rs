@@ -19,6 +19,7 @@ use super::group::{Group, GroupOptions, drive};
 use super::hub::SourceEnd;
 use super::offer::CarrierConfig;
 use super::publisher_state::{PublisherState, WireTap};
+use super::relay::{Outlet, RelayUrl, carry};
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
 use super::source_thread::{self, Tap};
@@ -31,6 +32,9 @@ use crate::transport::{self, Listener};
 pub(super) const PASSED_THROUGH: u64 = 30_000_000;
 /// Time limit for sending the queued frames to the viewers after the source has ended.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Time limit for telling the relays that the stream is over.
+const CARRIER_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A connection that lasted this long counts as a success and resets the retry delay.
 const STABLE: Duration = Duration::from_secs(5);
@@ -70,6 +74,8 @@ pub struct PublishOptions {
     pub control: Option<ControlSocket>,
     /// Seals each frame once for all viewers on byte streams who are content with it.
     pub group: Option<GroupOptions>,
+    /// Relays that are given what is sealed for the group, at most [`MAX_RELAYS`](super::MAX_RELAYS).
+    pub relays: Vec<RelayUrl>,
 }
 
 /// A publisher whose source is running.
@@ -78,6 +84,7 @@ pub struct Publisher {
     viewers: Viewers,
     source: JoinHandle<()>,
     control: Option<ControlSocket>,
+    outlets: Vec<Outlet>,
 }
 
 /// Publish until the source ends or `stop` turns true.
@@ -109,6 +116,10 @@ impl Publisher {
             .group
             .map(|group| Group::new(group, offer, queue, now))
             .transpose()?;
+        let outlets = match &group {
+            Some(group) => options.relays.into_iter().map(|relay| group.relay(relay)).collect(),
+            None => Vec::new(),
+        };
         let source = source_thread::start(
             source,
             Arc::clone(&hub),
@@ -131,6 +142,7 @@ impl Publisher {
             viewers: options.viewers,
             source,
             control: options.control,
+            outlets,
         })
     }
 
@@ -150,11 +162,13 @@ impl Publisher {
             viewers,
             source,
             control,
+            outlets,
         } = self;
         let end: Arc<dyn Controlled> = Arc::<PublisherState>::clone(&shared);
         let controlled = control::commands(control, end);
         let (tasks_stop, tasks_stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
+        let mut carried = carry_all(&shared, outlets);
         let connects = matches!(viewers, Viewers::Connect(_));
         let outcome = {
             let serving = async {
@@ -170,6 +184,7 @@ impl Publisher {
                 outcome = &mut serving => Err(outcome),
                 never = controlled => match never {},
                 failed = seal_for_group(&shared) => Err(Err(failed)),
+                failed = not_carried(&mut carried) => Err(Err(failed)),
                 _ = turned_on(&mut stop) => {
                     // Sending fails if all tasks have already ended.
                     let _ = tasks_stop.send(true);
@@ -191,6 +206,7 @@ impl Publisher {
         if tokio::time::timeout(DRAIN_PATIENCE, drained).await.is_err() {
             tracing::warn!("a viewer did not take the rest of the stream within 10 s and was cut off");
         }
+        finish_carrying(&shared, carried).await;
         shared.hub.stop();
         tokio::task::spawn_blocking(move || source.join()).await.ok();
         outcome
@@ -205,6 +221,40 @@ async fn seal_for_group(shared: &Arc<PublisherState>) -> Failure {
             Err(failure) => failure,
         },
         None => std::future::pending().await,
+    }
+}
+
+/// Give each relay what is sealed for the group, in a task of its own.
+fn carry_all(shared: &Arc<PublisherState>, outlets: Vec<Outlet>) -> JoinSet<Result<()>> {
+    let mut carried = JoinSet::new();
+    if let Some(group) = &shared.group {
+        for outlet in outlets {
+            carried.spawn(carry(outlet, Arc::clone(shared), Arc::clone(group)));
+        }
+    }
+    carried
+}
+
+/// Wait until a relay cannot be given anything at all.
+async fn not_carried(carried: &mut JoinSet<Result<()>>) -> Failure {
+    loop {
+        match carried.join_next().await {
+            Some(Ok(Err(failure))) => return failure,
+            Some(Ok(Ok(()))) => {}
+            Some(Err(_)) => tracing::error!("a relay is given nothing any more: please report this"),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Let the carriers tell their relays that the stream is over.
+async fn finish_carrying(shared: &PublisherState, mut carried: JoinSet<Result<()>>) {
+    if let Some(group) = &shared.group {
+        group.finish();
+    }
+    let told = async { while carried.join_next().await.is_some() {} };
+    if tokio::time::timeout(CARRIER_PATIENCE, told).await.is_err() {
+        tracing::warn!("a relay was not told that the stream is over: viewers there wait for a while");
     }
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::Refusal;
-use sealcast_proto::session::{InboundCounts, Session};
+use sealcast_proto::session::InboundCounts;
 use sealcast_proto::sign::FrameRefusal;
 use sealcast_proto::unit::{Assembled, AssembledFrame, Codec, StreamInfo};
 
@@ -45,8 +45,9 @@ impl Queued for Delivered {
 pub(super) struct Receiver {
     observation: Arc<Observation>,
     queue: Arc<FrameQueue<Delivered>>,
-    /// Media arrives in order, so anything missing was removed on the way.
     in_order: bool,
+    /// Frames that came.
+    frames: u64,
     info: Option<Arc<StreamInfo>>,
     clock: Option<ClockEstimate>,
     /// A frame was dropped because the stream's description is missing; the frames that depend on it cannot be shown
@@ -62,12 +63,14 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// The receiver of the given session.
-    pub(super) fn new(session: &Session, observation: Arc<Observation>, queue: Arc<FrameQueue<Delivered>>) -> Self {
+    /// The receiver of a session, or of relays. `in_order` if media arrives as it was sealed, so that what is missing
+    /// was removed on the way.
+    pub(super) fn new(in_order: bool, observation: Arc<Observation>, queue: Arc<FrameQueue<Delivered>>) -> Self {
         Self {
             observation,
             queue,
-            in_order: session.assembles_stream(),
+            in_order,
+            frames: 0,
             info: None,
             clock: None,
             undescribed: false,
@@ -93,6 +96,11 @@ impl Receiver {
         }
     }
 
+    /// Number of frames that came.
+    pub(super) fn frames(&self) -> u64 {
+        self.frames
+    }
+
     /// True if a keyframe should be requested now; at most once every 250 ms.
     pub(super) fn take_keyframe_request(&mut self) -> bool {
         let due = self.last_request.is_none_or(|last| last.elapsed() >= REQUEST_INTERVAL);
@@ -108,6 +116,7 @@ impl Receiver {
         if frame.stream != VIDEO {
             return;
         }
+        self.frames += 1;
         self.undescribed &= !frame.keyframe;
         let Some(info) = self.info.as_ref().filter(|_| !self.undescribed) else {
             // The description was lost with other data; it is sent again with the next keyframe.

@@ -4,8 +4,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::{self, Peer};
+use sealcast_proto::keys::{self, Peer, PresharedKey};
 use sealcast_proto::session::{Delivery, Input, SessionError};
+use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::watch;
 
@@ -15,6 +16,7 @@ use super::ended::{handshake_failure, last_words_failure};
 use super::exchange::HandshakeTimer;
 use super::offer::CarrierConfig;
 use super::received::{Delivered, Receiver};
+use super::relay::{RelayUrl, RelayedCamera, watch_relays};
 use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
 use super::session_task::{Role, SessionTask};
@@ -54,6 +56,8 @@ pub struct WatchOptions {
     pub queue: QueueLimits,
     /// True to reconnect when the connection breaks.
     pub reconnect: bool,
+    /// Relays that have the publisher's stream. With any, it is asked itself only to enrol this viewer.
+    pub relays: Vec<RelayUrl>,
 }
 
 /// Consequence of a session's end for the viewer.
@@ -81,9 +85,14 @@ impl ViewerState {
         }
     }
 
+    /// What puts frames into the sink's queue.
+    pub(super) fn receiver(&self, in_order: bool) -> Receiver {
+        Receiver::new(in_order, Arc::clone(&self.observation), Arc::clone(&self.queue))
+    }
+
     /// The task of a session that begins.
     pub(super) fn task(&self, pending: PendingSession) -> Task {
-        let receiver = Receiver::new(&pending.session, Arc::clone(&self.observation), Arc::clone(&self.queue));
+        let receiver = self.receiver(pending.session.assembles_stream());
         let (timer, remote) = (pending.timer, pending.remote);
         let task = SessionTask::new(
             pending.transport,
@@ -104,6 +113,8 @@ struct Viewer {
     state: Arc<ViewerState>,
     ticket: Ticket,
     stop: watch::Receiver<bool>,
+    /// It wants no media over its sessions.
+    only_enrols: bool,
     /// True once a session has been established since the program began.
     established: bool,
     /// True if a session has been established since the last retry delay.
@@ -136,7 +147,13 @@ pub async fn watch(
         observation,
         queue: Arc::clone(&queue),
     });
-    let watching = keep_watching(options.publisher, state, options.reconnect, session_stopped);
+    let watching = keep_watching(
+        options.publisher,
+        options.relays,
+        state,
+        options.reconnect,
+        session_stopped,
+    );
     tokio::pin!(watching);
     let outcome = tokio::select! {
         outcome = &mut watching => outcome,
@@ -170,21 +187,27 @@ async fn stop_session(stop: &watch::Sender<bool>, watching: impl Future<Output =
 
 async fn keep_watching(
     publisher: PublisherAt,
+    relays: Vec<RelayUrl>,
     state: Arc<ViewerState>,
     reconnect: bool,
     stop: watch::Receiver<bool>,
 ) -> Result<()> {
     match publisher {
         PublisherAt::Connect(ticket) => {
-            let viewer = Viewer {
+            let mut viewer = Viewer {
                 state,
                 ticket,
                 stop,
+                only_enrols: !relays.is_empty(),
                 established: false,
                 connected: false,
                 refused_in_words: false,
             };
-            viewer.keep_connected(reconnect).await
+            if relays.is_empty() {
+                viewer.keep_connected(reconnect).await
+            } else {
+                viewer.keep_relayed(relays, reconnect).await
+            }
         }
         PublisherAt::Listen { listeners, admission } => {
             let door = ListeningViewer::new(state, admission);
@@ -194,7 +217,38 @@ async fn keep_watching(
 }
 
 impl Viewer {
-    async fn keep_connected(mut self, reconnect: bool) -> Result<()> {
+    /// Enrol if that was not done yet, and then watch through relays.
+    async fn keep_relayed(mut self, relays: Vec<RelayUrl>, reconnect: bool) -> Result<()> {
+        let stop = self.stop.clone();
+        let secret = match self.kept_secret() {
+            Some(secret) => secret,
+            None => {
+                self.keep_connected(reconnect).await?;
+                if *stop.borrow() {
+                    return Ok(());
+                }
+                self.kept_secret().ok_or_else(not_enrolled)?
+            }
+        };
+        let camera = RelayedCamera {
+            camera: self.ticket.peer,
+            secret,
+            relays,
+            least: self.state.offer.group.map_or(SignMode::Frame, |policy| policy.sign),
+        };
+        match watch_relays(&self.state, &camera, reconnect, stop).await? {
+            After::Done => Ok(()),
+            After::Broken(failure) => Err(failure),
+        }
+    }
+
+    /// What this viewer and the publisher have kept from an enrolment.
+    fn kept_secret(&self) -> Option<PresharedKey> {
+        let (secret, known) = self.state.offer.known.end_of(&self.ticket);
+        secret.filter(|_| known.is_enrolled())
+    }
+
+    async fn keep_connected(&mut self, reconnect: bool) -> Result<()> {
         let mut retry = Retry::default();
         loop {
             let failure = match self.watch_once().await? {
@@ -249,7 +303,11 @@ impl Viewer {
             known: Some(initiated.known),
             place: None,
         });
-        let ended = task.run(&mut WatchingRole(None), self.stop.clone()).await;
+        let mut role = WatchingRole {
+            applicant: None,
+            only_enrols: self.only_enrols,
+        };
+        let ended = task.run(&mut role, self.stop.clone()).await;
         task.note_failed_handshake(&ended);
         self.established |= task.established;
         self.connected |= task.established;
@@ -259,6 +317,14 @@ impl Viewer {
         task.say_goodbye(GOODBYE_PATIENCE).await;
         Ok(after)
     }
+}
+
+fn not_enrolled() -> Failure {
+    Failure::new(
+        FailureKind::Refused,
+        "the camera did not enrol this viewer, and only who is enrolled can watch through a relay",
+        "ask it for a ticket with an invite",
+    )
 }
 
 /// The consequence of a session's end.
@@ -295,7 +361,11 @@ pub(super) fn after(task: &Task, ended: Ended) -> After {
 pub(super) type Task = SessionTask<AnyTransport, Receiver>;
 
 /// The viewer's end of a session. A viewer that listens has a door, which decides on publishers.
-pub(super) struct WatchingRole<'a>(pub(super) Option<&'a mut Applicant>);
+pub(super) struct WatchingRole<'a> {
+    pub(super) applicant: Option<&'a mut Applicant>,
+    /// The session ends once it has enrolled this viewer.
+    pub(super) only_enrols: bool,
+}
 
 impl Role<AnyTransport> for WatchingRole<'_> {
     type Listener = Receiver;
@@ -307,14 +377,17 @@ impl Role<AnyTransport> for WatchingRole<'_> {
     const STOPPING: &'static str = "the viewer stops";
 
     fn admit(&mut self, task: &mut Task, peer: &Peer) -> Input<'static> {
-        match &mut self.0 {
+        match &mut self.applicant {
             Some(applicant) => applicant.admit(task, peer),
             None => Input::Close(CloseReason::NotAuthorised, "this viewer lets nobody in"),
         }
     }
 
-    fn established(&mut self, _: &mut Task) -> Result<(), Ended> {
-        Ok(())
+    fn established(&mut self, task: &mut Task) -> Result<(), Ended> {
+        match self.only_enrols {
+            true => task.handle(Input::Close(CloseReason::GoingAway, "it watches through a relay")),
+            false => Ok(()),
+        }
     }
 
     fn send(&mut self, task: &mut Task) -> Result<(), Ended> {

@@ -82,7 +82,11 @@ impl ListeningViewer {
             admitted: false,
         };
         let mut task = self.state.task(pending);
-        let ended = task.run(&mut WatchingRole(Some(&mut applicant)), stop).await;
+        let mut role = WatchingRole {
+            applicant: Some(&mut applicant),
+            only_enrols: false,
+        };
+        let ended = task.run(&mut role, stop).await;
         task.note_failed_handshake(&ended);
         // A publisher that was removed is followed by another.
         if task.established && !task.revoked {

@@ -13,6 +13,7 @@ mod files;
 mod groups;
 mod latency;
 mod quic;
+mod relays;
 mod reports;
 mod secrets;
 mod selection;

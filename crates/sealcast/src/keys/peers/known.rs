@@ -126,6 +126,11 @@ impl KnownEnd {
         matches!(self.proves, Proves::Invite(_))
     }
 
+    /// True if the other end has enrolled this one.
+    pub fn is_enrolled(&self) -> bool {
+        matches!(self.proves, Proves::Kept)
+    }
+
     /// Keep the secret of the handshake, in place of earlier ones for the same address: the other end has replaced its
     /// own. If that is impossible, this is logged, and the next connection proves the invite again.
     pub fn keep(&mut self, secret: &PresharedKey) {

@@ -220,6 +220,15 @@ impl PeerLists {
         invites.chain(secrets).collect()
     }
 
+    /// The enrolled peers, each with the secret that it and this end keep.
+    pub fn enrolled(&self) -> Vec<(PeerId, PresharedKey)> {
+        let enrolled = self
+            .peers
+            .iter()
+            .filter_map(|peer| Some((peer.id, peer.enrolment.as_ref()?)));
+        enrolled.map(|(id, enrolment)| (id, enrolment.secret.clone())).collect()
+    }
+
     /// Decide on a peer that proved its identity and perhaps a pre-shared key.
     pub fn judge(&self, peer: &Peer, now: Timestamp) -> Decision {
         let listed = self.peer(&peer.id);

@@ -110,6 +110,7 @@ impl CameraEnd {
             settings: RuntimeSettings::new(selection),
             control: None,
             group: None,
+            relays: Vec::new(),
         };
         Ok((options, ticket))
     }
@@ -158,6 +159,7 @@ impl Stream {
             sink: Box::new(PreviewSink::new(Arc::clone(feeds))),
             queue: QueueLimits::default(),
             reconnect: true,
+            relays: Vec::new(),
         };
         let controlled = publisher.controlled();
         let network = Network {

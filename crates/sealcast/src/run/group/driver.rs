@@ -36,6 +36,9 @@ struct Described {
 pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>) -> Result<Infallible> {
     let queue = shared.hub.tap();
     let mut settings = shared.settings.subscribe();
+    let mut enrolled = shared.admission.changes();
+    let camera = shared.offer.identity.peer_id();
+    group.enrol(shared.observation.clock.now(), camera, &shared.admission);
     let mut described = Described::default();
     let mut sealed_in = Duration::ZERO;
     loop {
@@ -52,6 +55,9 @@ pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>
         tokio::select! {
             () = queue.changed() => {}
             () = group.changed.notified() => {}
+            () = Group::enrolled_changed(&mut enrolled) => {
+                group.enrol(shared.observation.clock.now(), camera, &shared.admission);
+            }
             () = settings.changed() => {
                 if settings.take_rekey() {
                     group.lock().sealer.rekey(shared.observation.clock.now());
@@ -84,6 +90,7 @@ impl Group {
         let announced = announced.map_err(|error: LeaderError| unusable(&error))?;
         if let Some(announced) = announced {
             self.tell(state, &announced);
+            state.tell_relays(&announced);
             state.give_up_lost(now);
             if !announced.admitted.is_empty() {
                 shared.hub.request_keyframe();
@@ -137,7 +144,7 @@ impl Group {
         }
         let mut state = self.lock();
         let state = &mut *state;
-        let begun = state.seats.iter().any(|seat| seat.begun);
+        let begun = state.relayed.has_seats() || state.seats.iter().any(|seat| seat.begun);
         let (Some(info), true) = (&described.info, begun) else {
             return Ok(before);
         };
@@ -159,6 +166,7 @@ impl Group {
         let waited = began.saturating_duration_since(frame.encoded);
         observation.metrics.record_stage(Stage::Queue, waited);
         let sealed = Arc::new(sealed);
+        state.give_relays(shared, &sealed);
         for seat in state.seats.iter().filter(|seat| seat.begun) {
             let pushed = seat.frames.push(Arc::clone(&sealed));
             if pushed.dropped > 0 {
@@ -191,7 +199,9 @@ impl Group {
             match key.sign(part) {
                 Ok(signature) => {
                     let bytes: Arc<[u8]> = Arc::from(signature.to_bytes());
-                    for seat in group.lock().seats.iter_mut().filter(|seat| seat.begun) {
+                    let mut state = group.lock();
+                    state.relayed.proof(&bytes);
+                    for seat in state.seats.iter_mut().filter(|seat| seat.begun) {
                         seat.tell(Told::Signature(Arc::clone(&bytes)));
                     }
                 }
@@ -201,9 +211,10 @@ impl Group {
     }
 
     /// Nothing follows.
-    fn finish(&self) {
+    pub(in crate::run) fn finish(&self) {
         let mut state = self.lock();
         state.over = true;
+        state.relayed.finish();
         for seat in &state.seats {
             seat.frames.close();
         }

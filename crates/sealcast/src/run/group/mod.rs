@@ -2,6 +2,7 @@
 
 mod driver;
 mod membership;
+mod relayed;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,6 +25,7 @@ use crate::keys::gop_key::GopSigningKey;
 
 pub(super) use self::driver::drive;
 pub(super) use self::membership::Membership;
+use self::relayed::Relayed;
 
 /// The number of the group's stream.
 pub const GROUP_STREAM: u16 = VIDEO as u16;
@@ -83,6 +85,7 @@ struct State {
     sealer: GroupSealer,
     numbers: EpochNumbers,
     seats: Vec<Seat>,
+    relayed: Relayed,
     /// The source has ended: nothing follows.
     over: bool,
 }
@@ -119,8 +122,12 @@ impl Group {
         let sealer = GroupSealer::new(now, config, numbers, entropy::random()?, &entropy::random()?);
         let sealer = sealer.map_err(|error| unusable(&error))?;
         let gops = options.sign.gops();
+        let gop_key = gops.then(|| GopSigningKey::of(&offer.identity)).transpose()?;
+        let certificate = gop_key.as_ref().map(|key| key.certificate().to_bytes());
+        let said = offer_of(options.sign, suite);
         Ok(Self {
             state: Mutex::new(State {
+                relayed: Relayed::new(sealer.epoch(), said, certificate.as_deref()),
                 sealer,
                 numbers: options.numbers,
                 seats: Vec::new(),
@@ -128,7 +135,7 @@ impl Group {
             }),
             suite,
             sign: options.sign,
-            gop_key: gops.then(|| GopSigningKey::of(&offer.identity)).transpose()?,
+            gop_key,
             queue,
             changed: Notify::new(),
         })
@@ -136,11 +143,7 @@ impl Group {
 
     /// What viewers are offered.
     pub(super) fn offer(&self) -> GroupMessage<'static> {
-        GroupMessage::Offer {
-            stream: GROUP_STREAM,
-            sign: self.sign.byte(),
-            suite: self.suite.id,
-        }
+        offer_of(self.sign, self.suite)
     }
 
     /// Makes a viewer a member, which shares this key with the camera. Its first sheet follows.
@@ -192,6 +195,14 @@ impl Group {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Each statement leaves the state consistent, so a panic in another thread does no harm.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn offer_of(sign: SignMode, suite: Suite) -> GroupMessage<'static> {
+    GroupMessage::Offer {
+        stream: GROUP_STREAM,
+        sign: sign.byte(),
+        suite: suite.id,
     }
 }
 

@@ -65,6 +65,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
             settings: RuntimeSettings::new(Selection::All),
             control: None,
             group: None,
+            relays: Vec::new(),
         };
         let (_never, stop) = watch::channel(false);
         let published = sealcast::run::publish(options, observing.observation(), stop).await;
@@ -94,6 +95,7 @@ pub(super) fn watch(config: &EndConfig) -> Result<Vec<Row>> {
             budget: BUDGET,
             queue: QueueLimits::default(),
             reconnect: false,
+            relays: Vec::new(),
         };
         let (stop, stopped) = watch::channel(false);
         tokio::spawn(async move {

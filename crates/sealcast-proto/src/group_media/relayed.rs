@@ -1,0 +1,268 @@
+//! A viewer that hears a camera's group through a relay (relay.md §3).
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{GroupOpener, GroupOpenerConfig, GroupRefusal};
+use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken};
+use crate::seal::Refusal;
+use crate::sign::{Certificate, CertificateError, FrameRefusalCounts, GopRefusal, GopVerdict, GopVerifier, SignMode};
+use crate::unit::Assembled;
+use crate::wire::{Control, GroupMessage, LENGTH_PREFIX, MessageLength, message_length};
+
+/// Maximum number of frames that wait for their key.
+const MAX_WAITING: usize = 64;
+/// Time for which a frame waits for its key.
+const WAIT_FOR_KEY: Duration = Duration::from_secs(1);
+
+/// Settings of a [`RelayedViewer`].
+#[derive(Clone)]
+pub struct RelayedConfig {
+    /// The camera, its stream, and the suites that this end accepts.
+    pub member: MemberConfig,
+    /// What this end shares with the camera.
+    pub key: MemberKey,
+    /// What must be signed. A relay may say what it likes of the camera, but nothing below this is shown.
+    pub least: SignMode,
+}
+
+/// What an object of the track of keys brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyNews {
+    /// What the camera signs, which was unknown or different before.
+    Signs(SignMode),
+    /// A new sheet.
+    Sheet(Taken),
+    /// Nothing that matters here or was not known.
+    Nothing,
+}
+
+/// Reason why an object of a relay was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RelayRefusal {
+    /// It is not of the track that it came on, or cut off.
+    #[error("an object of the relay is malformed")]
+    Malformed,
+    /// Less is signed than this end asks for.
+    #[error("the camera signs {signed}, and this viewer asks for {least}")]
+    Sign {
+        /// What the camera signs, if the relay says the truth.
+        signed: SignMode,
+        /// What this end asks for.
+        least: SignMode,
+    },
+    /// It came before the relay said what the camera signs.
+    #[error("the relay does not say what the camera signs")]
+    Early,
+    /// The sheet.
+    #[error("a key sheet was refused: {0}")]
+    Sheet(SheetRefusal),
+    /// The certificate of the key that signs groups of pictures.
+    #[error("{0}")]
+    Certificate(CertificateError),
+    /// The signature of a group of pictures.
+    #[error("the signature of a group of pictures was refused: {0:?}")]
+    Signature(GopRefusal),
+}
+
+/// A frame that waits for its key.
+struct Waiting {
+    since: Duration,
+    /// It begins a group of pictures.
+    begins: bool,
+    frame: Vec<u8>,
+}
+
+/// What is known of the group, once the relay said what the camera signs.
+struct View {
+    opener: GroupOpener,
+    sign: SignMode,
+    gops: Option<GopVerifier>,
+}
+
+/// Opens and verifies what a relay gives, in whatever order its tracks come. Nothing that it says is trusted. It is
+/// deterministic: the program passes the monotonic clock in.
+pub struct RelayedViewer {
+    config: RelayedConfig,
+    view: Option<View>,
+    waiting: VecDeque<Waiting>,
+    /// The present group of pictures is of no use: its beginning was not opened.
+    skipping: bool,
+}
+
+impl RelayedViewer {
+    /// A viewer that has heard nothing yet.
+    pub fn new(config: RelayedConfig) -> Self {
+        Self {
+            config,
+            view: None,
+            waiting: VecDeque::new(),
+            skipping: true,
+        }
+    }
+
+    /// Takes an object of the track of keys.
+    ///
+    /// # Errors
+    /// [`RelayRefusal`]; what was known before still holds.
+    pub fn key_object(&mut self, object: &[u8]) -> Result<KeyNews, RelayRefusal> {
+        match parse(object)? {
+            GroupMessage::Offer { stream, sign, .. } if u32::from(stream) == self.config.member.group.stream => {
+                self.offered(sign)
+            }
+            GroupMessage::Certificate(bytes) => {
+                let certificate = Certificate::parse(bytes).map_err(|_| RelayRefusal::Malformed)?;
+                let group = self.config.member.group;
+                let view = self.view.as_mut().ok_or(RelayRefusal::Early)?;
+                if view.gops.is_none() {
+                    let key = certificate.verify(&group.camera, None);
+                    let key = key.map_err(RelayRefusal::Certificate)?;
+                    view.gops = Some(GopVerifier::new(key, group.stream as u16));
+                }
+                Ok(KeyNews::Nothing)
+            }
+            GroupMessage::Sheet(sheet) => {
+                let view = self.view.as_mut().ok_or(RelayRefusal::Early)?;
+                match view.opener.take_sheet(sheet) {
+                    Ok(taken) => Ok(KeyNews::Sheet(taken)),
+                    // A relay gives the newest sheets to everybody anew, such as after a new connection.
+                    Err(SheetRefusal::Stale) => Ok(KeyNews::Nothing),
+                    Err(refusal) => Err(RelayRefusal::Sheet(refusal)),
+                }
+            }
+            _ => Err(RelayRefusal::Malformed),
+        }
+    }
+
+    fn offered(&mut self, sign: u8) -> Result<KeyNews, RelayRefusal> {
+        let signed = SignMode::from_byte(sign).ok_or(RelayRefusal::Malformed)?;
+        let least = self.config.least;
+        if !signed.covers(least) {
+            return Err(RelayRefusal::Sign { signed, least });
+        }
+        if self.view.as_ref().is_some_and(|view| view.sign == signed) {
+            return Ok(KeyNews::Nothing);
+        }
+        let config = GroupOpenerConfig {
+            member: self.config.member.clone(),
+            sign: signed,
+            tell_units: false,
+        };
+        self.view = Some(View {
+            opener: GroupOpener::new(config, self.config.key.clone()),
+            sign: signed,
+            gops: None,
+        });
+        Ok(KeyNews::Signs(signed))
+    }
+
+    /// Takes an object of the track of video: a frame, in the order in which the camera sealed it. `begins` if it is
+    /// the first one of its group of objects. It is opened once its key is there, by [`open`](Self::open).
+    pub fn frame_object(&mut self, now: Duration, begins: bool, frame: Vec<u8>) {
+        let since = now;
+        self.waiting.push_back(Waiting { since, begins, frame });
+    }
+
+    /// Opens the next frame whose key is there, or that has waited for it for a second. `None` if there is no such
+    /// frame. What it completes is then [`next_media`](Self::next_media). What follows a beginning whose key did not
+    /// come is left out.
+    ///
+    /// # Errors
+    /// [`GroupRefusal`], the first one of its records; [`Refusal::Malformed`] if it is not made of records.
+    pub fn open(&mut self, now: Duration) -> Option<Result<(), GroupRefusal>> {
+        self.skip();
+        let first = self.waiting.front()?;
+        let may_wait = now < first.since + WAIT_FOR_KEY && self.waiting.len() <= MAX_WAITING;
+        let waits = || self.view.as_ref().is_none_or(|view| view.waits_for_key(&first.frame));
+        if may_wait && waits() {
+            return None;
+        }
+        let Waiting { begins, mut frame, .. } = self.waiting.pop_front()?;
+        let opened = match &mut self.view {
+            Some(view) => view.open(now, &mut frame),
+            None => Err(Refusal::UnknownEpoch.into()),
+        };
+        self.skipping = begins && matches!(opened, Err(GroupRefusal::Record(Refusal::UnknownEpoch | Refusal::Tag)));
+        Some(opened)
+    }
+
+    fn skip(&mut self) {
+        if self.skipping {
+            let next = self.waiting.iter().position(|frame| frame.begins);
+            self.waiting.drain(..next.unwrap_or(self.waiting.len()));
+        }
+    }
+
+    /// Takes an object of the track of proofs. `None` if this end does not know the key of the signature.
+    ///
+    /// # Errors
+    /// [`RelayRefusal`].
+    pub fn proof_object(&mut self, object: &[u8]) -> Result<Option<GopVerdict>, RelayRefusal> {
+        let GroupMessage::Signature(signature) = parse(object)? else {
+            return Err(RelayRefusal::Malformed);
+        };
+        let gops = self.view.as_mut().and_then(|view| view.gops.as_mut());
+        let verdict = gops.map(|gops| gops.verify(signature));
+        verdict.transpose().map_err(RelayRefusal::Signature)
+    }
+
+    /// The next description, frame or loss.
+    pub fn next_media(&mut self) -> Option<Assembled> {
+        self.view.as_mut()?.opener.next_media()
+    }
+
+    /// When the first frame that waits for its key is given up.
+    pub fn deadline(&self) -> Option<Duration> {
+        self.waiting.front().map(|first| first.since + WAIT_FOR_KEY)
+    }
+
+    /// Counters of the frames that the camera did not sign as they came.
+    pub fn refused(&self) -> Option<&FrameRefusalCounts> {
+        self.view.as_ref().map(|view| view.opener.refused())
+    }
+}
+
+impl View {
+    fn waits_for_key(&self, frame: &[u8]) -> bool {
+        first_record(frame).is_some_and(|record| self.opener.waits_for_key(record))
+    }
+
+    fn open(&mut self, now: Duration, frame: &mut [u8]) -> Result<(), GroupRefusal> {
+        let mut outcome = Ok(());
+        let mut rest = frame;
+        while !rest.is_empty() {
+            let length = message_length(rest, MessageLength::Record).ok().flatten();
+            let end = length
+                .map(|length| LENGTH_PREFIX + length)
+                .filter(|&end| end <= rest.len());
+            let Some(end) = end else {
+                return outcome.and(Err(Refusal::Malformed.into()));
+            };
+            let (record, more) = rest.split_at_mut(end);
+            outcome = outcome.and(self.opener.open(now, &mut record[LENGTH_PREFIX..]));
+            rest = more;
+            self.note();
+        }
+        outcome
+    }
+
+    /// Notes the frame that was released last.
+    fn note(&mut self) {
+        let _ = self.opener.take_verified();
+        if let (Some(statement), Some(gops)) = (self.opener.take_statement(), &mut self.gops) {
+            gops.took(&statement);
+        }
+    }
+}
+
+fn parse(object: &[u8]) -> Result<GroupMessage<'_>, RelayRefusal> {
+    match Control::parse(object) {
+        Ok(Control::Group(message)) => Ok(message),
+        _ => Err(RelayRefusal::Malformed),
+    }
+}
+
+fn first_record(frame: &[u8]) -> Option<&[u8]> {
+    let length = message_length(frame, MessageLength::Record).ok().flatten()?;
+    frame.get(LENGTH_PREFIX..LENGTH_PREFIX + length)
+}

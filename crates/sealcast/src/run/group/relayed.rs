@@ -1,0 +1,220 @@
+//! What a group's relays get: enrolled viewers are members without a session, and keys and proofs go on tracks.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sealcast_proto::clock::Now;
+use sealcast_proto::group::{Announcement, GroupName, MemberId, MemberKey};
+use sealcast_proto::group_media::{KeyTrack, SealedFrame};
+use sealcast_proto::keys::{PeerId, PskName};
+use sealcast_proto::wire::{Control, GroupMessage};
+use tokio::sync::watch;
+
+use super::{GROUP_STREAM, Group, State};
+use crate::meter::labels::DropCause;
+use crate::run::publisher_state::PublisherState;
+use crate::run::relay::{Outlet, RelaySeat, RelayUrl};
+use crate::run::{Admission, FrameQueue, QueueLimits};
+
+/// The first number of a member that has no session. Those with one have numbers below.
+const FIRST_ENROLLED: u64 = 1 << 32;
+/// Number of proofs that are kept for a carrier that begins.
+const KEPT_PROOFS: usize = 4;
+/// Numbers of groups of objects for each epoch number that is reserved: those of a camera that begins anew are higher.
+const GROUPS_PER_EPOCH: u64 = 1 << 20;
+
+/// An enrolled viewer in the group.
+struct Enrolled {
+    peer: PeerId,
+    secret: PskName,
+    id: MemberId,
+}
+
+/// What relays get beside frames, and who may open it.
+pub(super) struct Relayed {
+    seats: Vec<RelaySeat>,
+    keys: KeyTrack,
+    proofs: VecDeque<(u64, Arc<[u8]>)>,
+    next_proof: u64,
+    enrolled: Vec<Enrolled>,
+    next_id: u64,
+    /// The epoch under which the group of pictures that is under way began.
+    oldest: u64,
+    added: watch::Sender<u64>,
+}
+
+/// What a relay has not been given yet.
+pub(in crate::run) struct Added {
+    /// A group of key objects: its number, the index of the first of these, and these.
+    pub(in crate::run) keys: Option<(u64, usize, Vec<Arc<[u8]>>)>,
+    pub(in crate::run) proofs: Vec<(u64, Arc<[u8]>)>,
+}
+
+impl Relayed {
+    /// For a camera whose first epoch is this.
+    pub(super) fn new(epoch: u64, offer: GroupMessage<'_>, certificate: Option<&[u8]>) -> Self {
+        let first = epoch.saturating_mul(GROUPS_PER_EPOCH);
+        Self {
+            seats: Vec::new(),
+            keys: KeyTrack::new(first, offer, certificate),
+            proofs: VecDeque::new(),
+            next_proof: first,
+            enrolled: Vec::new(),
+            next_id: FIRST_ENROLLED,
+            oldest: epoch,
+            added: watch::Sender::new(0),
+        }
+    }
+
+    /// Takes one more relay.
+    pub(super) fn seat(&mut self, relay: RelayUrl, limits: QueueLimits) -> Outlet {
+        let frames = Arc::new(FrameQueue::new(limits));
+        self.seats.push(RelaySeat {
+            frames: Arc::clone(&frames),
+        });
+        Outlet {
+            relay,
+            frames,
+            added: self.added.subscribe(),
+        }
+    }
+
+    pub(super) fn has_seats(&self) -> bool {
+        !self.seats.is_empty()
+    }
+
+    /// A frame for all relays. Returns how many frames were dropped, and whether a keyframe is needed.
+    pub(super) fn frame(&mut self, frame: &Arc<SealedFrame>, epoch: u64) -> (usize, bool) {
+        if frame.keyframe {
+            self.oldest = epoch;
+        }
+        let (mut dropped, mut wanted) = (0, false);
+        for seat in &self.seats {
+            let pushed = seat.frames.push(Arc::clone(frame));
+            dropped += pushed.dropped;
+            wanted |= pushed.wants_keyframe;
+        }
+        (dropped, wanted)
+    }
+
+    pub(super) fn proof(&mut self, signature: &[u8]) {
+        if !self.has_seats() {
+            return;
+        }
+        self.next_proof += 1;
+        let message = Control::Group(GroupMessage::Signature(signature));
+        self.proofs.push_back((self.next_proof, message.to_bytes().into()));
+        if self.proofs.len() > KEPT_PROOFS {
+            self.proofs.pop_front();
+        }
+        self.tell();
+    }
+
+    pub(super) fn finish(&self) {
+        for seat in &self.seats {
+            seat.frames.close();
+        }
+    }
+
+    fn tell(&self) {
+        self.added.send_modify(|version| *version = version.wrapping_add(1));
+    }
+}
+
+impl State {
+    /// Queues a frame for all relays.
+    pub(super) fn give_relays(&mut self, shared: &PublisherState, frame: &Arc<SealedFrame>) {
+        let epoch = self.sealer.epoch();
+        let (dropped, wants_keyframe) = self.relayed.frame(frame, epoch);
+        if dropped > 0 {
+            let metrics = &shared.observation.metrics;
+            metrics.record_dropped(DropCause::Queue, dropped as u64);
+        }
+        if wants_keyframe {
+            shared.hub.request_keyframe();
+        }
+    }
+
+    /// A new epoch was announced: relays get its sheet, and a full one if somebody has joined whom no other way tells.
+    pub(super) fn tell_relays(&mut self, announced: &Announcement) {
+        if !self.relayed.has_seats() {
+            return;
+        }
+        let joined = announced.admitted.iter().any(|id| id.0 >= FIRST_ENROLLED);
+        let full = (joined || self.relayed.keys.wants_full()).then(|| self.sealer.full_sheet());
+        if let Some(sheet) = full.as_deref().or(announced.sheet.as_deref()) {
+            let oldest = self.relayed.oldest;
+            self.relayed.keys.push(announced.epoch, sheet, oldest);
+            self.relayed.tell();
+        }
+    }
+
+    /// Makes members of those who are enrolled now, and of nobody else who was.
+    fn enrol(&mut self, now: Now, camera: PeerId, admission: &Admission) {
+        let enrolled = admission.enrolled();
+        let is_in = |one: &Enrolled| {
+            let mut now = enrolled.iter();
+            now.any(|(peer, secret)| *peer == one.peer && secret.name() == one.secret)
+        };
+        for gone in self.relayed.enrolled.extract_if(.., |one| !is_in(one)) {
+            // It fails only if its admission was not announced, and then there is nothing to do.
+            let _ = self.sealer.remove(now, gone.id);
+        }
+        let group = GroupName {
+            camera,
+            stream: GROUP_STREAM.into(),
+        };
+        for (peer, secret) in enrolled {
+            if self.relayed.enrolled.iter().any(|one| one.peer == peer) {
+                continue;
+            }
+            let id = MemberId(self.relayed.next_id);
+            self.relayed.next_id += 1;
+            match self.sealer.admit(now, id, MemberKey::derive(secret.reveal(), &group)) {
+                Ok(()) => self.relayed.enrolled.push(Enrolled {
+                    peer,
+                    secret: secret.name(),
+                    id,
+                }),
+                Err(error) => tracing::warn!(viewer = %peer, "it cannot watch through relays: {error}"),
+            }
+        }
+    }
+}
+
+impl Group {
+    /// Takes one more relay. Enrolled viewers can watch through it.
+    pub(in crate::run) fn relay(&self, relay: RelayUrl) -> Outlet {
+        self.lock().relayed.seat(relay, self.queue)
+    }
+
+    /// Follows the list of enrolled viewers, if there are relays. Returns when it has changed, or never.
+    pub(super) async fn enrolled_changed(changes: &mut watch::Receiver<u64>) {
+        if changes.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    /// Makes members of those who are enrolled now.
+    pub(super) fn enrol(&self, now: Now, camera: PeerId, admission: &Admission) {
+        let mut state = self.lock();
+        if state.relayed.has_seats() {
+            state.enrol(now, camera, admission);
+        }
+    }
+
+    /// What a carrier has not been given yet, which was given so many objects of this group of key objects, and proofs
+    /// up to this one.
+    pub(in crate::run) fn relayed(&self, number: u64, given: usize, proof: u64) -> Added {
+        let state = self.lock();
+        let relayed = &state.relayed;
+        let newest = relayed.keys.number();
+        let first = if number == newest { given } else { 0 };
+        let objects: Vec<Arc<[u8]>> = relayed.keys.objects_from(first).map(Arc::clone).collect();
+        let newer = relayed.proofs.iter().filter(|(number, _)| *number > proof);
+        Added {
+            keys: (!objects.is_empty()).then_some((newest, first, objects)),
+            proofs: newer.cloned().collect(),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A carrier: the program that takes objects to a relay or from it. It gets no secret but the relay's address.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader, BufWriter};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::mpsc;
+
+use super::message::{self, CarrierEvent, Track};
+use super::url::RelayUrl;
+use crate::failure::{Failure, FailureKind, Result};
+
+/// The carrier's name.
+const PROGRAM: &str = "sealcast-moq";
+/// Messages of a carrier that may wait. Behind them it waits itself.
+const MAX_WAITING: usize = 16;
+/// Time in milliseconds after which the rest of a group of pictures is left out, if a later one is there.
+const PATIENCE_MS: u64 = 500;
+/// Maximum length of one message on the carrier's standard error.
+const MAX_WORDS: usize = 4096;
+/// Variables of the environment that a carrier is given: where programs and certificates are.
+const VARIABLES: [&str; 4] = ["PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "RUST_LOG"];
+
+/// What a carrier does.
+#[derive(Clone, Copy)]
+pub(super) enum CarrierRole {
+    /// It takes objects to the relay.
+    Publish,
+    /// It brings objects from the relay.
+    Watch,
+}
+
+/// A running carrier. It is killed when this is dropped.
+pub(super) struct Carrier {
+    child: Child,
+    input: BufWriter<ChildStdin>,
+    events: mpsc::Receiver<CarrierEvent>,
+}
+
+impl Carrier {
+    /// Starts a carrier for a relay.
+    ///
+    /// # Errors
+    /// There is no such program, or it does not start.
+    pub(super) async fn start(relay: &RelayUrl, role: CarrierRole) -> Result<Self> {
+        let mut command = Command::new(program());
+        command.env_clear();
+        let given = |name: &&str| std::env::var_os(name).map(|value| (OsString::from(name), value));
+        command.envs(VARIABLES.iter().filter_map(given));
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.kill_on_drop(true).spawn().map_err(|error| {
+            let hint = "install it beside sealcast or in PATH: docs/relay.md says how";
+            Failure::new(FailureKind::Usage, format!("{PROGRAM} does not start: {error}"), hint)
+        })?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(words)) = pipes else {
+            return Err(Failure::new(
+                FailureKind::Internal,
+                format!("{PROGRAM} has no pipes"),
+                "please report this",
+            ));
+        };
+        let (tell, events) = mpsc::channel(MAX_WAITING);
+        tokio::spawn(read_events(output, tell));
+        tokio::spawn(log_words(words, relay.to_string()));
+        let mut carrier = Self {
+            child,
+            input: BufWriter::new(input),
+            events,
+        };
+        let role = match role {
+            CarrierRole::Publish => "publish",
+            CarrierRole::Watch => "watch",
+        };
+        // If this fails, it has ended, and its end is the next event.
+        let _ = carrier
+            .write(&[&message::open(&relay.settings(role, PATIENCE_MS))])
+            .await;
+        Ok(carrier)
+    }
+
+    /// Begins a group of a track. `number` is higher than any before.
+    pub(super) async fn begin_group(&mut self, track: Track, number: u64) -> std::io::Result<()> {
+        self.write(&[&message::group(track, number)]).await
+    }
+
+    /// Passes on an object of the group that was begun last on its track.
+    pub(super) async fn object(&mut self, track: Track, object: &[u8]) -> std::io::Result<()> {
+        self.write(&[&message::object_head(track, object.len()), object]).await
+    }
+
+    async fn write(&mut self, parts: &[&[u8]]) -> std::io::Result<()> {
+        for part in parts {
+            self.input.write_all(part).await?;
+        }
+        self.input.flush().await
+    }
+
+    /// The next event; `None` if the carrier has ended. Cancel-safe.
+    pub(super) async fn event(&mut self) -> Option<CarrierEvent> {
+        self.events.recv().await
+    }
+
+    /// Ends the input, and waits until the carrier has said goodbye to its relay.
+    pub(super) async fn finish(mut self) -> Option<ExitStatus> {
+        drop(self.input);
+        self.events.close();
+        self.child.wait().await.ok()
+    }
+}
+
+/// The carrier beside this program, or else the one in `PATH`.
+fn program() -> PathBuf {
+    let beside = std::env::current_exe().ok().map(|own| own.with_file_name(PROGRAM));
+    beside.filter(|path| path.is_file()).unwrap_or_else(|| PROGRAM.into())
+}
+
+async fn read_events(output: ChildStdout, tell: mpsc::Sender<CarrierEvent>) {
+    let mut output = BufReader::new(output);
+    loop {
+        match message::read(&mut output).await {
+            Ok(Some(event)) => {
+                if tell.send(event).await.is_err() {
+                    return;
+                }
+            }
+            Ok(None) => return,
+            Err(error) => {
+                tracing::warn!("the pipe from {PROGRAM} is of no use any more: {error}");
+                return;
+            }
+        }
+    }
+}
+
+/// Logs what the carrier says to people.
+async fn log_words(mut words: ChildStderr, relay: String) {
+    let mut piece = [0; MAX_WORDS];
+    while let Ok(length @ 1..) = words.read(&mut piece).await {
+        for line in String::from_utf8_lossy(&piece[..length]).lines() {
+            tracing::warn!(relay, "{PROGRAM}: {line}");
+        }
+    }
+}

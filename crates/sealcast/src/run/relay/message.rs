@@ -1,0 +1,185 @@
+//! Messages between this program and a carrier (docs/relay.md §2).
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// Maximum length of a message in bytes.
+pub(super) const MAX_MESSAGE: usize = 17 << 20;
+/// Length of a message's length.
+const PREFIX: usize = 4;
+
+const OPEN: u8 = 1;
+const GROUP: u8 = 2;
+const OBJECT: u8 = 3;
+const STATE: u8 = 16;
+const CAME_GROUP: u8 = 17;
+const CAME_OBJECT: u8 = 18;
+
+/// A track of a broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Track {
+    /// Sealed frames; a group of objects is a group of pictures.
+    Video,
+    /// Key sheets, and what they need.
+    Keys,
+    /// Signatures of groups of pictures.
+    Proofs,
+}
+
+impl Track {
+    fn byte(self) -> u8 {
+        match self {
+            Self::Video => 0,
+            Self::Keys => 1,
+            Self::Proofs => 2,
+        }
+    }
+
+    fn of(byte: u8) -> Option<Self> {
+        [Self::Video, Self::Keys, Self::Proofs]
+            .into_iter()
+            .find(|track| track.byte() == byte)
+    }
+}
+
+/// How a carrier stands with its relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkState {
+    /// There is no connection; the carrier tries again.
+    Disconnected,
+    /// There is a connection.
+    Connected,
+    /// The camera's broadcast is there.
+    Online,
+    /// The camera's broadcast is gone.
+    Offline,
+}
+
+/// What a carrier says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum CarrierEvent {
+    /// How it stands with the relay, in words as well.
+    State(LinkState, String),
+    /// An object of a track.
+    Object(Track, Vec<u8>),
+    /// The objects that follow on this track are of a new group.
+    Group(Track),
+}
+
+/// The message with which a carrier is told what to do.
+pub(super) fn open(settings: &str) -> Vec<u8> {
+    message(OPEN, &[], settings.as_bytes())
+}
+
+/// The message before the first object of a group.
+pub(super) fn group(track: Track, number: u64) -> Vec<u8> {
+    message(GROUP, &[track.byte()], &number.to_be_bytes())
+}
+
+/// What stands before an object of this length.
+pub(super) fn object_head(track: Track, length: usize) -> [u8; PREFIX + 2] {
+    let mut head = [0; PREFIX + 2];
+    head[..PREFIX].copy_from_slice(&(length as u32 + 2).to_be_bytes());
+    head[PREFIX..].copy_from_slice(&[OBJECT, track.byte()]);
+    head
+}
+
+fn message(kind: u8, fields: &[u8], rest: &[u8]) -> Vec<u8> {
+    let length = (1 + fields.len() + rest.len()) as u32;
+    [&length.to_be_bytes()[..], &[kind], fields, rest].concat()
+}
+
+/// Reads the next message of a carrier. `None` if it has ended.
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub(super) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<CarrierEvent>> {
+    let mut prefix = [0; PREFIX];
+    if from.read(&mut prefix[..1]).await? == 0 {
+        return Ok(None);
+    }
+    from.read_exact(&mut prefix[1..]).await?;
+    let length = u32::from_be_bytes(prefix) as usize;
+    if !(2..=MAX_MESSAGE).contains(&length) {
+        return Err(malformed());
+    }
+    let [kind, first] = [from.read_u8().await?, from.read_u8().await?];
+    let mut rest = vec![0; length - 2];
+    from.read_exact(&mut rest).await?;
+    parse(kind, first, rest).map(Some).ok_or_else(malformed)
+}
+
+fn parse(kind: u8, first: u8, rest: Vec<u8>) -> Option<CarrierEvent> {
+    Some(match kind {
+        STATE => {
+            let state = match first {
+                0 => LinkState::Disconnected,
+                1 => LinkState::Connected,
+                2 => LinkState::Online,
+                3 => LinkState::Offline,
+                _ => return None,
+            };
+            CarrierEvent::State(state, String::from_utf8_lossy(&rest).into_owned())
+        }
+        CAME_GROUP if rest.len() == 8 => CarrierEvent::Group(Track::of(first)?),
+        CAME_OBJECT => CarrierEvent::Object(Track::of(first)?, rest),
+        _ => return None,
+    })
+}
+
+fn malformed() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it says what no carrier says")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read_all(mut bytes: &[u8]) -> io::Result<Vec<CarrierEvent>> {
+        let mut events = Vec::new();
+        while let Some(event) = read(&mut bytes).await? {
+            events.push(event);
+        }
+        Ok(events)
+    }
+
+    #[tokio::test]
+    async fn what_a_carrier_says_is_read_and_anything_else_refused() {
+        let said = [
+            message(STATE, &[2], "it is there".as_bytes()),
+            message(CAME_GROUP, &[1], &7_u64.to_be_bytes()),
+            message(CAME_OBJECT, &[0], b"a frame"),
+        ]
+        .concat();
+        let events = read_all(&said).await.expect("it is right");
+        let expected = [
+            CarrierEvent::State(LinkState::Online, "it is there".to_owned()),
+            CarrierEvent::Group(Track::Keys),
+            CarrierEvent::Object(Track::Video, b"a frame".to_vec()),
+        ];
+        assert_eq!(events, expected);
+        for end in 1..said.len() {
+            // A message that is cut off is an end that nobody announced, wherever that is.
+            let whole = read_all(&said[..end]).await.map(|events| events.len());
+            assert!(whole.is_err() || matches!(end, 17 | 31), "{end}");
+        }
+        for wrong in [
+            message(STATE, &[4], b""),
+            message(CAME_GROUP, &[1], b"7"),
+            message(CAME_OBJECT, &[3], b"a frame"),
+            message(OBJECT, &[0], b"a frame"),
+            [0; 5].to_vec(),
+            [0xFF; 9].to_vec(),
+        ] {
+            assert!(read_all(&wrong).await.is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_carrier_is_told_is_as_the_document_says() {
+        assert_eq!(open("{}"), [0, 0, 0, 3, 1, b'{', b'}']);
+        assert_eq!(group(Track::Proofs, 258), [0, 0, 0, 10, 2, 2, 0, 0, 0, 0, 0, 0, 1, 2]);
+        assert_eq!(object_head(Track::Keys, 3), [0, 0, 0, 5, 3, 1]);
+    }
+}

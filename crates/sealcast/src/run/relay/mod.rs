@@ -1,0 +1,15 @@
+//! Relays between a camera and its viewers (docs/relay.md): they carry what was sealed for a group, and can open
+//! nothing. Media over QUIC is spoken by a carrier, a program of its own.
+
+mod carrier;
+mod inlet;
+mod message;
+mod outlet;
+mod url;
+
+pub(super) use inlet::{RelayedCamera, watch_relays};
+pub(super) use outlet::{Outlet, RelaySeat, carry};
+pub use url::RelayUrl;
+
+/// Maximum number of relays of one camera.
+pub const MAX_RELAYS: usize = 4;

@@ -1,0 +1,279 @@
+//! Cameras and viewers with a relay between them, which is not trusted.
+
+use std::fs;
+use std::path::Path;
+
+use sealcast::source::Source;
+use sealcast_testkit::media::{STREET, clip, path, unpaced};
+use sealcast_testkit::program::{
+    MANY_USES, PATIENCE, Program, Publisher, beginning, file_url, home, publish_by, sealcast,
+};
+use sealcast_testkit::relay::{KEYS, Relay, VIDEO};
+
+const CARD: &str = "test:320x240@25";
+const FRAMES_IN: &str = "sealcast_frames_total{dir=\"in\"}";
+const KEYED: &str = "the camera's keys came through the relay";
+
+fn frames(file: &Path) -> Vec<Vec<u8>> {
+    let mut source = unpaced(file);
+    std::iter::from_fn(|| source.next().expect("a frame"))
+        .map(|frame| frame.data.to_vec())
+        .collect()
+}
+
+fn camera(relay: &Relay, home: &Path, source: &str, relays: &[&str], more: &[&str]) -> Publisher {
+    let mut command = sealcast(home);
+    command.args([
+        "publish",
+        source,
+        "--listen",
+        "tcp://127.0.0.1:0",
+        "--metrics",
+        "127.0.0.1:0",
+    ]);
+    command.args(MANY_USES).args(more);
+    for name in relays {
+        command.args(["--relay", &relay.url(name)]);
+    }
+    relay.lead(&mut command);
+    publish_by(command)
+}
+
+fn viewer(relay: &Relay, home: &Path, ticket: &str, relays: &[&str], more: &[&str]) -> Program {
+    let mut command = sealcast(home);
+    command.args(["watch", ticket, "--metrics", "127.0.0.1:0"]).args(more);
+    for name in relays {
+        command.args(["--relay", &relay.url(name)]);
+    }
+    relay.lead(&mut command);
+    Program::run("viewer", command)
+}
+
+/// Waits until some more frames have arrived.
+fn goes_on(viewer: &Program) {
+    let before = viewer.counts(FRAMES_IN);
+    viewer.has_counted(FRAMES_IN, before + 10.0);
+}
+
+#[test]
+fn enrolled_viewers_get_the_clip_through_a_relay_that_sees_nothing_of_it() {
+    let homes = [home(), home(), home()];
+    let dir = homes[0].path();
+    let whole = dir.join("whole");
+    fs::create_dir(&whole).expect("a directory");
+    let clip = beginning(&clip(STREET, &whole), 2, dir);
+    let original = frames(&clip);
+    let relay = Relay::start();
+    let source = format!("{}?loop", file_url(&clip));
+    let camera = camera(&relay, dir, &source, &["street"], &["--sign", "both"]);
+    let files = [1, 2].map(|viewer| homes[viewer].path().join("out.h264"));
+    let mut viewers = [1, 2].map(|at| {
+        let to = file_url(&files[at - 1]);
+        let viewer = viewer(&relay, homes[at].path(), &camera.ticket, &["street"], &["--to", &to]);
+        viewer.says(KEYED, PATIENCE);
+        viewer
+    });
+    for viewer in &viewers {
+        viewer.has_counted(FRAMES_IN, 60.0);
+        viewer.has_counted("sealcast_group_parts_proven_total", 1.0);
+        assert!(viewer.counts("sealcast_group_frames_refused_total") < 1.0);
+        assert!(viewer.counts("sealcast_group_parts_forged_total") < 1.0);
+    }
+    assert!(
+        camera.program.counts("sealcast_group_frames_forwarded_total") < 1.0,
+        "the camera itself gave none"
+    );
+    viewers.iter_mut().for_each(Program::stop);
+    for file in &files {
+        let received = frames(file);
+        assert!(
+            received.len() >= 60 && received.iter().all(|frame| original.contains(frame)),
+            "{file:?}"
+        );
+    }
+    let seen = relay.seen("street");
+    assert!(seen.iter().any(|(track, _)| *track == VIDEO) && seen.iter().any(|(track, _)| *track == KEYS));
+    let pieces: Vec<&[u8]> = original
+        .iter()
+        .filter_map(|frame| frame.get(frame.len().checked_sub(64)?..))
+        .collect();
+    for (_, object) in &seen {
+        let shown = object.windows(64).any(|window| pieces.contains(&window));
+        assert!(!shown, "the relay saw a piece of a picture");
+    }
+}
+
+#[test]
+fn who_is_removed_opens_nothing_more_though_the_relay_gives_everything() {
+    let homes = [home(), home(), home()];
+    let socket = homes[0].path().join("control");
+    let relay = Relay::start();
+    let camera = camera(&relay, homes[0].path(), CARD, &["rov"], &["--control", path(&socket)]);
+    let [stays, leaves] = [1, 2].map(|at| {
+        let viewer = viewer(&relay, homes[at].path(), &camera.ticket, &["rov"], &["--to", "null:"]);
+        viewer.says(KEYED, PATIENCE);
+        viewer
+    });
+    goes_on(&stays);
+    goes_on(&leaves);
+    let identity = sealcast::keys::files::read_identity(&homes[2].path().join("keys/identity"));
+    let peer = identity.expect("an identity").peer_id().to_string();
+    let removed = sealcast(homes[0].path())
+        .args(["control", path(&socket), "peers", "remove", &peer])
+        .output()
+        .expect("it runs");
+    assert!(removed.status.success(), "{removed:?}");
+    leaves.says("the camera's keys are not for this viewer", PATIENCE);
+    // Frames from before the new epoch may still be under way when the sheet comes.
+    let refused = "sealcast_open_failures_total{reason=\"tag\"}";
+    leaves.has_counted(refused, 1.0);
+    let shown = leaves.counts(FRAMES_IN);
+    goes_on(&stays);
+    let before = leaves.counts(refused);
+    leaves.has_counted(refused, before + 1.0);
+    let after = leaves.counts(FRAMES_IN);
+    assert!(after - shown < 1.0, "{shown} frames, and later {after}");
+    assert_eq!(relay.viewers("rov"), 2, "the relay has cut off nobody");
+}
+
+#[test]
+fn when_a_relay_dies_viewers_go_to_the_next_and_come_back() {
+    let homes = [home(), home()];
+    let relay = Relay::start();
+    let camera = camera(&relay, homes[0].path(), CARD, &["first", "second"], &[]);
+    let viewer = viewer(
+        &relay,
+        homes[1].path(),
+        &camera.ticket,
+        &["first", "second"],
+        &["--to", "null:"],
+    );
+    viewer.says(KEYED, PATIENCE);
+    goes_on(&viewer);
+    assert_eq!((relay.viewers("first"), relay.viewers("second")), (1, 0));
+    relay.kill("first");
+    goes_on(&viewer);
+    assert_eq!(relay.viewers("second"), 1);
+    camera.program.says("the carrier is started again", PATIENCE);
+    relay.restart("first");
+    relay.kill("second");
+    goes_on(&viewer);
+    assert_eq!(relay.viewers("first"), 1);
+}
+
+#[test]
+fn when_the_camera_begins_anew_viewers_go_on_without_enrolling() {
+    let homes = [home(), home()];
+    let relay = Relay::start();
+    let first = camera(&relay, homes[0].path(), CARD, &["rov"], &[]);
+    let viewer = viewer(&relay, homes[1].path(), &first.ticket, &["rov"], &["--to", "null:"]);
+    viewer.says(KEYED, PATIENCE);
+    goes_on(&viewer);
+    let epoch = first.program.counts("sealcast_group_epoch");
+    first.program.signal("KILL");
+    drop(first);
+    // Its address is another one, and no viewer asks for it.
+    let second = camera(&relay, homes[0].path(), CARD, &["rov"], &[]);
+    goes_on(&viewer);
+    assert!(second.program.counts("sealcast_group_epoch") > epoch, "no number twice");
+}
+
+#[test]
+fn what_a_relay_alters_repeats_swaps_or_drops_is_never_shown() {
+    let homes = [home(), home()];
+    let dir = homes[0].path();
+    let whole = dir.join("whole");
+    fs::create_dir(&whole).expect("a directory");
+    let clip = beginning(&clip(STREET, &whole), 2, dir);
+    let original = frames(&clip);
+    let relay = Relay::start();
+    let (mut count, mut before) = (0_usize, Vec::new());
+    relay.meddle("street", move |track, mut object| {
+        if track != VIDEO {
+            return vec![object];
+        }
+        count += 1;
+        let last = std::mem::replace(&mut before, object.clone());
+        match count % 40 {
+            10 => {
+                let middle = object.len() / 2;
+                object[middle] ^= 1;
+                vec![object]
+            }
+            17 => Vec::new(),
+            24 => vec![object.clone(), object],
+            31 => vec![object, last],
+            36 => vec![object[..object.len() / 3].to_vec()],
+            _ => vec![object],
+        }
+    });
+    let source = format!("{}?loop", file_url(&clip));
+    let camera = camera(&relay, dir, &source, &["street"], &[]);
+    let out = homes[1].path().join("out.h264");
+    let to = file_url(&out);
+    let mut viewer = viewer(&relay, homes[1].path(), &camera.ticket, &["street"], &["--to", &to]);
+    viewer.says(KEYED, PATIENCE);
+    viewer.has_counted("sealcast_open_failures_total{reason=\"tag\"}", 3.0);
+    viewer.has_counted("sealcast_open_failures_total{reason=\"malformed\"}", 2.0);
+    viewer.has_counted(FRAMES_IN, 60.0);
+    viewer.stop();
+    let received = frames(&out);
+    assert!(
+        received.iter().all(|frame| original.contains(frame)),
+        "each is the clip's"
+    );
+}
+
+#[test]
+fn keys_of_another_camera_are_refused_by_name() {
+    let homes = [home(), home(), home(), home()];
+    let relay = Relay::start();
+    let other = camera(&relay, homes[2].path(), CARD, &["other"], &[]);
+    let its_viewer = viewer(&relay, homes[3].path(), &other.ticket, &["other"], &["--to", "null:"]);
+    its_viewer.says(KEYED, PATIENCE);
+    let own = camera(&relay, homes[0].path(), CARD, &["own"], &[]);
+    // The relay gives the viewer another camera's stream in place of its own.
+    let viewer = viewer(&relay, homes[1].path(), &own.ticket, &["other"], &["--to", "null:"]);
+    viewer.says("a key sheet was refused: wrong-camera", PATIENCE);
+    viewer.has_counted("sealcast_open_failures_total{reason=\"unknown_epoch\"}", 2.0);
+    assert!(viewer.counts(FRAMES_IN) < 1.0);
+    goes_on(&its_viewer);
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_words() {
+    let home = home();
+    let refused = |words: &[&str]| {
+        let output = sealcast(home.path())
+            .args(words)
+            .env("PATH", "/nonexistent")
+            .output()
+            .expect("it runs");
+        assert!(!output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let publish = |url: &str| refused(&["publish", CARD, "--listen", "tcp://127.0.0.1:0", "--relay", url]);
+    let said = publish("https://127.0.0.1:1/name");
+    assert!(
+        said.contains("sealcast-moq does not start") && said.contains("docs/relay.md"),
+        "{said}"
+    );
+    let said = publish("https://relay.example/?jwt=verysecret");
+    assert!(
+        said.contains("name of the camera's broadcast") && !said.contains("verysecret"),
+        "{said}"
+    );
+    let five: Vec<String> = (0..5).map(|number| format!("https://relay.example/{number}")).collect();
+    let mut words = vec!["publish", CARD, "--listen", "tcp://127.0.0.1:0"];
+    five.iter().for_each(|url| words.extend(["--relay", url]));
+    let said = refused(&words);
+    assert!(said.contains("at most 4"), "{said}");
+    let said = refused(&[
+        "watch",
+        "--listen",
+        "tcp://127.0.0.1:0",
+        "--relay",
+        "https://relay.example/name",
+    ]);
+    assert!(said.contains("has no relay"), "{said}");
+}
