@@ -1,0 +1,184 @@
+//! The connection to the relay, made again and again for as long as the program runs.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use moq_net::{cache, origin};
+use moq_tokio::{Client, Connection, connect, quic};
+use tokio::sync::mpsc::Sender;
+use tokio::time::{sleep, timeout};
+use url::Url;
+
+use crate::open::Open;
+use crate::pipe::{Outgoing, State};
+
+/// Wait after the first failure; it doubles with each further one.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+/// The longest wait between two attempts.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// A connection that lasts so long counts as a success: the next wait is the first again.
+const LASTING: Duration = Duration::from_secs(5);
+/// Time in which a connection is closed in order. The library gives the last objects a second of it.
+const CLOSING: Duration = Duration::from_secs(2);
+/// Bytes of objects in memory, beside the newest group of each track. Objects beyond that are forgotten.
+const CACHE: u64 = 128 << 20;
+/// Maximum of the words of a state, in bytes.
+const MAX_WORDS: usize = 500;
+
+/// What fails if a relay has another certificate than it should, in the words of the library.
+const WRONG_CERTIFICATE: &str = "fingerprint mismatch";
+
+/// The way to a relay, and the connection to it while there is one.
+pub(crate) struct Relay {
+    client: Client,
+    url: Url,
+    certificates: usize,
+    output: Sender<Outgoing>,
+    current: Mutex<Option<Connection>>,
+}
+
+impl Relay {
+    /// There is no connection yet. Must be called within a runtime.
+    ///
+    /// # Errors
+    /// The system gives no socket, or has no certificates of authorities; in words.
+    pub(crate) fn new(open: &Open, output: Sender<Outgoing>) -> Result<Self, String> {
+        let mut config = connect::Config::default();
+        config.tls.fingerprint.clone_from(&open.certificates);
+        let client = config
+            .init(quic::Config::default())
+            .map_err(|error| error.to_string())?;
+        Ok(Self {
+            // The library's own attempts end after a while, and their errors go to its log only.
+            client: client.with_reconnect(false),
+            url: open.relay.clone(),
+            certificates: open.certificates.len(),
+            output,
+            current: Mutex::new(None),
+        })
+    }
+
+    /// Keeps a connection to the relay and lets `during` use each one, until that returns or the connection ends.
+    /// `prepare` says what the connection carries.
+    pub(crate) async fn keep(&self, prepare: impl Fn(Client) -> Client) {
+        self.keep_with(
+            |client| (prepare(client), ()),
+            async |connection, ()| connection.closed().await,
+        )
+        .await;
+    }
+
+    /// As [`keep`](Self::keep); `during` uses what `prepare` made beside the client, and returns why the connection
+    /// ended.
+    pub(crate) async fn keep_with<T>(
+        &self,
+        prepare: impl Fn(Client) -> (Client, T),
+        mut during: impl AsyncFnMut(&Connection, T) -> moq_tokio::Result<()>,
+    ) {
+        let mut wait = FIRST_WAIT;
+        let mut said = String::new();
+        loop {
+            let (client, prepared) = prepare(self.client.clone());
+            let why = match client.connect(self.url.clone()).established().await {
+                Ok(connection) => {
+                    let since = tokio::time::Instant::now();
+                    *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection.clone());
+                    said.clear();
+                    self.say(State::Connected, format!("connected to relay {}", self.peer()))
+                        .await;
+                    let ended = during(&connection, prepared).await;
+                    *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                    if since.elapsed() >= LASTING {
+                        wait = FIRST_WAIT;
+                    }
+                    let why = ended
+                        .err()
+                        .map_or("it was closed".to_owned(), |error| error.to_string());
+                    format!(
+                        "the connection to relay {} ended ({why}); connecting again",
+                        self.peer()
+                    )
+                }
+                Err(error) => self.reason(&error),
+            };
+            // Once for each reason, not for each attempt.
+            if why != said {
+                self.say(State::Disconnected, why.clone()).await;
+                said = why;
+            }
+            sleep(jittered(wait)).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+
+    /// Closes the connection, if there is one, after what was queued has been sent.
+    pub(crate) async fn close(self) {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let closing = async {
+            if let Some(connection) = current {
+                // A connection that breaks now is closed, too.
+                let _ = connection.close().await;
+            }
+            self.client.close().await;
+        };
+        // Without an answer the relay waits until the connection times out.
+        let _ = timeout(CLOSING, closing).await;
+    }
+
+    async fn say(&self, state: State, words: String) {
+        // The output ends only when sealcast does.
+        let _ = self
+            .output
+            .send(Outgoing::State(state, self.without_secrets(words)))
+            .await;
+    }
+
+    /// Host and port: neither path nor query, which can hold a token.
+    fn peer(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        format!("{host}:{}", self.url.port_or_known_default().unwrap_or_default())
+    }
+
+    fn reason(&self, error: &moq_tokio::Error) -> String {
+        let words = error.to_string();
+        let peer = self.peer();
+        if words.contains(WRONG_CERTIFICATE) {
+            return format!(
+                "the certificate of relay {peer} is refused: its SHA-256 is none of the {} in `certificates`; ask who \
+                 runs the relay for the present one",
+                self.certificates
+            );
+        }
+        if error.is_auth() {
+            return format!("relay {peer} refuses access ({words}); check the token in its URL; trying again");
+        }
+        format!("no connection to relay {peer} ({words}); trying again")
+    }
+
+    /// The library leaves the query out of its words; this does not depend on it.
+    fn without_secrets(&self, words: String) -> String {
+        let mut words = match self.url.query() {
+            Some(query) if !query.is_empty() => words.replace(query, "..."),
+            _ => words,
+        };
+        words.truncate(words.floor_char_boundary(MAX_WORDS));
+        words
+    }
+}
+
+/// An origin (broadcasts of this end, or copies of the relay's) whose memory is bounded.
+pub(crate) fn origin() -> origin::Producer {
+    let mut config = origin::Config::default();
+    let pool = cache::Config::default()
+        .with_capacity(CACHE)
+        .with_expiry(cache::DEFAULT_EXPIRY);
+    config.pool = cache::Pool::new(pool);
+    moq_tokio::origin::spawn_config(config)
+}
+
+/// Half of `wait` to all of it, so that the peers of a relay that starts again do not come all at once.
+fn jittered(wait: Duration) -> Duration {
+    let random = RandomState::new().build_hasher().finish() % 500;
+    wait / 2 + wait * random as u32 / 1000
+}
