@@ -7,12 +7,15 @@ use std::time::Duration;
 use moq_net::{cache, origin};
 use moq_tokio::{Client, Connection, connect, quic};
 use tokio::sync::mpsc::Sender;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
 use crate::open::Open;
 use crate::pipe::{Outgoing, State};
 
+/// How long QUIC is tried alone. WebSocket, for networks that let only TCP through, has many times its delay, and who
+/// connected by it once stays with it.
+const QUIC_ALONE: Duration = Duration::from_secs(2);
 /// Wait after the first failure; it doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// The longest wait between two attempts.
@@ -46,6 +49,7 @@ impl Relay {
     pub(crate) fn new(open: &Open, output: Sender<Outgoing>) -> Result<Self, String> {
         let mut config = connect::Config::default();
         config.tls.fingerprint.clone_from(&open.certificates);
+        config.websocket.delay = QUIC_ALONE;
         let client = config
             .init(quic::Config::default())
             .map_err(|error| error.to_string())?;
@@ -82,25 +86,19 @@ impl Relay {
             let (client, prepared) = prepare(self.client.clone());
             let why = match client.connect(self.url.clone()).established().await {
                 Ok(connection) => {
-                    let since = tokio::time::Instant::now();
-                    *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(connection.clone());
+                    let since = Instant::now();
+                    self.remember(Some(connection.clone()));
                     said.clear();
-                    self.say(State::Connected, format!("connected to relay {}", self.peer()))
-                        .await;
+                    let words = format!("connected to relay {}", self.peer());
+                    self.say(State::Connected, words).await;
                     let ended = during(&connection, prepared).await;
-                    *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                    self.remember(None);
                     if since.elapsed() >= LASTING {
                         wait = FIRST_WAIT;
                     }
-                    let why = ended
-                        .err()
-                        .map_or("it was closed".to_owned(), |error| error.to_string());
-                    format!(
-                        "the connection to relay {} ended ({why}); connecting again",
-                        self.peer()
-                    )
+                    self.why_ended(ended)
                 }
-                Err(error) => self.reason(&error),
+                Err(error) => self.why_not(&error),
             };
             // Once for each reason, not for each attempt.
             if why != said {
@@ -126,6 +124,10 @@ impl Relay {
         let _ = timeout(CLOSING, closing).await;
     }
 
+    fn remember(&self, connection: Option<Connection>) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = connection;
+    }
+
     async fn say(&self, state: State, words: String) {
         // The output ends only when sealcast does.
         let _ = self
@@ -140,9 +142,21 @@ impl Relay {
         format!("{host}:{}", self.url.port_or_known_default().unwrap_or_default())
     }
 
-    fn reason(&self, error: &moq_tokio::Error) -> String {
+    fn why_ended(&self, ended: moq_tokio::Result<()>) -> String {
+        let peer = self.peer();
+        match ended {
+            Err(error) if error.is_auth() => self.why_refused(&error),
+            Err(error) => format!("the connection to relay {peer} ended ({error}); connecting again"),
+            Ok(()) => format!("relay {peer} is closing; connecting again"),
+        }
+    }
+
+    fn why_not(&self, error: &moq_tokio::Error) -> String {
         let words = error.to_string();
         let peer = self.peer();
+        if error.is_auth() {
+            return self.why_refused(error);
+        }
         if words.contains(WRONG_CERTIFICATE) {
             return format!(
                 "the certificate of relay {peer} is refused: its SHA-256 is none of the {} in `certificates`; ask who \
@@ -150,10 +164,12 @@ impl Relay {
                 self.certificates
             );
         }
-        if error.is_auth() {
-            return format!("relay {peer} refuses access ({words}); check the token in its URL; trying again");
-        }
         format!("no connection to relay {peer} ({words}); trying again")
+    }
+
+    fn why_refused(&self, error: &moq_tokio::Error) -> String {
+        let peer = self.peer();
+        format!("relay {peer} refuses access ({error}); check the path and the token in its URL; trying again")
     }
 
     /// The library leaves the query out of its words; this does not depend on it.

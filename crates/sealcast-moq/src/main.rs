@@ -76,13 +76,13 @@ fn print(text: &str) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// Of the libraries only what somebody must look at. These two also warn of each connection that ends, which is a state
-/// of the protocol.
+/// Of the libraries only what somebody must look at. Most of their warnings are of connections that fail or end, which
+/// are states of the protocol; one says that the system's buffers are too small for high rates.
 fn log_to_standard_error() {
     let levels = Targets::new()
-        .with_default(LevelFilter::WARN)
-        .with_target("moq_net", LevelFilter::ERROR)
-        .with_target("web_transport_moq", LevelFilter::ERROR);
+        .with_default(LevelFilter::ERROR)
+        .with_target("rustls_platform_verifier", LevelFilter::OFF)
+        .with_target("moq_sock", LevelFilter::WARN);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(false);

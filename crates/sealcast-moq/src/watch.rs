@@ -19,8 +19,9 @@ const MAX_WAITING: usize = 64;
 const REORDERED: Duration = Duration::from_millis(50);
 /// Wait before a track or a broadcast that failed is asked for again.
 const RETRY: Duration = Duration::from_millis(250);
-/// How long the rest of a broadcast is awaited after it ended.
-const REST: Duration = Duration::from_secs(2);
+/// How long the rest of a broadcast is awaited after it ended, unless its tracks end, too. Another publisher may have
+/// taken its place.
+const REST: Duration = Duration::from_millis(500);
 
 /// The watched broadcast.
 pub(crate) struct Watcher {

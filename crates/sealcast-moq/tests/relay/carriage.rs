@@ -62,7 +62,7 @@ fn objects_of_three_tracks_arrive_bit_for_bit_and_in_order() {
 #[test]
 fn objects_cross_two_relays() {
     let first = Relay::start("first-of-two");
-    let second = Relay::start_beside("second-of-two", Some(&first));
+    let second = Relay::start_beside("second-of-two", &first);
     let mut publisher = Carrier::publish(&first, "shows/door");
     let mut watcher = Carrier::watch(&second, "shows/door");
     watcher.wait_for(PRESENT);

@@ -18,21 +18,24 @@ pub(crate) struct Relay {
 impl Relay {
     /// Starts a relay on a free port.
     pub(crate) fn start(test: &str) -> Self {
-        Self::start_beside(test, None)
+        Self::start_with(test, "**", "")
     }
 
     /// Starts a relay that takes broadcasts from another one.
-    pub(crate) fn start_beside(test: &str, other: Option<&Self>) -> Self {
+    pub(crate) fn start_beside(test: &str, other: &Self) -> Self {
+        let (url, sha256) = (other.origin(), &other.certificate.sha256);
+        let cluster = format!("[cluster]\nconnect = [\"{url}\"]\n[connect.tls]\nfingerprint = [\"{sha256}\"]\n");
+        Self::start_with(test, "**", &cluster)
+    }
+
+    /// Starts a relay that lets everybody use these paths, with more lines of its configuration.
+    pub(crate) fn start_with(test: &str, public: &str, more: &str) -> Self {
         let certificate = Certificate::new(test);
         let port = free_port();
         let config = certificate.chain.with_file_name("relay.toml");
-        let cluster = other.map_or(String::new(), |other| {
-            let (url, sha256) = (other.origin(), &other.certificate.sha256);
-            format!("[cluster]\nconnect = [\"{url}\"]\n[connect.tls]\nfingerprint = [\"{sha256}\"]\n")
-        });
         let text = format!(
             "[listen]\nbind = \"127.0.0.1:{port}\"\n[listen.tls]\ncert = [{:?}]\nkey = [{:?}]\n\
-             [auth]\npublic = \"**\"\n{cluster}",
+             [auth]\npublic = \"{public}\"\n{more}",
             certificate.chain, certificate.key
         );
         fs::write(&config, text).unwrap();
