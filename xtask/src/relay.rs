@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::shell::{cargo, run, target_dir};
+use crate::shell::{cargo, root, run, target_dir};
 use crate::summary::Outcome;
 
 /// The relay that the carrier is tested with; its protocol changes between releases.
@@ -18,7 +18,10 @@ pub(crate) fn step() -> Outcome {
         return Outcome::Skipped(reason);
     };
     match check(&relay) {
-        Ok(()) => Outcome::Ok(format!("with {}", relay.display())),
+        Ok(()) => Outcome::Ok(format!(
+            "with {}",
+            relay.strip_prefix(root()).unwrap_or(&relay).display()
+        )),
         Err(reason) => Outcome::Failed(reason),
     }
 }

@@ -63,8 +63,7 @@ impl Relay {
         })
     }
 
-    /// Keeps a connection to the relay and lets `during` use each one, until that returns or the connection ends.
-    /// `prepare` says what the connection carries.
+    /// Keeps a connection to the relay, for ever. `prepare` says what it carries.
     pub(crate) async fn keep(&self, prepare: impl Fn(Client) -> Client) {
         self.keep_with(
             |client| (prepare(client), ()),
@@ -73,7 +72,7 @@ impl Relay {
         .await;
     }
 
-    /// As [`keep`](Self::keep); `during` uses what `prepare` made beside the client, and returns why the connection
+    /// As [`keep`](Self::keep). `during` uses each connection, with what `prepare` made for it, and returns why it
     /// ended.
     pub(crate) async fn keep_with<T>(
         &self,
@@ -130,10 +129,7 @@ impl Relay {
 
     async fn say(&self, state: State, words: String) {
         // The output ends only when sealcast does.
-        let _ = self
-            .output
-            .send(Outgoing::State(state, self.without_secrets(words)))
-            .await;
+        let _ = self.output.send(Outgoing::State(state, self.presentable(words))).await;
     }
 
     /// Host and port: neither path nor query, which can hold a token.
@@ -172,12 +168,13 @@ impl Relay {
         format!("relay {peer} refuses access ({error}); check the path and the token in its URL; trying again")
     }
 
-    /// The library leaves the query out of its words; this does not depend on it.
-    fn without_secrets(&self, words: String) -> String {
-        let mut words = match self.url.query() {
+    /// Words that can be shown: some are the relay's. The library leaves the query out; this does not depend on it.
+    fn presentable(&self, words: String) -> String {
+        let words = match self.url.query() {
             Some(query) if !query.is_empty() => words.replace(query, "..."),
             _ => words,
         };
+        let mut words = words.replace(char::is_control, " ");
         words.truncate(words.floor_char_boundary(MAX_WORDS));
         words
     }

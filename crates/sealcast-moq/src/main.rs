@@ -41,7 +41,8 @@ sealcast-moq: carries sealed objects between sealcast and a relay for Media over
 
 sealcast starts this program for each relay and talks to it over standard input and output.
 Messages have the form: length u32 | type u8 | fields. The first one says what to do.
-The program ends when its input ends. Warnings go to standard error.
+The program ends when its input ends, with status 0, or when its input is wrong, with status 2.
+Warnings and errors go to standard error.
 
  --help       print this text
  --version    print the version

@@ -112,9 +112,8 @@ fn split(relay: &str) -> Result<(Url, String), String> {
 fn certificates(field: Option<Value>) -> Result<Vec<String>, String> {
     let list = match field {
         None => return Ok(Vec::new()),
-        Some(Value::Array(list)) if !list.is_empty() && list.len() <= MAX_CERTIFICATES => list,
-        // An empty list would mean any certificate of a public authority, and nobody writes it for that.
-        Some(_) => return Err(format!("`certificates` is not a list of 1 to {MAX_CERTIFICATES}")),
+        Some(Value::Array(list)) if list.len() <= MAX_CERTIFICATES => list,
+        Some(_) => return Err(format!("`certificates` is not a list of at most {MAX_CERTIFICATES}")),
     };
     let is_hash = |text: &str| text.len() == HASH_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     list.into_iter()
@@ -173,6 +172,12 @@ mod tests {
     }
 
     #[test]
+    fn no_certificates_are_those_of_a_public_authority() {
+        let open = Open::parse(br#"{"role": "watch", "relay": "https://h/n", "certificates": []}"#);
+        assert!(open.ok().unwrap().certificates.is_empty());
+    }
+
+    #[test]
     fn what_is_wrong_is_said_in_words() {
         assert!(why("{").starts_with("it is not JSON: "));
         assert_eq!(why("[]"), "it is not a JSON object");
@@ -181,7 +186,8 @@ mod tests {
         assert_eq!(why(r#"{"role": "watch"}"#), "there is no `relay`");
         assert_eq!(why(r#"{"role": "watch", "relay": 4}"#), "`relay` is not a string");
         let with = |rest: &str| why(&format!(r#"{{"role": "watch", "relay": "https://h/n", {rest}}}"#));
-        assert!(with(r#""certificates": []"#).contains("not a list of 1 to 16"));
+        let many = format!(r#""certificates": [{}"{HASH}"]"#, format!(r#""{HASH}","#).repeat(16));
+        assert_eq!(with(&many), "`certificates` is not a list of at most 16");
         assert!(with(r#""certificates": ["12"]"#).contains("not a SHA-256 in hex"));
         assert!(with(r#""certificates": "12""#).contains("not a list"));
         for patience in ["-1", "60001", "1.5", "\"5\"", "null"] {

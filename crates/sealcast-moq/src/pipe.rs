@@ -8,6 +8,9 @@ use moq_net::bytes::Bytes;
 /// Maximum of `length`: of type and fields together.
 pub(crate) const MAX_MESSAGE: usize = 17 << 20;
 
+/// The longest object: a message has a type and a track, too.
+pub(crate) const MAX_OBJECT: usize = MAX_MESSAGE - 2;
+
 /// Maximum of an open message, which is JSON.
 pub(crate) const MAX_OPEN: usize = 64 << 10;
 
@@ -221,10 +224,10 @@ fn read_bytes(input: &mut impl Read, length: usize) -> Result<Vec<u8>, Broken> {
     Ok(bytes)
 }
 
-/// Writes a message. `words` of a state that are too long are cut.
+/// Writes a message. Words of a state that are too long are cut.
 ///
 /// # Errors
-/// Nobody reads the output any more.
+/// Nobody reads the output any more, or an object is longer than [`MAX_OBJECT`].
 pub(crate) fn write(output: &mut impl Write, message: &Outgoing) -> io::Result<()> {
     match message {
         Outgoing::State(state, words) => {
@@ -238,11 +241,10 @@ pub(crate) fn write(output: &mut impl Write, message: &Outgoing) -> io::Result<(
     }
 }
 
-/// What is longer than a message may be is not written: a relay can send such an object, sealcast cannot have made it.
 fn write_parts(output: &mut impl Write, kind: u8, first: &[u8; 1], rest: &[u8]) -> io::Result<()> {
     let length = 2 + rest.len();
     let Some(written) = u32::try_from(length).ok().filter(|_| length <= MAX_MESSAGE) else {
-        return Ok(());
+        return Err(io::ErrorKind::InvalidInput.into());
     };
     output.write_all(&written.to_be_bytes())?;
     output.write_all(&[kind, first[0]])?;
@@ -354,9 +356,9 @@ mod tests {
         assert_eq!(written(group), message(WATCHED_GROUP, &[1, 0, 0, 0, 0, 0, 0, 1, 2]));
         let object = Outgoing::Object(Track::Proofs, Bytes::from_static(b"sealed"));
         assert_eq!(written(object), message(WATCHED_OBJECT, b"\x02sealed"));
-        let longest = Outgoing::Object(Track::Video, vec![0; MAX_MESSAGE - 2].into());
+        let longest = Outgoing::Object(Track::Video, vec![0; MAX_OBJECT].into());
         assert_eq!(written(longest).len(), 4 + MAX_MESSAGE);
-        let too_long = Outgoing::Object(Track::Video, vec![0; MAX_MESSAGE - 1].into());
-        assert!(written(too_long).is_empty());
+        let too_long = Outgoing::Object(Track::Video, vec![0; MAX_OBJECT + 1].into());
+        assert!(write(&mut Vec::new(), &too_long).is_err());
     }
 }

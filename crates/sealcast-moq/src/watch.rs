@@ -9,7 +9,7 @@ use moq_tokio::Connection;
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::pipe::{Outgoing, State, Track};
+use crate::pipe::{MAX_OBJECT, Outgoing, State, Track};
 use crate::publish::KEPT;
 
 /// Maximum of groups of a track that wait for the one before. Further ones stay with the library, whose memory is
@@ -138,12 +138,13 @@ impl WatchedTrack {
                     Ok(None) | Err(_) => reading.ended = true,
                 },
                 object = next_object(&mut reading.group) => match object {
-                    Ok(Some(object)) => {
+                    Ok(Some(object)) if object.len() <= MAX_OBJECT => {
                         self.say(Outgoing::Object(self.track, object)).await;
                         reading.progress = Instant::now();
                     }
-                    // The rest of a group that was given up by the relay or by the publisher is left out.
-                    Ok(None) | Err(_) => reading.group = None,
+                    // The rest of a group is left out if the relay or the publisher gave it up, or from an object on
+                    // that no publisher of ours can have made.
+                    Ok(_) | Err(_) => reading.group = None,
                 },
                 () = sleep_until(deadline), if !reading.waiting.is_empty() => reading.group = None,
             }
