@@ -1,6 +1,7 @@
 //! The connection to the relay, made again and again for as long as the program runs.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -50,9 +51,12 @@ impl Relay {
         let mut config = connect::Config::default();
         config.tls.fingerprint.clone_from(&open.certificates);
         config.websocket.delay = QUIC_ALONE;
-        let client = config
-            .init(quic::Config::default())
-            .map_err(|error| error.to_string())?;
+        let client = config.clone().init(quic::Config::default()).or_else(|_| {
+            // Without IPv6 there is no socket for both.
+            config.bind = Some((Ipv4Addr::UNSPECIFIED, 0).into());
+            config.init(quic::Config::default())
+        });
+        let client = client.map_err(|error| format!("no connection can be made ({error})"))?;
         Ok(Self {
             // The library's own attempts end after a while, and their errors go to its log only.
             client: client.with_reconnect(false),
