@@ -18,6 +18,7 @@ mod metadata;
 mod packages;
 mod paths;
 mod reference;
+mod relay;
 mod reproducible;
 mod sanitized;
 mod sbom;
@@ -42,7 +43,7 @@ cargo xtask COMMAND
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
                             (600), two builds with the same bytes, the address sanitizer and Miri, aarch64,
-                            formal models
+                            the carrier with a relay, formal models
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
@@ -60,6 +61,7 @@ cargo xtask COMMAND
   installed                 check that the program built alone refuses study suites and contains none of their code
   reference                 check vectors/ against the Python reference
   web                       check the TypeScript peer in web/, in Node, in Chromium and against the program
+  relay [--install]         check crates/sealcast-moq with a real relay; --install installs moq-relay
   reproducible [--quick]    build the program twice, in two folders, and compare the bytes; --quick: not optimised
   sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json
   dist [--counts FILE]      build the program to install with profile-guided optimisation (20 minutes); with the counts
@@ -100,6 +102,11 @@ fn main() -> ExitCode {
         ["dist"] => summary.step("dist", || dist::step(None)),
         ["dist", "--counts", file] => summary.step("dist", || dist::step(Some(file.as_ref()))),
         ["reference"] => summary.step("reference", reference::step),
+        ["relay"] => summary.step("relay", relay::step),
+        ["relay", "--install"] => {
+            summary.step("install", relay::install);
+            summary.step("relay", relay::step)
+        }
         ["formal"] => models(&mut summary),
         ["formal", "--install"] => {
             summary.step("install", formal::install);
@@ -152,6 +159,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     sanitizers(summary);
     summary.step("aarch64", kernels::aarch64);
     summary.step("fuzz", || fuzz::step(fuzzing, None));
+    summary.step("relay", relay::step);
     models(summary)
 }
 

@@ -1,0 +1,12 @@
+//! This program between an unmodified relay and its pipes. `MOQ_RELAY` names the relay's program.
+
+#![forbid(unsafe_code)]
+// Not only in the functions that clippy takes for tests.
+#![allow(clippy::unwrap_used)]
+
+mod carriage;
+mod carrier;
+mod certificate;
+mod failures;
+mod misuse;
+mod relay;
