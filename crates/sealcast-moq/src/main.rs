@@ -77,13 +77,12 @@ fn print(text: &str) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// Of the libraries only what somebody must look at. Most of their warnings are of connections that fail or end, which
-/// are states of the protocol; one says that the system's buffers are too small for high rates.
+/// Of the libraries only errors: their warnings are of connections that fail or end, which are states of the protocol,
+/// and of the system's buffers, at each start on an ordinary machine.
 fn log_to_standard_error() {
     let levels = Targets::new()
         .with_default(LevelFilter::ERROR)
-        .with_target("rustls_platform_verifier", LevelFilter::OFF)
-        .with_target("moq_sock", LevelFilter::WARN);
+        .with_target("rustls_platform_verifier", LevelFilter::OFF);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(io::stderr)
         .with_ansi(false);

@@ -1,5 +1,5 @@
-//! A relay for tests, and the carrier that leads to it. Like a relay of Media over QUIC it keeps the newest group of each
-//! track for those who come later, and it does to what it gives viewers what a test tells it to.
+//! A relay for tests, and the carrier that leads to it. Like a relay of Media over QUIC it keeps the newest group of
+//! each track for those who come later, and it does to what it gives viewers what a test tells it to.
 
 use std::collections::HashMap;
 use std::fs::Permissions;

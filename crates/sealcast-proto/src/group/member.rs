@@ -113,8 +113,8 @@ impl Member {
         epochs.ok_or(Refusal::UnknownEpoch)?.open(record)
     }
 
-    /// Returns true if a record of the group does not open under any key that the last sheet leads to, and is of a later
-    /// epoch: its sheet may be under way. The record is not to be used any more.
+    /// Returns true if a record of the group does not open under any key that the last sheet leads to, and is of a
+    /// later epoch: its sheet may be under way. The record is not to be used any more.
     pub fn waits_for_key(&self, record: Sealed<'_>) -> bool {
         self.epochs.as_ref().is_none_or(|epochs| epochs.waits_for_key(record))
     }

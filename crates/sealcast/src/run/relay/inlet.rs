@@ -55,6 +55,8 @@ struct Inlet {
     keyed: bool,
     /// Since when the camera's keys are not for this viewer.
     no_slot: Option<tokio::time::Instant>,
+    /// The present carrier has a connection.
+    connected: bool,
     /// The next frame begins a group of pictures.
     begins: bool,
     refused: u64,
@@ -132,6 +134,7 @@ impl Inlet {
             observation: Arc::clone(&state.observation),
             keyed: false,
             no_slot: None,
+            connected: false,
             begins: true,
             refused: 0,
             refused_keys: 0,
@@ -145,6 +148,7 @@ impl Inlet {
 
     /// Hears one relay until it is of no use any more. One that is `alone` is not left for its silence.
     async fn hear(&mut self, carrier: &mut Carrier, relay: &RelayUrl, alone: bool) -> Left {
+        self.connected = false;
         let (mut frames, mut since) = (self.frames(), tokio::time::Instant::now());
         loop {
             let due = self.due();
@@ -183,11 +187,16 @@ impl Inlet {
 
     fn heard(&mut self, event: CarrierEvent, relay: &RelayUrl, alone: bool) -> Option<Left> {
         match event {
-            CarrierEvent::State(LinkState::Connected, _) => tracing::info!(%relay, "connected to the relay"),
+            CarrierEvent::State(LinkState::Connected, _) => {
+                self.connected = true;
+                tracing::info!(%relay, "connected to the relay");
+            }
             CarrierEvent::State(LinkState::Online, _) => tracing::info!(%relay, "the relay has the camera"),
             CarrierEvent::State(LinkState::Disconnected, words) => {
                 tracing::warn!(%relay, "no connection to the relay: {words}");
-                return (!alone).then_some(Left::Broken);
+                // A carrier that connects again would leave out what was added to the keys in the meantime.
+                let connected = std::mem::take(&mut self.connected);
+                return (connected || !alone).then_some(Left::Broken);
             }
             CarrierEvent::State(LinkState::Offline, _) => return Some(Left::Offline),
             CarrierEvent::Object(Track::Video, frame) => {

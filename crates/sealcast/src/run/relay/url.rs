@@ -11,8 +11,8 @@ use crate::failure::{Failure, FailureKind};
 /// Maximum number of certificates that a relay may have.
 const MAX_CERTIFICATES: usize = 4;
 
-/// `https://HOST:PORT/NAME[?QUERY][#sha256=HEX[&sha256=HEX]]`. The query, which may hold a token, is for the relay alone, and
-/// the fragment for us: the certificates of a relay that no public authority vouches for.
+/// `https://HOST:PORT/NAME[?QUERY][#sha256=HEX[&sha256=HEX]]`. The query, which may hold a token, is for the relay
+/// alone, and the fragment for us: the certificates of a relay that no public authority vouches for.
 #[derive(Clone)]
 pub struct RelayUrl {
     url: Url,
