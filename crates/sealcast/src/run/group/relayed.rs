@@ -45,9 +45,18 @@ pub(super) struct Relayed {
 
 /// What a relay has not been given yet.
 pub(in crate::run) struct Added {
-    /// A group of key objects: its number, the index of the first of these, and these.
-    pub(in crate::run) keys: Option<(u64, usize, Vec<Arc<[u8]>>)>,
+    pub(in crate::run) keys: Option<AddedKeys>,
+    /// Each with the number of its group.
     pub(in crate::run) proofs: Vec<(u64, Arc<[u8]>)>,
+}
+
+/// Objects of the newest group of the track of keys.
+pub(in crate::run) struct AddedKeys {
+    /// The group's number.
+    pub(in crate::run) number: u64,
+    /// The index of the first of these in the group.
+    pub(in crate::run) first: usize,
+    pub(in crate::run) objects: Vec<Arc<[u8]>>,
 }
 
 impl Relayed {
@@ -209,11 +218,16 @@ impl Group {
         let state = self.lock();
         let relayed = &state.relayed;
         let newest = relayed.keys.number();
+        // A carrier that has begun nothing has no group, and is given the newest one whole.
         let first = if number == newest { given } else { 0 };
         let objects: Vec<Arc<[u8]>> = relayed.keys.objects_from(first).map(Arc::clone).collect();
         let newer = relayed.proofs.iter().filter(|(number, _)| *number > proof);
         Added {
-            keys: (!objects.is_empty()).then_some((newest, first, objects)),
+            keys: (!objects.is_empty()).then_some(AddedKeys {
+                number: newest,
+                first,
+                objects,
+            }),
             proofs: newer.cloned().collect(),
         }
     }

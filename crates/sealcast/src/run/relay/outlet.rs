@@ -123,14 +123,14 @@ impl Given {
     async fn keys(&mut self, carrier: &mut Carrier, group: &Group) -> io::Result<()> {
         let (number, from) = self.keys.unwrap_or_default();
         let added = group.relayed(number, from, self.proof);
-        if let Some((number, first, objects)) = added.keys {
-            if first == 0 {
-                carrier.begin_group(Track::Keys, number).await?;
+        if let Some(keys) = added.keys {
+            if keys.first == 0 {
+                carrier.begin_group(Track::Keys, keys.number).await?;
             }
-            for object in &objects {
+            for object in &keys.objects {
                 carrier.object(Track::Keys, object).await?;
             }
-            self.keys = Some((number, first + objects.len()));
+            self.keys = Some((keys.number, keys.first + keys.objects.len()));
         }
         for (number, proof) in added.proofs {
             carrier.begin_group(Track::Proofs, number).await?;
