@@ -43,7 +43,7 @@ cargo xtask COMMAND
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
                             (600), two builds with the same bytes, the address sanitizer and Miri, aarch64,
-                            the carrier with a relay, formal models
+                            the relay client, formal models
 
  Parts of them, and other tools:
   packages                  only the first step of `test`

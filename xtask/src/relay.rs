@@ -1,4 +1,4 @@
-//! Checks crates/sealcast-moq, the carrier between the program and a relay for Media over QUIC, with a real relay. It
+//! Checks crates/sealcast-moq, the client between the program and a relay for Media over QUIC, with a real relay. It
 //! is a workspace of its own, so that no other check compiles its dependencies.
 
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::shell::{cargo, root, run, target_dir};
 use crate::summary::Outcome;
 
-/// The relay that the carrier is tested with; its protocol changes between releases.
+/// The relay that the client is tested with; its protocol changes between releases.
 const VERSION: &str = "0.17.10";
 const PROGRAM: &str = "moq-relay";
 const MANIFEST: &str = "crates/sealcast-moq/Cargo.toml";
@@ -50,13 +50,13 @@ fn installation(more: &[&str]) -> Command {
 fn check(relay: &Path) -> Result<(), String> {
     run(&mut cargo(&["fmt", "--check", "--manifest-path", MANIFEST]))?;
     let strict = ["--all-targets", "--", "-D", "warnings"];
-    run(carrier("clippy").args(strict))?;
-    run(&mut carrier("build"))?;
-    run(carrier("test").env("MOQ_RELAY", relay))
+    run(client("clippy").args(strict))?;
+    run(&mut client("build"))?;
+    run(client("test").env("MOQ_RELAY", relay))
 }
 
-/// A cargo command for the carrier. All of them share a profile, since its dependencies take minutes to compile.
-fn carrier(what: &str) -> Command {
+/// A cargo command for the client. All of them share a profile, since its dependencies take minutes to compile.
+fn client(what: &str) -> Command {
     let mut command = cargo(&[what, "--release", "--locked", "--manifest-path", MANIFEST]);
     command.env("CARGO_TARGET_DIR", target_dir().join("relay-build"));
     command

@@ -166,7 +166,7 @@ async fn watch(
         message = input.recv() => match message {
             None => Ok(()),
             Some(Err(why)) => Err(why.to_string()),
-            Some(Ok(_)) => Err("a watching carrier takes no message after open".to_owned()),
+            Some(Ok(_)) => Err("a watching client takes no message after open".to_owned()),
         },
         () = relay.keep_with(prepare, async |connection, origin| watcher.follow(connection, origin).await) => Ok(()),
         () = output.closed() => Ok(()),

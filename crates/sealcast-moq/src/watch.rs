@@ -265,8 +265,8 @@ mod tests {
 
     use super::*;
 
-    /// A broadcast of this process with a video track, and the carriage of it.
-    struct Carriage {
+    /// A broadcast of this process with a video track, and the delivery of it.
+    struct Delivery {
         broadcast: broadcast::Producer,
         video: track::Producer,
         output: Receiver<Outgoing>,
@@ -274,7 +274,7 @@ mod tests {
         _origin: origin::Producer,
     }
 
-    impl Carriage {
+    impl Delivery {
         async fn with_patience(patience: Duration) -> Self {
             let origin = crate::connect::origin();
             let broadcast = origin.create_broadcast("door").unwrap();
@@ -320,54 +320,54 @@ mod tests {
 
     #[tokio::test]
     async fn groups_are_given_whole_and_in_order() {
-        let mut carriage = Carriage::with_patience(Duration::from_secs(600)).await;
-        let mut slow = carriage.begin(5, &["5a"]);
-        carriage.expect_group(5).await;
-        carriage.expect_object("5a").await;
-        carriage.whole(8, &["8a"]);
-        carriage.whole(6, &["6a", "6b"]);
+        let mut delivery = Delivery::with_patience(Duration::from_secs(600)).await;
+        let mut slow = delivery.begin(5, &["5a"]);
+        delivery.expect_group(5).await;
+        delivery.expect_object("5a").await;
+        delivery.whole(8, &["8a"]);
+        delivery.whole(6, &["6a", "6b"]);
         add(&mut slow, "5b");
-        carriage.expect_object("5b").await;
+        delivery.expect_object("5b").await;
         add(&mut slow, "5c");
         slow.finish().unwrap();
-        carriage.expect_object("5c").await;
-        carriage.expect_group(6).await;
-        carriage.expect_object("6a").await;
-        carriage.expect_object("6b").await;
-        carriage.expect_group(8).await;
-        carriage.expect_object("8a").await;
+        delivery.expect_object("5c").await;
+        delivery.expect_group(6).await;
+        delivery.expect_object("6a").await;
+        delivery.expect_object("6b").await;
+        delivery.expect_group(8).await;
+        delivery.expect_object("8a").await;
         // Too late: a later one has been given.
-        carriage.whole(7, &["7a"]);
-        carriage.whole(9, &["9a"]);
-        carriage.expect_group(9).await;
-        carriage.expect_object("9a").await;
-        carriage.broadcast.close();
+        delivery.whole(7, &["7a"]);
+        delivery.whole(9, &["9a"]);
+        delivery.expect_group(9).await;
+        delivery.expect_object("9a").await;
+        delivery.broadcast.close();
     }
 
     #[tokio::test]
     async fn the_rest_of_a_group_that_stalls_is_left_out() {
-        let mut carriage = Carriage::with_patience(Duration::from_millis(20)).await;
-        let mut stalled = carriage.begin(5, &["5a"]);
-        carriage.expect_group(5).await;
-        carriage.expect_object("5a").await;
-        carriage.whole(6, &["6a"]);
-        carriage.expect_group(6).await;
-        carriage.expect_object("6a").await;
+        let mut delivery = Delivery::with_patience(Duration::from_millis(20)).await;
+        let mut stalled = delivery.begin(5, &["5a"]);
+        delivery.expect_group(5).await;
+        delivery.expect_object("5a").await;
+        delivery.whole(6, &["6a"]);
+        delivery.expect_group(6).await;
+        delivery.expect_object("6a").await;
         add(&mut stalled, "5b");
-        carriage.whole(7, &["7a"]);
-        carriage.expect_group(7).await;
-        carriage.expect_object("7a").await;
+        delivery.whole(7, &["7a"]);
+        delivery.expect_group(7).await;
+        delivery.expect_object("7a").await;
     }
 
     #[tokio::test]
     async fn the_newest_group_comes_first() {
-        let mut carriage = Carriage::with_patience(Duration::from_secs(600)).await;
-        // The carriage subscribes when this test waits for the first time.
-        carriage.whole(1, &["1a"]);
-        carriage.whole(2, &["2a"]);
-        let _open = carriage.begin(3, &["3a", "3b"]);
-        carriage.expect_group(3).await;
-        carriage.expect_object("3a").await;
-        carriage.expect_object("3b").await;
+        let mut delivery = Delivery::with_patience(Duration::from_secs(600)).await;
+        // The delivery subscribes when this test waits for the first time.
+        delivery.whole(1, &["1a"]);
+        delivery.whole(2, &["2a"]);
+        let _open = delivery.begin(3, &["3a", "3b"]);
+        delivery.expect_group(3).await;
+        delivery.expect_object("3a").await;
+        delivery.expect_object("3b").await;
     }
 }

@@ -1,4 +1,4 @@
-//! A relay for tests, and the carrier that leads to it. Like a relay of Media over QUIC it keeps the newest group of
+//! A relay for tests, and the client that leads to it. Like a relay of Media over QUIC it keeps the newest group of
 //! each track for those who come later, and it does to what it gives viewers what a test tells it to.
 
 use std::collections::HashMap;
@@ -69,11 +69,11 @@ impl Relay {
             }
         });
         let programs = tempfile::tempdir().expect("a folder");
-        let carrier = programs.path().join("sealcast-moq");
-        // Only pipes and a connection: what is said on them is the real carrier's language.
+        let client = programs.path().join("sealcast-moq");
+        // Only pipes and a connection: what is said on them is the real client's language.
         let script = format!("#!/bin/bash\nexec 3<>/dev/tcp/127.0.0.1/{port} 4<&0\ncat <&4 >&3 &\nexec cat <&3 4<&-\n");
-        std::fs::write(&carrier, script).expect("space");
-        std::fs::set_permissions(&carrier, Permissions::from_mode(0o755)).expect("our own file");
+        std::fs::write(&client, script).expect("space");
+        std::fs::set_permissions(&client, Permissions::from_mode(0o755)).expect("our own file");
         Self {
             broadcasts,
             port,
@@ -86,7 +86,7 @@ impl Relay {
         format!("https://127.0.0.1:{}/{name}", self.port)
     }
 
-    /// Lets a program find this relay's carrier.
+    /// Lets a program find this relay's client.
     pub fn lead(&self, command: &mut Command) {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(self.programs.path().to_owned()).chain(std::env::split_paths(&path));

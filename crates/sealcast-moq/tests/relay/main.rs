@@ -4,9 +4,9 @@
 // Not only in the functions that clippy takes for tests.
 #![allow(clippy::unwrap_used)]
 
-mod carriage;
-mod carrier;
 mod certificate;
+mod client;
+mod delivery;
 mod failures;
 mod misuse;
 mod relay;

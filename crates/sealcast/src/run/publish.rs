@@ -19,7 +19,7 @@ use super::group::{Group, GroupOptions, drive};
 use super::hub::SourceEnd;
 use super::offer::CarrierConfig;
 use super::publisher_state::{PublisherState, WireTap};
-use super::relay::{Outlet, RelayUrl, carry};
+use super::relay::{Outlet, RelayUrl, feed};
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
 use super::source_thread::{self, Tap};
@@ -34,7 +34,7 @@ pub(super) const PASSED_THROUGH: u64 = 30_000_000;
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Time limit for telling the relays that the stream is over.
-const CARRIER_PATIENCE: Duration = Duration::from_secs(2);
+const RELAY_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A connection that lasted this long counts as a success and resets the retry delay.
 const STABLE: Duration = Duration::from_secs(5);
@@ -168,7 +168,7 @@ impl Publisher {
         let controlled = control::commands(control, end);
         let (tasks_stop, tasks_stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        let mut carried = carry_all(&shared, outlets);
+        let mut fed = feed_all(&shared, outlets);
         let connects = matches!(viewers, Viewers::Connect(_));
         let outcome = {
             let serving = async {
@@ -184,7 +184,7 @@ impl Publisher {
                 outcome = &mut serving => Err(outcome),
                 never = controlled => match never {},
                 failed = seal_for_group(&shared) => Err(Err(failed)),
-                failed = not_carried(&mut carried) => Err(Err(failed)),
+                failed = cannot_feed(&mut fed) => Err(Err(failed)),
                 _ = turned_on(&mut stop) => {
                     // Sending fails if all tasks have already ended.
                     let _ = tasks_stop.send(true);
@@ -206,7 +206,7 @@ impl Publisher {
         if tokio::time::timeout(DRAIN_PATIENCE, drained).await.is_err() {
             tracing::warn!("a viewer did not take the rest of the stream within 10 s and was cut off");
         }
-        finish_carrying(&shared, carried).await;
+        finish_relays(&shared, fed).await;
         shared.hub.stop();
         tokio::task::spawn_blocking(move || source.join()).await.ok();
         outcome
@@ -225,20 +225,20 @@ async fn seal_for_group(shared: &Arc<PublisherState>) -> Failure {
 }
 
 /// Give each relay what is sealed for the group, in a task of its own.
-fn carry_all(shared: &Arc<PublisherState>, outlets: Vec<Outlet>) -> JoinSet<Result<()>> {
-    let mut carried = JoinSet::new();
+fn feed_all(shared: &Arc<PublisherState>, outlets: Vec<Outlet>) -> JoinSet<Result<()>> {
+    let mut fed = JoinSet::new();
     if let Some(group) = &shared.group {
         for outlet in outlets {
-            carried.spawn(carry(outlet, Arc::clone(shared), Arc::clone(group)));
+            fed.spawn(feed(outlet, Arc::clone(shared), Arc::clone(group)));
         }
     }
-    carried
+    fed
 }
 
 /// Wait until a relay cannot be given anything at all.
-async fn not_carried(carried: &mut JoinSet<Result<()>>) -> Failure {
+async fn cannot_feed(fed: &mut JoinSet<Result<()>>) -> Failure {
     loop {
-        match carried.join_next().await {
+        match fed.join_next().await {
             Some(Ok(Err(failure))) => return failure,
             Some(Ok(Ok(()))) => {}
             Some(Err(_)) => tracing::error!("a relay is given nothing any more: please report this"),
@@ -247,13 +247,13 @@ async fn not_carried(carried: &mut JoinSet<Result<()>>) -> Failure {
     }
 }
 
-/// Let the carriers tell their relays that the stream is over.
-async fn finish_carrying(shared: &PublisherState, mut carried: JoinSet<Result<()>>) {
+/// Let the clients tell their relays that the stream is over.
+async fn finish_relays(shared: &PublisherState, mut fed: JoinSet<Result<()>>) {
     if let Some(group) = &shared.group {
         group.finish();
     }
-    let told = async { while carried.join_next().await.is_some() {} };
-    if tokio::time::timeout(CARRIER_PATIENCE, told).await.is_err() {
+    let told = async { while fed.join_next().await.is_some() {} };
+    if tokio::time::timeout(RELAY_PATIENCE, told).await.is_err() {
         tracing::warn!("a relay was not told that the stream is over: viewers there wait for a while");
     }
 }

@@ -154,7 +154,7 @@ fn when_a_relay_dies_viewers_go_to_the_next_and_come_back() {
     relay.kill("first");
     goes_on(&viewer);
     assert_eq!(relay.viewers("second"), 1);
-    camera.program.says("the carrier is started again", PATIENCE);
+    camera.program.says("the relay client is started again", PATIENCE);
     relay.restart("first");
     relay.kill("second");
     goes_on(&viewer);

@@ -18,7 +18,7 @@ use crate::run::{Admission, FrameQueue, QueueLimits};
 
 /// The first number of a member that has no session. Those with one have numbers below.
 const FIRST_ENROLLED: u64 = 1 << 32;
-/// Number of proofs that are kept for a carrier that begins.
+/// Number of proofs that are kept for a relay client that begins.
 const KEPT_PROOFS: usize = 4;
 /// Numbers of groups of objects for each epoch number that is reserved: those of a camera that begins anew are higher.
 const GROUPS_PER_EPOCH: u64 = 1 << 20;
@@ -212,13 +212,13 @@ impl Group {
         }
     }
 
-    /// What a carrier has not been given yet, which was given so many objects of this group of key objects, and proofs
-    /// up to this one.
+    /// What a relay client has not been given yet. It was given so many objects of this group of key objects, and
+    /// proofs up to this one.
     pub(in crate::run) fn relayed(&self, number: u64, given: usize, proof: u64) -> Added {
         let state = self.lock();
         let relayed = &state.relayed;
         let newest = relayed.keys.number();
-        // A carrier that has begun nothing has no group, and is given the newest one whole.
+        // A relay client that has begun nothing has no group, and is given the newest one whole.
         let first = if number == newest { given } else { 0 };
         let objects: Vec<Arc<[u8]>> = relayed.keys.objects_from(first).map(Arc::clone).collect();
         let newer = relayed.proofs.iter().filter(|(number, _)| *number > proof);

@@ -10,8 +10,8 @@ use sealcast_proto::seal::Refusal;
 use sealcast_proto::sign::{GopOutcome, GopVerdict, SignMode};
 use tokio::sync::watch;
 
-use super::carrier::{Carrier, CarrierRole};
-use super::message::{CarrierEvent, LinkState, Track};
+use super::client::{ClientRole, RelayClient};
+use super::message::{LinkState, RelayEvent, Track};
 use super::url::RelayUrl;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::run::connection::Listener as _;
@@ -39,7 +39,7 @@ pub(in crate::run) struct RelayedCamera {
 enum Left {
     /// The user stopped the viewer.
     Stopped,
-    /// There is no way to the relay, or its carrier has ended.
+    /// There is no way to the relay, or its client has ended.
     Broken,
     /// It has had nothing new for a while.
     Silent,
@@ -55,7 +55,7 @@ struct Inlet {
     keyed: bool,
     /// Since when the camera's keys are not for this viewer.
     no_slot: Option<tokio::time::Instant>,
-    /// The present carrier has a connection.
+    /// The present client has a connection.
     connected: bool,
     /// The next frame begins a group of pictures.
     begins: bool,
@@ -73,12 +73,12 @@ pub(in crate::run) async fn watch_relays(
     let mut inlet = Inlet::new(state, camera);
     let mut retry = Retry::default();
     for relay in camera.relays.iter().cycle() {
-        let mut carrier = Carrier::start(relay, CarrierRole::Watch).await?;
+        let mut client = RelayClient::start(relay, ClientRole::Watch).await?;
         tracing::info!(%relay, camera = %camera.camera.short(), "watching through a relay");
         let frames = inlet.frames();
         let alone = camera.relays.len() == 1;
         let left = tokio::select! {
-            left = inlet.hear(&mut carrier, relay, alone) => left,
+            left = inlet.hear(&mut client, relay, alone) => left,
             _ = turned_on(&mut stop) => Left::Stopped,
         };
         let why = match left {
@@ -147,13 +147,13 @@ impl Inlet {
     }
 
     /// Hears one relay until it is of no use any more. One that is `alone` is not left for its silence.
-    async fn hear(&mut self, carrier: &mut Carrier, relay: &RelayUrl, alone: bool) -> Left {
+    async fn hear(&mut self, client: &mut RelayClient, relay: &RelayUrl, alone: bool) -> Left {
         self.connected = false;
         let (mut frames, mut since) = (self.frames(), tokio::time::Instant::now());
         loop {
             let due = self.due();
             let event = tokio::select! {
-                event = carrier.event() => match event {
+                event = client.event() => match event {
                     Some(event) => Some(event),
                     None => return Left::Broken,
                 },
@@ -185,29 +185,29 @@ impl Inlet {
         }
     }
 
-    fn heard(&mut self, event: CarrierEvent, relay: &RelayUrl, alone: bool) -> Option<Left> {
+    fn heard(&mut self, event: RelayEvent, relay: &RelayUrl, alone: bool) -> Option<Left> {
         match event {
-            CarrierEvent::State(LinkState::Connected, _) => {
+            RelayEvent::State(LinkState::Connected, _) => {
                 self.connected = true;
                 tracing::info!(%relay, "connected to the relay");
             }
-            CarrierEvent::State(LinkState::Online, _) => tracing::info!(%relay, "the relay has the camera"),
-            CarrierEvent::State(LinkState::Disconnected, words) => {
+            RelayEvent::State(LinkState::Online, _) => tracing::info!(%relay, "the relay has the camera"),
+            RelayEvent::State(LinkState::Disconnected, words) => {
                 tracing::warn!(%relay, "no connection to the relay: {words}");
-                // A carrier that connects again would leave out what was added to the keys in the meantime.
+                // A relay client that connects again would leave out what was added to the keys in the meantime.
                 let connected = std::mem::take(&mut self.connected);
                 return (connected || !alone).then_some(Left::Broken);
             }
-            CarrierEvent::State(LinkState::Offline, _) => return Some(Left::Offline),
-            CarrierEvent::Object(Track::Video, frame) => {
+            RelayEvent::State(LinkState::Offline, _) => return Some(Left::Offline),
+            RelayEvent::Object(Track::Video, frame) => {
                 let now = self.observation.clock.now().monotonic;
                 let begins = std::mem::take(&mut self.begins);
                 self.relayed.frame_object(now, begins, frame);
             }
-            CarrierEvent::Object(Track::Keys, object) => self.key(&object),
-            CarrierEvent::Object(Track::Proofs, object) => self.proof(&object),
-            CarrierEvent::Group(Track::Video) => self.begins = true,
-            CarrierEvent::Group(_) => {}
+            RelayEvent::Object(Track::Keys, object) => self.key(&object),
+            RelayEvent::Object(Track::Proofs, object) => self.proof(&object),
+            RelayEvent::Group(Track::Video) => self.begins = true,
+            RelayEvent::Group(_) => {}
         }
         None
     }

@@ -1,4 +1,4 @@
-//! Messages between this program and a carrier (docs/relay.md §2).
+//! Messages between this program and a relay client (docs/relay.md §2).
 
 use std::io;
 
@@ -43,10 +43,10 @@ impl Track {
     }
 }
 
-/// How a carrier stands with its relay.
+/// How a relay client stands with its relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkState {
-    /// There is no connection; the carrier tries again.
+    /// There is no connection; the relay client tries again.
     Disconnected,
     /// There is a connection.
     Connected,
@@ -56,9 +56,9 @@ pub(super) enum LinkState {
     Offline,
 }
 
-/// What a carrier says.
+/// What a relay client says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum CarrierEvent {
+pub(super) enum RelayEvent {
     /// How it stands with the relay, in words as well.
     State(LinkState, String),
     /// An object of a track.
@@ -67,7 +67,7 @@ pub(super) enum CarrierEvent {
     Group(Track),
 }
 
-/// The message with which a carrier is told what to do.
+/// The message with which a relay client is told what to do.
 pub(super) fn open(settings: &str) -> Vec<u8> {
     message(OPEN, &[], settings.as_bytes())
 }
@@ -90,11 +90,11 @@ fn message(kind: u8, fields: &[u8], rest: &[u8]) -> Vec<u8> {
     [&length.to_be_bytes()[..], &[kind], fields, rest].concat()
 }
 
-/// Reads the next message of a carrier. `None` if it has ended.
+/// Reads the next message of a relay client. `None` if it has ended.
 ///
 /// # Errors
 /// It cannot be read, or is none.
-pub(super) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<CarrierEvent>> {
+pub(super) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Option<RelayEvent>> {
     let mut prefix = [0; PREFIX];
     if from.read(&mut prefix[..1]).await? == 0 {
         return Ok(None);
@@ -110,7 +110,7 @@ pub(super) async fn read(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Opti
     parse(kind, first, rest).map(Some).ok_or_else(malformed)
 }
 
-fn parse(kind: u8, first: u8, rest: Vec<u8>) -> Option<CarrierEvent> {
+fn parse(kind: u8, first: u8, rest: Vec<u8>) -> Option<RelayEvent> {
     Some(match kind {
         STATE => {
             let state = match first {
@@ -120,23 +120,23 @@ fn parse(kind: u8, first: u8, rest: Vec<u8>) -> Option<CarrierEvent> {
                 3 => LinkState::Offline,
                 _ => return None,
             };
-            CarrierEvent::State(state, String::from_utf8_lossy(&rest).into_owned())
+            RelayEvent::State(state, String::from_utf8_lossy(&rest).into_owned())
         }
-        CAME_GROUP if rest.len() == 8 => CarrierEvent::Group(Track::of(first)?),
-        CAME_OBJECT => CarrierEvent::Object(Track::of(first)?, rest),
+        CAME_GROUP if rest.len() == 8 => RelayEvent::Group(Track::of(first)?),
+        CAME_OBJECT => RelayEvent::Object(Track::of(first)?, rest),
         _ => return None,
     })
 }
 
 fn malformed() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "it says what no carrier says")
+    io::Error::new(io::ErrorKind::InvalidData, "it says what no client says")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    async fn read_all(mut bytes: &[u8]) -> io::Result<Vec<CarrierEvent>> {
+    async fn read_all(mut bytes: &[u8]) -> io::Result<Vec<RelayEvent>> {
         let mut events = Vec::new();
         while let Some(event) = read(&mut bytes).await? {
             events.push(event);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_carrier_says_is_read_and_anything_else_refused() {
+    async fn what_a_client_says_is_read_and_anything_else_refused() {
         let said = [
             message(STATE, &[2], "it is there".as_bytes()),
             message(CAME_GROUP, &[1], &7_u64.to_be_bytes()),
@@ -154,9 +154,9 @@ mod tests {
         .concat();
         let events = read_all(&said).await.expect("it is right");
         let expected = [
-            CarrierEvent::State(LinkState::Online, "it is there".to_owned()),
-            CarrierEvent::Group(Track::Keys),
-            CarrierEvent::Object(Track::Video, b"a frame".to_vec()),
+            RelayEvent::State(LinkState::Online, "it is there".to_owned()),
+            RelayEvent::Group(Track::Keys),
+            RelayEvent::Object(Track::Video, b"a frame".to_vec()),
         ];
         assert_eq!(events, expected);
         for end in 1..said.len() {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_carrier_is_told_is_as_the_document_says() {
+    fn what_a_client_is_told_is_as_the_document_says() {
         assert_eq!(open("{}"), [0, 0, 0, 3, 1, b'{', b'}']);
         assert_eq!(group(Track::Proofs, 258), [0, 0, 0, 10, 2, 2, 0, 0, 0, 0, 0, 0, 1, 2]);
         assert_eq!(object_head(Track::Keys, 3), [0, 0, 0, 5, 3, 1]);

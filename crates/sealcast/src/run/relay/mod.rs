@@ -1,14 +1,14 @@
 //! Relays between a camera and its viewers (docs/relay.md): they carry what was sealed for a group, and can open
-//! nothing. Media over QUIC is spoken by a carrier, a program of its own.
+//! nothing. Media over QUIC is spoken by a relay client, a program of its own.
 
-mod carrier;
+mod client;
 mod inlet;
 mod message;
 mod outlet;
 mod url;
 
 pub(super) use inlet::{RelayedCamera, watch_relays};
-pub(super) use outlet::{Outlet, RelaySeat, carry};
+pub(super) use outlet::{Outlet, RelaySeat, feed};
 pub use url::RelayUrl;
 
 /// Maximum number of relays of one camera.

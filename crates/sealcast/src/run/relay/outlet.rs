@@ -6,8 +6,8 @@ use std::sync::Arc;
 use sealcast_proto::group_media::SealedFrame;
 use tokio::sync::watch;
 
-use super::carrier::{Carrier, CarrierRole};
-use super::message::{CarrierEvent, LinkState, Track};
+use super::client::{ClientRole, RelayClient};
+use super::message::{LinkState, RelayEvent, Track};
 use super::url::RelayUrl;
 use crate::failure::Result;
 use crate::run::group::Group;
@@ -27,7 +27,7 @@ pub(in crate::run) struct Outlet {
     pub(in crate::run) added: watch::Receiver<u64>,
 }
 
-/// What the present carrier was given.
+/// What the present client was given.
 #[derive(Default)]
 struct Given {
     /// The group of key objects, and how many of it.
@@ -38,22 +38,22 @@ struct Given {
     begun: bool,
 }
 
-/// Gives a relay everything until the stream is over, with a carrier that is started again when it ends.
+/// Gives a relay everything until the stream is over, with a relay client that is started again when it ends.
 ///
 /// # Errors
-/// The carrier cannot be started at all.
-pub(in crate::run) async fn carry(mut outlet: Outlet, shared: Arc<PublisherState>, group: Arc<Group>) -> Result<()> {
+/// The relay client cannot be started at all.
+pub(in crate::run) async fn feed(mut outlet: Outlet, shared: Arc<PublisherState>, group: Arc<Group>) -> Result<()> {
     let mut retry = Retry::default();
     loop {
-        let mut carrier = Carrier::start(&outlet.relay, CarrierRole::Publish).await?;
-        match outlet.feed(&mut carrier, &shared, &group, &mut retry).await {
+        let mut client = RelayClient::start(&outlet.relay, ClientRole::Publish).await?;
+        match outlet.feed(&mut client, &shared, &group, &mut retry).await {
             Ok(()) => {
-                // Nothing follows: the carrier tells the relay.
-                carrier.finish().await;
+                // Nothing follows: the relay client tells the relay.
+                client.finish().await;
                 return Ok(());
             }
             Err(error) => {
-                tracing::warn!(relay = %outlet.relay, "the carrier is started again: {error}");
+                tracing::warn!(relay = %outlet.relay, "the relay client is started again: {error}");
                 retry.wait().await;
             }
         }
@@ -61,10 +61,10 @@ pub(in crate::run) async fn carry(mut outlet: Outlet, shared: Arc<PublisherState
 }
 
 impl Outlet {
-    /// Feeds a carrier until there is nothing more.
+    /// Feeds a relay client until there is nothing more.
     async fn feed(
         &mut self,
-        carrier: &mut Carrier,
+        client: &mut RelayClient,
         shared: &PublisherState,
         group: &Group,
         retry: &mut Retry,
@@ -72,10 +72,10 @@ impl Outlet {
         let mut given = Given::default();
         shared.hub.request_keyframe();
         loop {
-            given.keys(carrier, group).await?;
+            given.keys(client, group).await?;
             while let Some(frame) = self.frames.pop() {
-                given.frame(carrier, &frame).await?;
-                given.keys(carrier, group).await?;
+                given.frame(client, &frame).await?;
+                given.keys(client, group).await?;
             }
             if self.frames.finished() {
                 return Ok(());
@@ -83,8 +83,8 @@ impl Outlet {
             tokio::select! {
                 () = self.frames.changed() => {}
                 changed = self.added.changed() => changed.map_err(|_| io::Error::other("the group is gone"))?,
-                event = carrier.event() => match event {
-                    Some(CarrierEvent::State(state, words)) => self.note(state, &words, retry),
+                event = client.event() => match event {
+                    Some(RelayEvent::State(state, words)) => self.note(state, &words, retry),
                     Some(_) => {}
                     None => return Err(io::Error::other("it has ended")),
                 },
@@ -107,34 +107,34 @@ impl Outlet {
 }
 
 impl Given {
-    async fn frame(&mut self, carrier: &mut Carrier, frame: &SealedFrame) -> io::Result<()> {
+    async fn frame(&mut self, client: &mut RelayClient, frame: &SealedFrame) -> io::Result<()> {
         if frame.keyframe {
-            carrier.begin_group(Track::Video, frame.group).await?;
+            client.begin_group(Track::Video, frame.group).await?;
             self.begun = true;
         }
         match self.begun {
-            true => carrier.object(Track::Video, &frame.bytes).await,
-            // An earlier carrier was given its beginning.
+            true => client.object(Track::Video, &frame.bytes).await,
+            // An earlier client was given its beginning.
             false => Ok(()),
         }
     }
 
     /// Gives the keys and proofs that were added.
-    async fn keys(&mut self, carrier: &mut Carrier, group: &Group) -> io::Result<()> {
+    async fn keys(&mut self, client: &mut RelayClient, group: &Group) -> io::Result<()> {
         let (number, from) = self.keys.unwrap_or_default();
         let added = group.relayed(number, from, self.proof);
         if let Some(keys) = added.keys {
             if keys.first == 0 {
-                carrier.begin_group(Track::Keys, keys.number).await?;
+                client.begin_group(Track::Keys, keys.number).await?;
             }
             for object in &keys.objects {
-                carrier.object(Track::Keys, object).await?;
+                client.object(Track::Keys, object).await?;
             }
             self.keys = Some((keys.number, keys.first + keys.objects.len()));
         }
         for (number, proof) in added.proofs {
-            carrier.begin_group(Track::Proofs, number).await?;
-            carrier.object(Track::Proofs, &proof).await?;
+            client.begin_group(Track::Proofs, number).await?;
+            client.object(Track::Proofs, &proof).await?;
             self.proof = number;
         }
         Ok(())

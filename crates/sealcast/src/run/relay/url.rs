@@ -20,7 +20,7 @@ pub struct RelayUrl {
 }
 
 impl RelayUrl {
-    /// The settings of a carrier, as JSON.
+    /// The settings of a relay client, as JSON.
     pub(super) fn settings(&self, role: &str, patience_ms: u64) -> String {
         #[derive(Serialize)]
         struct Settings<'a> {

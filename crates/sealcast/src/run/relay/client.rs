@@ -1,4 +1,4 @@
-//! A carrier: the program that takes objects to a relay or from it. It gets no secret but the relay's address.
+//! A relay client: the program that takes objects to a relay or from it. It gets no secret but the relay's address.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,43 +8,43 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader, BufWriter};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 
-use super::message::{self, CarrierEvent, Track};
+use super::message::{self, RelayEvent, Track};
 use super::url::RelayUrl;
 use crate::failure::{Failure, FailureKind, Result};
 
-/// The carrier's name.
+/// The relay client's name.
 const PROGRAM: &str = "sealcast-moq";
-/// Messages of a carrier that may wait. Behind them it waits itself.
+/// Messages of a relay client that may wait. Behind them it waits itself.
 const MAX_WAITING: usize = 16;
 /// Time in milliseconds after which the rest of a group of pictures is left out, if a later one is there.
 const PATIENCE_MS: u64 = 500;
-/// Maximum length of one message on the carrier's standard error.
+/// Maximum length of one message on the relay client's standard error.
 const MAX_WORDS: usize = 4096;
-/// Variables of the environment that a carrier is given: where programs and certificates are.
+/// Variables of the environment that a relay client is given: where programs and certificates are.
 const VARIABLES: [&str; 4] = ["PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "RUST_LOG"];
 
-/// What a carrier does.
+/// What a relay client does.
 #[derive(Clone, Copy)]
-pub(super) enum CarrierRole {
+pub(super) enum ClientRole {
     /// It takes objects to the relay.
     Publish,
     /// It brings objects from the relay.
     Watch,
 }
 
-/// A running carrier. It is killed when this is dropped.
-pub(super) struct Carrier {
+/// A running client. It is killed when this is dropped.
+pub(super) struct RelayClient {
     child: Child,
     input: BufWriter<ChildStdin>,
-    events: mpsc::Receiver<CarrierEvent>,
+    events: mpsc::Receiver<RelayEvent>,
 }
 
-impl Carrier {
-    /// Starts a carrier for a relay.
+impl RelayClient {
+    /// Starts a relay client for a relay.
     ///
     /// # Errors
     /// There is no such program, or it does not start.
-    pub(super) async fn start(relay: &RelayUrl, role: CarrierRole) -> Result<Self> {
+    pub(super) async fn start(relay: &RelayUrl, role: ClientRole) -> Result<Self> {
         let mut command = Command::new(program());
         command.env_clear();
         let given = |name: &&str| std::env::var_os(name).map(|value| (OsString::from(name), value));
@@ -68,20 +68,20 @@ impl Carrier {
         let (tell, events) = mpsc::channel(MAX_WAITING);
         tokio::spawn(read_events(output, tell));
         tokio::spawn(log_words(words, relay.to_string()));
-        let mut carrier = Self {
+        let mut client = Self {
             child,
             input: BufWriter::new(input),
             events,
         };
         let role = match role {
-            CarrierRole::Publish => "publish",
-            CarrierRole::Watch => "watch",
+            ClientRole::Publish => "publish",
+            ClientRole::Watch => "watch",
         };
         // If this fails, it has ended, and its end is the next event.
-        let _ = carrier
+        let _ = client
             .write(&[&message::open(&relay.settings(role, PATIENCE_MS))])
             .await;
-        Ok(carrier)
+        Ok(client)
     }
 
     /// Begins a group of a track. `number` is higher than any before.
@@ -101,12 +101,12 @@ impl Carrier {
         self.input.flush().await
     }
 
-    /// The next event; `None` if the carrier has ended. Cancel-safe.
-    pub(super) async fn event(&mut self) -> Option<CarrierEvent> {
+    /// The next event; `None` if the relay client has ended. Cancel-safe.
+    pub(super) async fn event(&mut self) -> Option<RelayEvent> {
         self.events.recv().await
     }
 
-    /// Ends the input, and waits until the carrier has said goodbye to its relay.
+    /// Ends the input, and waits until the relay client has said goodbye to its relay.
     pub(super) async fn finish(mut self) -> Option<ExitStatus> {
         drop(self.input);
         self.events.close();
@@ -114,13 +114,13 @@ impl Carrier {
     }
 }
 
-/// The carrier beside this program, or else the one in `PATH`.
+/// The relay client beside this program, or else the one in `PATH`.
 fn program() -> PathBuf {
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name(PROGRAM));
     beside.filter(|path| path.is_file()).unwrap_or_else(|| PROGRAM.into())
 }
 
-async fn read_events(output: ChildStdout, tell: mpsc::Sender<CarrierEvent>) {
+async fn read_events(output: ChildStdout, tell: mpsc::Sender<RelayEvent>) {
     let mut output = BufReader::new(output);
     loop {
         match message::read(&mut output).await {
@@ -138,7 +138,7 @@ async fn read_events(output: ChildStdout, tell: mpsc::Sender<CarrierEvent>) {
     }
 }
 
-/// Logs what the carrier says to people.
+/// Logs what the relay client says to people.
 async fn log_words(mut words: ChildStderr, relay: String) {
     let mut piece = [0; MAX_WORDS];
     while let Ok(length @ 1..) = words.read(&mut piece).await {

@@ -1,6 +1,6 @@
 //! What is published arrives.
 
-use crate::carrier::{CONNECTED, Carrier, GONE, KEYS, Message, PRESENT, PROOFS, VIDEO};
+use crate::client::{CONNECTED, Client, GONE, KEYS, Message, PRESENT, PROOFS, VIDEO};
 use crate::relay::Relay;
 
 /// An object that no other is like.
@@ -30,7 +30,7 @@ fn messages(track: u8, number: u64) -> Vec<Message> {
     std::iter::once(Message::Group(track, number)).chain(objects).collect()
 }
 
-fn send(publisher: &mut Carrier, track: u8, number: u64) {
+fn send(publisher: &mut Client, track: u8, number: u64) {
     publisher.send_group(track, number);
     for bytes in group(track, number) {
         publisher.send_object(track, &bytes);
@@ -38,7 +38,7 @@ fn send(publisher: &mut Carrier, track: u8, number: u64) {
 }
 
 /// Sends groups one at a time, since a watcher begins with the newest one.
-fn carry(publisher: &mut Carrier, watcher: &mut Carrier, numbers: impl Iterator<Item = u64>) {
+fn carry(publisher: &mut Client, watcher: &mut Client, numbers: impl Iterator<Item = u64>) {
     for number in numbers {
         for track in [VIDEO, KEYS, PROOFS] {
             send(publisher, track, number);
@@ -50,8 +50,8 @@ fn carry(publisher: &mut Carrier, watcher: &mut Carrier, numbers: impl Iterator<
 #[test]
 fn objects_of_three_tracks_arrive_bit_for_bit_and_in_order() {
     let relay = Relay::start("one-relay");
-    let mut publisher = Carrier::publish(&relay, "door");
-    let mut watcher = Carrier::watch(&relay, "door");
+    let mut publisher = Client::publish(&relay, "door");
+    let mut watcher = Client::watch(&relay, "door");
     publisher.wait_for(CONNECTED);
     watcher.wait_for(CONNECTED);
     watcher.wait_for(PRESENT);
@@ -63,8 +63,8 @@ fn objects_of_three_tracks_arrive_bit_for_bit_and_in_order() {
 fn objects_cross_two_relays() {
     let first = Relay::start("first-of-two");
     let second = Relay::start_beside("second-of-two", &first);
-    let mut publisher = Carrier::publish(&first, "shows/door");
-    let mut watcher = Carrier::watch(&second, "shows/door");
+    let mut publisher = Client::publish(&first, "shows/door");
+    let mut watcher = Client::watch(&second, "shows/door");
     watcher.wait_for(PRESENT);
     carry(&mut publisher, &mut watcher, 7..12);
 }
@@ -72,8 +72,8 @@ fn objects_cross_two_relays() {
 #[test]
 fn the_largest_object_arrives() {
     let relay = Relay::start("largest");
-    let mut publisher = Carrier::publish(&relay, "door");
-    let mut watcher = Carrier::watch(&relay, "door");
+    let mut publisher = Client::publish(&relay, "door");
+    let mut watcher = Client::watch(&relay, "door");
     watcher.wait_for(PRESENT);
     // A message of 17 MiB has a type and a track, too.
     let largest = object(VIDEO, 1, 2, (17 << 20) - 5);
@@ -85,8 +85,8 @@ fn the_largest_object_arrives() {
 #[test]
 fn a_late_watcher_gets_the_newest_groups_from_their_first_objects() {
     let relay = Relay::start("late");
-    let mut publisher = Carrier::publish(&relay, "door");
-    let mut early = Carrier::watch(&relay, "door");
+    let mut publisher = Client::publish(&relay, "door");
+    let mut early = Client::watch(&relay, "door");
     early.wait_for(PRESENT);
     send(&mut publisher, KEYS, 3);
     early.expect(&messages(KEYS, 3));
@@ -94,7 +94,7 @@ fn a_late_watcher_gets_the_newest_groups_from_their_first_objects() {
         send(&mut publisher, VIDEO, number);
         early.expect(&messages(VIDEO, number));
     }
-    let mut late = Carrier::watch(&relay, "door");
+    let mut late = Client::watch(&relay, "door");
     late.wait_for(PRESENT);
     let mut expected = [messages(VIDEO, 14), messages(KEYS, 3)].concat();
     while !expected.is_empty() {
@@ -120,10 +120,10 @@ fn a_late_watcher_gets_the_newest_groups_from_their_first_objects() {
 #[test]
 fn a_watcher_that_comes_first_waits_for_the_broadcast_and_sees_it_go() {
     let relay = Relay::start("gone");
-    let mut watcher = Carrier::watch(&relay, "door");
+    let mut watcher = Client::watch(&relay, "door");
     watcher.wait_for(CONNECTED);
     for number in 1..3 {
-        let mut publisher = Carrier::publish(&relay, "door");
+        let mut publisher = Client::publish(&relay, "door");
         watcher.wait_for(PRESENT);
         send(&mut publisher, VIDEO, number);
         watcher.expect(&messages(VIDEO, number));

@@ -20,7 +20,7 @@ pub(crate) const CONNECTED: u8 = 1;
 pub(crate) const PRESENT: u8 = 2;
 pub(crate) const GONE: u8 = 3;
 
-/// A message from the carrier.
+/// A message from the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     State(u8, String),
@@ -28,15 +28,15 @@ pub(crate) enum Message {
     Object(u8, Vec<u8>),
 }
 
-/// A running carrier; it is killed when this is dropped.
-pub(crate) struct Carrier {
+/// A running client; it is killed when this is dropped.
+pub(crate) struct Client {
     process: Child,
     input: Option<ChildStdin>,
     messages: Receiver<Message>,
     log: Option<JoinHandle<String>>,
 }
 
-impl Carrier {
+impl Client {
     /// Starts the program without saying anything to it.
     pub(crate) fn start() -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_sealcast-moq"))
@@ -69,26 +69,26 @@ impl Carrier {
         }
     }
 
-    /// Starts a publishing carrier.
+    /// Starts a publishing client.
     pub(crate) fn publish(relay: &Relay, name: &str) -> Self {
         Self::open("publish", &relay.url(name), relay.sha256())
     }
 
-    /// Starts a watching carrier that waits for slow groups.
+    /// Starts a watching client that waits for slow groups.
     pub(crate) fn watch(relay: &Relay, name: &str) -> Self {
         Self::open("watch", &relay.url(name), relay.sha256())
     }
 
-    /// Starts a carrier with this role, URL and SHA-256.
+    /// Starts a client with this role, URL and SHA-256.
     pub(crate) fn open(role: &str, url: &str, sha256: &str) -> Self {
-        let mut carrier = Self::start();
+        let mut client = Self::start();
         let open =
             format!(r#"{{"role": "{role}", "relay": "{url}", "certificates": ["{sha256}"], "patience_ms": 60000}}"#);
-        carrier.send(1, &[open.as_bytes()]);
-        carrier
+        client.send(1, &[open.as_bytes()]);
+        client
     }
 
-    /// Sends a message; a carrier that has ended does not get it.
+    /// Sends a message; a client that has ended does not get it.
     pub(crate) fn send(&mut self, kind: u8, fields: &[&[u8]]) {
         let fields = fields.concat();
         let length = u32::try_from(fields.len() + 1).unwrap();
@@ -113,8 +113,8 @@ impl Carrier {
     pub(crate) fn next(&mut self) -> Message {
         match self.messages.recv_timeout(DEADLINE) {
             Ok(message) => message,
-            Err(RecvTimeoutError::Timeout) => panic!("the carrier said nothing for {DEADLINE:?}"),
-            Err(RecvTimeoutError::Disconnected) => panic!("the carrier ended: {}", self.log()),
+            Err(RecvTimeoutError::Timeout) => panic!("the client said nothing for {DEADLINE:?}"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the client ended: {}", self.log()),
         }
     }
 
@@ -158,7 +158,7 @@ impl Carrier {
             if let Some(status) = self.process.try_wait().unwrap() {
                 return (status, self.log());
             }
-            assert!(since.elapsed() < DEADLINE, "the carrier does not end");
+            assert!(since.elapsed() < DEADLINE, "the client does not end");
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -169,7 +169,7 @@ impl Carrier {
     }
 }
 
-impl Drop for Carrier {
+impl Drop for Client {
     fn drop(&mut self) {
         // Fails only if it has ended.
         let _ = self.process.kill();
@@ -200,6 +200,6 @@ fn read(output: &mut impl Read) -> Option<Message> {
         16 => Message::State(*first, String::from_utf8(rest.to_vec()).unwrap()),
         17 => Message::Group(*first, u64::from_be_bytes(rest.try_into().unwrap())),
         18 => Message::Object(*first, rest.to_vec()),
-        other => panic!("the carrier wrote a message of type {other}"),
+        other => panic!("the client wrote a message of type {other}"),
     })
 }
