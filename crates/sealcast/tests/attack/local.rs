@@ -350,9 +350,12 @@ fn metrics_are_for_this_machine_and_have_bounds() {
 #[test]
 fn a_codec_does_not_print_where_it_is_in_memory() {
     let home = Home::new();
-    let mut demo = home.start("demo --headless --seconds 1");
-    assert_eq!(demo.ends(), 0, "{}", demo.said());
-    let said = demo.said();
-    assert!(said.contains("a viewer watches"), "our own lines are printed: {said}");
+    // On a busy machine a short demo is over before there is a picture.
+    let said = [1, 8, 64].into_iter().find_map(|seconds| {
+        let mut demo = home.start(&format!("demo --headless --seconds {seconds}"));
+        assert_eq!(demo.ends(), 0, "{}", demo.said());
+        Some(demo.said()).filter(|said| said.contains("a viewer watches"))
+    });
+    let said = said.expect("our own lines are printed");
     assert!(!said.contains("0x"), "{said}");
 }
