@@ -3,7 +3,7 @@
 // PAGE_FROM_DIST=1 the page comes from `npm run build`; SCREENSHOTS names a folder for pictures of the page.
 
 import { spawn } from "node:child_process";
-import { readdir, stat } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
 
 import { build } from "esbuild";
@@ -19,24 +19,12 @@ if (chosen.length === 0) {
   console.error("no test file has such a name");
   process.exit(1);
 }
-// Two files: the tests of each share a browser and run one after the other, beside those of the other file. They wait most
-// of the time.
-const halves = [{ size: 0, names: [] }, { size: 0, names: [] }];
-const sizes = new Map(await Promise.all(chosen.map(async (name) => [name, (await stat(resolve(ROOT, FOLDER, name))).size])));
-for (const name of chosen.sort((a, b) => sizes.get(b) - sizes.get(a))) {
-  const lighter = halves[0].size <= halves[1].size ? halves[0] : halves[1];
-  lighter.names.push(name);
-  lighter.size += sizes.get(name);
-}
-const bundles = await Promise.all(halves.filter(({ names }) => names.length > 0).map(async ({ names }, index) => {
-  const outfile = `dist/test-page/tests-${index}.mjs`;
-  await build({
-    absWorkingDir: ROOT, bundle: true, format: "esm", target: "es2022", platform: "node", logLevel: "warning",
-    stdin: { contents: names.map((name) => `import "./${FOLDER}/${name}";`).join("\n"), resolveDir: ROOT },
-    outfile, sourcemap: "inline", external: ["playwright-core", "axe-core"],
-  });
-  return outfile;
-}));
-const args = ["--enable-source-maps", "--test", "--test-concurrency=2", "--test-reporter=spec", ...bundles];
+// One file, so that all tests share one browser, and run one after the other.
+await build({
+  absWorkingDir: ROOT, bundle: true, format: "esm", target: "es2022", platform: "node", logLevel: "warning",
+  stdin: { contents: chosen.map((name) => `import "./${FOLDER}/${name}";`).join("\n"), resolveDir: ROOT },
+  outfile: "dist/test-page/tests.mjs", sourcemap: "inline", external: ["playwright-core", "axe-core"],
+});
+const args = ["--enable-source-maps", "--test", "--test-reporter=spec", "dist/test-page/tests.mjs"];
 const child = spawn(process.execPath, args, { cwd: ROOT, stdio: "inherit" });
 child.on("exit", (code) => process.exit(code ?? 1));

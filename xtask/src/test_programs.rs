@@ -12,7 +12,7 @@ use crate::shell::{cargo, command, run, run_whole};
 /// Number of programs that run at once.
 const PROGRAMS: usize = 2;
 /// Number of tests of a program that run at once. Most of them wait for a process or a socket most of the time.
-const TEST_THREADS: &str = "6";
+const TEST_THREADS: &str = "4";
 /// Cargo's words for all tests of the workspace: any other selection would have other features, and be built again.
 const TEST: [&str; 3] = ["test", "--workspace", "--locked"];
 

@@ -21,24 +21,16 @@ pub(crate) fn step() -> Outcome {
         npm.env("SEALCAST", target_dir().join("debug/sealcast"));
         run_whole(&mut npm)
     };
-    let one_after_the_other = |steps: &[&[&str]]| steps.iter().try_for_each(|words| npm(words));
-    let outcome = one_after_the_other(&[&["ci", "--no-audit", "--no-fund"], &["run", "build"]]).and_then(|()| {
-        // The tests of the page wait most of the time.
-        std::thread::scope(|scope| {
-            let page = scope.spawn(|| npm(&["run", "test:page"]));
-            let others = one_after_the_other(&[
-                &["run", "check:embedded"],
-                &["run", "check"],
-                &["test"],
-                &["run", "test:browser"],
-            ]);
-            let page = page
-                .join()
-                .unwrap_or_else(|_| Err("the tests of the page did not end".to_owned()));
-            others.and(page)
-        })
-    });
-    Outcome::of(outcome)
+    let steps = [
+        ["ci", "--no-audit", "--no-fund"].as_slice(),
+        &["run", "check"],
+        &["run", "build"],
+        &["test"],
+        &["run", "test:browser"],
+        &["run", "check:embedded"],
+        &["run", "test:page"],
+    ];
+    Outcome::of(steps.into_iter().try_for_each(npm))
 }
 
 /// Where Node is: in `PATH`, or in a folder of our own.
