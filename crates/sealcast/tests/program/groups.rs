@@ -14,10 +14,10 @@ const CARD: &str = "test:320x240@25";
 const MEMBER: &str = "it is a member of the group";
 const JOINED: &str = "the camera seals for all its viewers at once";
 const GROUP: [&str; 3] = ["--group", "--metrics", "127.0.0.1:0"];
-const FRAMES_IN: &str = "sealcast_frames_total{dir=\"in\"}";
+pub(super) const FRAMES_IN: &str = "sealcast_frames_total{dir=\"in\"}";
 const FRAMES_OUT: &str = "sealcast_frames_total{dir=\"out\"}";
 
-fn frames(file: &Path) -> Vec<Vec<u8>> {
+pub(super) fn frames(file: &Path) -> Vec<Vec<u8>> {
     let mut source = unpaced(file);
     std::iter::from_fn(|| source.next().expect("a frame"))
         .map(|frame| frame.data.to_vec())
@@ -35,7 +35,7 @@ fn watching(home: &Path, ticket: &str, more: &[&str]) -> Program {
 }
 
 /// Waits until some more frames have arrived.
-fn goes_on(viewer: &Program) {
+pub(super) fn goes_on(viewer: &Program) {
     let before = viewer.counts(FRAMES_IN);
     viewer.has_counted(FRAMES_IN, before + 10.0);
 }

@@ -3,23 +3,16 @@
 use std::fs;
 use std::path::Path;
 
-use sealcast::source::Source;
-use sealcast_testkit::media::{STREET, clip, path, unpaced};
+use sealcast_testkit::media::{STREET, clip, path};
 use sealcast_testkit::program::{
     MANY_USES, PATIENCE, Program, Publisher, beginning, file_url, home, publish_by, sealcast,
 };
 use sealcast_testkit::relay::{KEYS, Relay, VIDEO};
 
-const CARD: &str = "test:320x240@25";
-const FRAMES_IN: &str = "sealcast_frames_total{dir=\"in\"}";
-const KEYED: &str = "the camera's keys came through the relay";
+use super::groups::{FRAMES_IN, frames, goes_on};
 
-fn frames(file: &Path) -> Vec<Vec<u8>> {
-    let mut source = unpaced(file);
-    std::iter::from_fn(|| source.next().expect("a frame"))
-        .map(|frame| frame.data.to_vec())
-        .collect()
-}
+const CARD: &str = "test:320x240@25";
+const KEYED: &str = "the camera's keys came through the relay";
 
 fn camera(relay: &Relay, home: &Path, source: &str, relays: &[&str], more: &[&str]) -> Publisher {
     let mut command = sealcast(home);
@@ -47,12 +40,6 @@ fn viewer(relay: &Relay, home: &Path, ticket: &str, relays: &[&str], more: &[&st
     }
     relay.lead(&mut command);
     Program::run("viewer", command)
-}
-
-/// Waits until some more frames have arrived.
-fn goes_on(viewer: &Program) {
-    let before = viewer.counts(FRAMES_IN);
-    viewer.has_counted(FRAMES_IN, before + 10.0);
 }
 
 #[test]
