@@ -77,7 +77,7 @@ MESSAGES = {
     19: ("shape", [("publisher", "cells"), ("viewer", "cells")]),
     # groups.md, section 10
     20: ("group", [("stream", 2), ("sign", 1), ("suite", 1)]),
-    21: ("join", [("stream", 2)]),
+    21: ("join", [("stream", 2), ("media", 1)]),
     22: ("key-sheet", [("sheet", "rest")]),
     23: ("challenge", [("challenge", (16,))]),
     24: ("answer", [("answer", "rest")]),
@@ -167,6 +167,8 @@ def decode(data):
     if name in ("group", "join") and not 1 <= fields["stream"] <= 15:
         raise Malformed
     if name == "group" and fields["sign"] > 3:
+        raise Malformed
+    if name == "join" and fields["media"] > 2:
         raise Malformed
     if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
         raise Malformed

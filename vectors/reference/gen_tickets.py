@@ -10,15 +10,15 @@ HASHES = tuple(fixed(f"ticket certificate {number}", 32) for number in range(5))
 P, V = text.base32(PEER), text.base32(INVITE)
 
 
-def _ok(name, host, port, transport=None, invite=None, latency=None, cert_hashes=()):
-    value = text.ticket(host, port, PEER, transport, invite, latency, cert_hashes)
+def _ok(name, host, port, transport=None, invite=None, latency=None, cert_hashes=(), broadcast=None):
+    value = text.ticket(host, port, PEER, transport, invite, latency, cert_hashes, broadcast)
     fields = text.parse_ticket(value)
     assert fields == {"host": host, "port": port, "peer_id": PEER, "transport": transport or "tcp",
-                      "latency": latency, "cert_hashes": cert_hashes, "invite": invite}
+                      "latency": latency, "cert_hashes": cert_hashes, "broadcast": broadcast, "invite": invite}
     return {"name": name, "expect": "ok", "ticket": value, "host": host,
             "host_kind": _kind(host), "port": port, "peer_id": PEER.hex(), "transport": transport or "tcp",
             "transport_written": transport is not None, "latency": latency,
-            "cert_hashes": [value.hex() for value in cert_hashes],
+            "cert_hashes": [value.hex() for value in cert_hashes], "broadcast": broadcast,
             "invite": None if invite is None else invite.hex(), "page_link": text.page_link(value)}
 
 
@@ -56,6 +56,12 @@ def ok_cases():
         _ok("transport udp with latency 0", "192.0.2.7", 7788, "udp", latency=0),
         _ok("the latency that holds without a word, written out", "192.0.2.7", 7788, "udp", latency=120),
         _ok("transport quic with the longest latency and invite", "camera.example.org", 7788, "quic", INVITE, 10_000),
+        _ok("transport relay", "relay.example", 4443, "relay", broadcast="door"),
+        _ok("transport relay with parts and invite", "relay.example", 4443, "relay", INVITE,
+            broadcast="ROV-1/front.cam_2~"),
+        _ok("transport relay with certificates", "192.0.2.7", 4443, "relay", INVITE, cert_hashes=HASHES[:2],
+            broadcast="door"),
+        _ok("transport relay, longest broadcast", "2001:db8::7", 4443, "relay", broadcast="a" * 128),
         _ok("transport http", "127.0.0.1", 9553, "http"),
         _ok("transport http with invite", "192.0.2.7", 9553, "http", INVITE),
         _ok("transport https", "camera.example.org", 443, "https"),
@@ -255,10 +261,43 @@ def _cert_hashes():
         ("latency after the certificate", f"{key}{one}&latency=250", late),
         ("latency and certificate with quic", f"{base}?transport=quic&latency=250&certhash={one}", only),
         ("transport https in upper case", f"{base}?transport=HTTPS", "Upper case is refused."),
-        ("transport ws", f"{base}?transport=ws", "Transports are tcp, udp, quic, http, https."),
+        ("transport ws", f"{base}?transport=ws", "Transports are tcp, udp, quic, http, https, relay."),
         ("page link", f"https://192.0.2.7:7788/#{page}", "A page link has a ticket, and is none."),
         ("too long by its certificates", f"sealcast://{'.'.join(['a' * 60] * 4)}:7788/{P}?transport=https&certhash="
          + ",".join(text.base32(value) for value in HASHES[:4]), "At most 512 bytes."),
+    ]
+
+
+def _broadcasts():
+    base = f"sealcast://192.0.2.7:4443/{P}"
+    relay, key = f"{base}?transport=relay", f"{base}?transport=relay&broadcast="
+    one = text.base32(HASHES[0])
+    form = "Parts of letters, digits, -, ., _ and ~ with slashes between them, 1 to 128 bytes."
+    only = "Broadcasts go with relay, always and only."
+    return [
+        ("relay without a broadcast", relay, only),
+        ("relay with a certificate alone", f"{relay}&certhash={one}", only),
+        ("relay with latency", f"{relay}&latency=250", only),
+        ("relay with broadcast and latency", f"{key}door&latency=250", "Latency goes with udp and quic only."),
+        ("broadcast with tcp", f"{base}?transport=tcp&broadcast=door", only),
+        ("broadcast with https", f"{base}?transport=https&broadcast=door", only),
+        ("broadcast without transport", f"{base}?broadcast=door", only),
+        ("broadcast after the certificate", f"{relay}&certhash={one}&broadcast=door", "One order."),
+        ("no broadcast", key, form),
+        ("broadcast that begins with a slash", f"{key}/door", form),
+        ("broadcast that ends with a slash", f"{key}door/", form),
+        ("broadcast with an empty part", f"{key}rov//door", form),
+        ("broadcast with a dot alone", f"{key}rov/./door", form),
+        ("broadcast of two dots", f"{key}..", form),
+        ("broadcast with a space", f"{key}front door", form),
+        ("broadcast with percent", f"{key}front%20door", form),
+        ("broadcast with a letter that is not ASCII", f"{key}t\u00fcr", form),
+        ("broadcast with a question mark", f"{key}door?jwt=x", form),
+        ("broadcast with a line end", f"{key}door\n", form),
+        ("broadcast of 129 bytes", f"{key}{'a' * 129}", form),
+        ("two broadcasts", f"{key}door&broadcast=door", form),
+        ("ampersand after the broadcast", f"{key}door&", "One spelling."),
+        ("transport relay in upper case", f"{base}?transport=RELAY&broadcast=door", "Upper case is refused."),
     ]
 
 
@@ -269,7 +308,7 @@ def _no_peers():
 
 def refused_cases():
     cases = []
-    for name, value, why in _hosts_and_ports() + _peers_and_rest() + _cert_hashes() + _no_peers():
+    for name, value, why in _hosts_and_ports() + _peers_and_rest() + _cert_hashes() + _broadcasts() + _no_peers():
         try:
             text.parse_ticket(value)
         except text.Refused:

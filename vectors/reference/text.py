@@ -10,9 +10,10 @@ import ed25519
 ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 IDENTITY_LINE = "sealcast-identity-1"
 MAX_TICKET = 512
-TRANSPORTS = ("tcp", "udp", "quic", "http", "https")
+TRANSPORTS = ("tcp", "udp", "quic", "http", "https", "relay")
 MAX_LATENCY = 10_000
 MAX_CERT_HASHES = 4
+MAX_BROADCAST = 128
 # The English list of BIP 39, in its order.
 WORDS = (Path(__file__).parent / "words.txt").read_text(encoding="ascii").split()
 
@@ -70,11 +71,13 @@ def parse_identity_file(text):
     return unbase32(lines[1], 32)
 
 
-def ticket(host, port, peer_id, transport=None, invite=None, latency=None, cert_hashes=()):
+def ticket(host, port, peer_id, transport=None, invite=None, latency=None, cert_hashes=(), broadcast=None):
     name = f"[{host}]" if ":" in host else host
     query = f"?transport={transport}" if transport else ""
     if latency is not None:
         query += f"&latency={latency}"
+    if broadcast is not None:
+        query += f"&broadcast={broadcast}"
     if cert_hashes:
         query += f"&certhash={','.join(base32(value) for value in cert_hashes)}"
     fragment = f"#{base32(invite)}" if invite is not None else ""
@@ -105,20 +108,31 @@ def _parse_dns_or_ipv4(text):
 
 
 def _parse_query(text):
-    """Transport, latency, hashes of certificates."""
-    match = re.fullmatch(r"transport=([a-z]*)(&latency=(?P<latency>0|[1-9][0-9]{0,4})|&certhash=(?P<hashes>.*))?",
+    """Transport, latency, hashes of certificates, name of the broadcast."""
+    match = re.fullmatch(r"transport=([a-z]*)(&latency=(?P<latency>0|[1-9][0-9]{0,4})"
+                         r"|(&broadcast=(?P<broadcast>[^&]*))?(&certhash=(?P<hashes>.*))?)?",
                          text, re.DOTALL | re.ASCII)
     if not match or match[1] not in TRANSPORTS:
         raise Refused("query")
     transport, latency, hashes = match[1], match["latency"], match["hashes"]
     if latency is not None and (transport not in ("udp", "quic") or int(latency) > MAX_LATENCY):
         raise Refused("latency")
-    return transport, latency and int(latency), () if hashes is None else _parse_cert_hashes(transport, hashes)
+    broadcast = match["broadcast"]
+    if (broadcast is not None) != (transport == "relay") or broadcast is not None and not _is_broadcast(broadcast):
+        raise Refused("name of the broadcast")
+    hashes = () if hashes is None else _parse_cert_hashes(transport, hashes)
+    return transport, latency and int(latency), hashes, broadcast
+
+
+def _is_broadcast(name):
+    parts = name.split("/")
+    return len(name) <= MAX_BROADCAST and not {".", ".."} & set(parts) and all(
+        re.fullmatch(r"[A-Za-z0-9._~-]+", part, re.ASCII) for part in parts)
 
 
 def _parse_cert_hashes(transport, text):
     hashes = tuple(unbase32(value, 32) for value in text.split(","))
-    if transport not in ("http", "https") or len(hashes) > MAX_CERT_HASHES or len(set(hashes)) < len(hashes):
+    if transport not in ("http", "https", "relay") or len(hashes) > MAX_CERT_HASHES or len(set(hashes)) < len(hashes):
         raise Refused("certificate hashes")
     return hashes
 
@@ -146,9 +160,9 @@ def parse_ticket(text):
         _parse_dns_or_ipv4(match["name"])
     if not re.fullmatch(r"[1-9][0-9]{0,4}", match["port"]) or int(match["port"]) > 65535:
         raise Refused("port")
-    transport, latency, cert_hashes = "tcp", None, ()
+    transport, latency, cert_hashes, broadcast = "tcp", None, (), None
     if match["query"] is not None:
-        transport, latency, cert_hashes = _parse_query(match["query"])
+        transport, latency, cert_hashes, broadcast = _parse_query(match["query"])
     return {
         "host": match["v6"] if match["v6"] is not None else match["name"],
         "port": int(match["port"]),
@@ -156,5 +170,6 @@ def parse_ticket(text):
         "transport": transport,
         "latency": latency,
         "cert_hashes": cert_hashes,
+        "broadcast": broadcast,
         "invite": None if match["invite"] is None else unbase32(match["invite"], 16),
     }

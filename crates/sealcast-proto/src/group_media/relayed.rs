@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{GroupOpener, GroupOpenerConfig, GroupRefusal};
 use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken};
+use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, MAX_ROUND_TRIP, PictureAge};
 use crate::seal::Refusal;
 use crate::sign::{Certificate, CertificateError, FrameRefusalCounts, GopRefusal, GopVerdict, GopVerifier, SignMode};
 use crate::unit::Assembled;
@@ -78,6 +79,7 @@ struct View {
     opener: GroupOpener,
     sign: SignMode,
     gops: Option<GopVerifier>,
+    age: PictureAge,
 }
 
 /// Opens and verifies what a relay gives, in whatever order its tracks come. Nothing that it says is trusted. It is
@@ -101,12 +103,13 @@ impl RelayedViewer {
         }
     }
 
-    /// Takes an object of the track of keys.
+    /// Takes an object of the track of keys, or what the camera said on a session
+    /// ([`Event::GroupSaid`](crate::session::Event::GroupSaid)).
     ///
     /// # Errors
     /// [`RelayRefusal`]; what was known before still holds.
-    pub fn key_object(&mut self, object: &[u8]) -> Result<KeyNews, RelayRefusal> {
-        match parse(object)? {
+    pub fn told(&mut self, message: &[u8]) -> Result<KeyNews, RelayRefusal> {
+        match parse(message)? {
             GroupMessage::Offer { stream, sign, .. } if u32::from(stream) == self.config.member.group.stream => {
                 self.offered(sign)
             }
@@ -130,6 +133,11 @@ impl RelayedViewer {
                     Err(refusal) => Err(RelayRefusal::Sheet(refusal)),
                 }
             }
+            GroupMessage::Answer(answer) => {
+                let answer = Answer::parse(answer).map_err(|_| RelayRefusal::Malformed)?;
+                self.view.as_mut().ok_or(RelayRefusal::Early)?.age.answer(&answer);
+                Ok(KeyNews::Nothing)
+            }
             _ => Err(RelayRefusal::Malformed),
         }
     }
@@ -152,6 +160,7 @@ impl RelayedViewer {
             opener: GroupOpener::new(config, self.config.key.clone()),
             sign: signed,
             gops: None,
+            age: PictureAge::new(MAX_ROUND_TRIP),
         });
         Ok(KeyNews::Signs(signed))
     }
@@ -211,6 +220,27 @@ impl RelayedViewer {
         self.view.as_mut()?.opener.next_media()
     }
 
+    /// When the next challenge is due, if the camera signs frames.
+    pub fn next_challenge(&self) -> Option<Duration> {
+        self.signed_frames().map(|view| view.age.next_challenge())
+    }
+
+    /// Makes a challenge of 16 fresh random bytes, if one is due. It must be sent to the camera now, over a session
+    /// with this round trip.
+    pub fn challenge(&mut self, now: Duration, random: [u8; CHALLENGE_LEN], round_trip: Duration) -> Option<Challenge> {
+        let view = self.view.as_mut().filter(|view| view.sign.frames())?;
+        view.age.challenge(now, random, round_trip)
+    }
+
+    /// How old the picture can be, if the camera signs frames.
+    pub fn picture_age(&self, now: Duration) -> Option<LivenessState> {
+        self.signed_frames().map(|view| view.age.state(now))
+    }
+
+    fn signed_frames(&self) -> Option<&View> {
+        self.view.as_ref().filter(|view| view.sign.frames())
+    }
+
     /// When the first frame that waits for its key is given up.
     pub fn deadline(&self) -> Option<Duration> {
         self.waiting.front().map(|first| first.since + WAIT_FOR_KEY)
@@ -241,17 +271,23 @@ impl View {
             let (record, more) = rest.split_at_mut(end);
             outcome = outcome.and(self.opener.open(now, &mut record[LENGTH_PREFIX..]));
             rest = more;
-            self.note();
+            self.note(now);
         }
         outcome
     }
 
     /// Notes the frame that was released last.
-    fn note(&mut self) {
-        let _ = self.opener.take_verified();
-        if let (Some(statement), Some(gops)) = (self.opener.take_statement(), &mut self.gops) {
+    fn note(&mut self, now: Duration) {
+        if let Some(verified) = self.opener.take_verified() {
+            self.age.verified(now, &verified);
+        }
+        let Some(statement) = self.opener.take_statement() else {
+            return;
+        };
+        if let Some(gops) = &mut self.gops {
             gops.took(&statement);
         }
+        self.age.released(now, &statement);
     }
 }
 

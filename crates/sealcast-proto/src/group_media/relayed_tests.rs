@@ -4,8 +4,9 @@ use std::time::Duration;
 use super::key_track::object;
 use super::test_camera::*;
 use super::*;
-use crate::group::{MemberConfig, SheetRefusal};
+use crate::group::{MemberConfig, MemberId, SheetRefusal};
 use crate::keys::Identity;
+use crate::live::{AlarmCause, LivenessState};
 use crate::seal::{Refusal, suite};
 use crate::sign::{Certificate, GOP_KEY_LEN, SignMode};
 use crate::unit::Assembled;
@@ -24,20 +25,24 @@ fn sheet(bytes: &[u8]) -> Arc<[u8]> {
 }
 
 fn viewer(member: u64) -> RelayedViewer {
+    content_with(member, SignMode::Frame)
+}
+
+fn content_with(member: u64, least: SignMode) -> RelayedViewer {
     RelayedViewer::new(RelayedConfig {
         member: MemberConfig {
             group: group(),
             suites: vec![suite::AES_256_GCM],
         },
         key: key(member),
-        least: SignMode::Frame,
+        least,
     })
 }
 
 /// A viewer that knows what is signed.
 fn told(member: u64) -> RelayedViewer {
     let mut viewer = viewer(member);
-    let news = viewer.key_object(&offer(SignMode::Frame));
+    let news = viewer.told(&offer(SignMode::Frame));
     assert_eq!(news, Ok(KeyNews::Signs(SignMode::Frame)));
     viewer
 }
@@ -70,7 +75,7 @@ fn a_frame_that_overtakes_its_key_waits_for_it() {
     let mut viewer = told(0);
     frame(&mut viewer, &camera.frame(true), 0);
     assert_eq!(open(&mut viewer, 100), (vec![], vec![]), "no key yet");
-    viewer.key_object(&sheet(&first)).expect("its sheet");
+    viewer.told(&sheet(&first)).expect("its sheet");
     assert_eq!(open(&mut viewer, 200), (vec![0], vec![]));
     // Another one leaves: the key of the next group is on a new sheet, which is late.
     camera.remove(1);
@@ -78,10 +83,10 @@ fn a_frame_that_overtakes_its_key_waits_for_it() {
     let later = [camera.frame(true), camera.frame(false)];
     later.iter().for_each(|sealing| frame(&mut viewer, sealing, 300));
     assert_eq!(open(&mut viewer, 400), (vec![], vec![]));
-    let taken = viewer.key_object(&sheet(&second));
+    let taken = viewer.told(&sheet(&second));
     assert!(matches!(taken, Ok(KeyNews::Sheet(_))), "{taken:?}");
     assert_eq!(open(&mut viewer, 500), (vec![1, 2], vec![]));
-    assert_eq!(viewer.key_object(&sheet(&first)), Ok(KeyNews::Nothing), "it is known");
+    assert_eq!(viewer.told(&sheet(&first)), Ok(KeyNews::Nothing), "it is known");
 }
 
 #[test]
@@ -89,9 +94,7 @@ fn a_join_moves_the_key_and_nobody_else_waits() {
     let mut camera = Camera::signing(SignMode::Frame);
     camera.admit(0);
     let mut viewer = told(0);
-    viewer
-        .key_object(&sheet(&camera.sealer.full_sheet()))
-        .expect("its sheet");
+    viewer.told(&sheet(&camera.sealer.full_sheet())).expect("its sheet");
     frame(&mut viewer, &camera.frame(true), 0);
     camera.admit(1);
     frame(&mut viewer, &camera.frame(true), 40);
@@ -103,15 +106,13 @@ fn a_frame_whose_key_does_not_come_is_given_up_after_a_second() {
     let mut camera = Camera::signing(SignMode::Frame);
     camera.admit_all([0, 1]);
     let mut viewer = told(1);
-    viewer
-        .key_object(&sheet(&camera.sealer.full_sheet()))
-        .expect("its sheet");
+    viewer.told(&sheet(&camera.sealer.full_sheet())).expect("its sheet");
     camera.frame(true);
     // It is removed, and the relay gives it everything.
     camera.remove(1);
     let after = camera.announce().expect("a sheet for everybody");
     assert_eq!(
-        viewer.key_object(&sheet(&after)),
+        viewer.told(&sheet(&after)),
         Err(RelayRefusal::Sheet(SheetRefusal::NoSlot))
     );
     frame(&mut viewer, &camera.frame(true), 0);
@@ -138,7 +139,7 @@ fn nothing_of_a_group_of_pictures_is_refused_whose_beginning_was_before_the_view
     let middle = [camera.frame(false), camera.frame(false)];
     let next = camera.frame(true);
     let mut joined = told(1);
-    joined.key_object(&sheet(&full)).expect("its sheet");
+    joined.told(&sheet(&full)).expect("its sheet");
     for sealing in before.iter().chain(&middle).chain([&next]) {
         frame(&mut joined, sealing, 0);
     }
@@ -171,7 +172,7 @@ fn who_comes_late_opens_the_group_of_pictures_from_its_beginning() {
     assert_eq!(camera.sealer.epoch(), oldest + 1, "in the middle of the group");
     let mut late = viewer(0);
     for object in track.objects_from(0) {
-        late.key_object(object).expect("it is for everybody");
+        late.told(object).expect("it is for everybody");
     }
     for sealing in group.iter().chain([&switched]) {
         frame(&mut late, sealing, camera.millis);
@@ -186,23 +187,23 @@ fn a_relay_that_lies_shows_nothing() {
     let full = camera.sealer.full_sheet();
     let sealing = camera.frame(true);
     let least = SignMode::Frame;
-    let unsigned = viewer(0).key_object(&offer(SignMode::Off));
+    let unsigned = viewer(0).told(&offer(SignMode::Off));
     let signed = SignMode::Off;
     assert_eq!(unsigned, Err(RelayRefusal::Sign { signed, least }));
-    assert_eq!(viewer(0).key_object(&sheet(&full)), Err(RelayRefusal::Early));
+    assert_eq!(viewer(0).told(&sheet(&full)), Err(RelayRefusal::Early));
     // It says that more is signed than is: no frame has what was promised, or all have what matters.
     let mut viewer = told(0);
     let mut altered = full.clone();
     altered[60] ^= 1;
     assert_eq!(
-        viewer.key_object(&sheet(&altered)),
+        viewer.told(&sheet(&altered)),
         Err(RelayRefusal::Sheet(SheetRefusal::Signature))
     );
     let other = Identity::from_seed(&[8; 32]);
     let foreign = Certificate::issue(&other, &[7; GOP_KEY_LEN]).to_bytes();
-    let refused = viewer.key_object(&object(GroupMessage::Certificate(&foreign)));
+    let refused = viewer.told(&object(GroupMessage::Certificate(&foreign)));
     assert!(matches!(refused, Err(RelayRefusal::Certificate(_))), "{refused:?}");
-    viewer.key_object(&sheet(&full)).expect("its sheet");
+    viewer.told(&sheet(&full)).expect("its sheet");
     for garbage in [
         &b""[..],
         b"\0\0\0\x05abc",
@@ -210,7 +211,7 @@ fn a_relay_that_lies_shows_nothing() {
         &sealing.frame.bytes[..100],
     ] {
         viewer.frame_object(Duration::ZERO, true, garbage.to_vec());
-        let refused = viewer.key_object(garbage);
+        let refused = viewer.told(garbage);
         assert_eq!(refused, Err(RelayRefusal::Malformed), "{garbage:?}");
         assert_eq!(viewer.proof_object(garbage), Err(RelayRefusal::Malformed));
     }
@@ -227,4 +228,56 @@ fn a_relay_that_lies_shows_nothing() {
         refused.iter().all(|refusal| *refusal == Refusal::Replay.into()),
         "{refused:?}"
     );
+}
+
+#[test]
+fn a_challenge_over_the_session_bounds_the_age_of_a_relays_picture() {
+    let mut camera = Camera::signing(SignMode::Frame);
+    camera.admit(0);
+    let mut viewer = told(0);
+    viewer.told(&sheet(&camera.sealer.full_sheet())).expect("its sheet");
+    let at = Duration::from_millis;
+    let round_trip = at(10);
+    assert_eq!(viewer.next_challenge(), Some(Duration::ZERO));
+    let challenge = viewer.challenge(at(0), [5; 16], round_trip).expect("it is due");
+    assert_eq!(
+        viewer.challenge(at(1), [6; 16], round_trip),
+        None,
+        "the next one is due later"
+    );
+    camera.sealer.challenged(MemberId(0), challenge).expect("a slot");
+    let sealing = camera.frame(true);
+    let batch = sealing.answers.as_ref().expect("one challenge waits");
+    let (_, answer) = batch.answers().next().expect("one");
+    let answer = object(GroupMessage::Answer(&answer.to_bytes()));
+    assert_eq!(viewer.told(&answer), Ok(KeyNews::Nothing));
+    // Its answer alone says nothing: the frame is not here yet.
+    assert_eq!(viewer.picture_age(at(20)), Some(LivenessState::Waiting));
+    frame(&mut viewer, &sealing, 40);
+    assert_eq!(open(&mut viewer, 40), (vec![0], vec![]));
+    let live = LivenessState::Live { at_most: at(50) };
+    assert_eq!(viewer.picture_age(at(50)), Some(live));
+    // From here on the relay gives what it kept from before the next challenge: signed, and old.
+    viewer.challenge(at(100), [7; 16], round_trip).expect("it is due");
+    let limit = 10 + 1000 + 20;
+    for millis in (140..limit + 40).step_by(40) {
+        frame(&mut viewer, &camera.frame(false), millis);
+        let (released, refused) = open(&mut viewer, millis);
+        assert!(released.len() == 1 && refused.is_empty());
+    }
+    let stale = LivenessState::Alarm(AlarmCause::Stale);
+    assert_eq!(viewer.picture_age(at(limit + 1)), Some(stale));
+    // Nothing comes at all.
+    let frozen = LivenessState::Alarm(AlarmCause::Freeze);
+    assert_eq!(viewer.picture_age(at(limit + 2000)), Some(frozen));
+}
+
+#[test]
+fn nobody_is_challenged_where_frames_are_not_signed() {
+    let mut viewer = content_with(0, SignMode::Off);
+    assert_eq!(viewer.next_challenge(), None, "nothing is known of the camera");
+    viewer.told(&offer(SignMode::Gop)).expect("enough for this viewer");
+    assert_eq!(viewer.next_challenge(), None);
+    assert_eq!(viewer.challenge(Duration::ZERO, [1; 16], Duration::ZERO), None);
+    assert_eq!(viewer.picture_age(Duration::ZERO), None);
 }

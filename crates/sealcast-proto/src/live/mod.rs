@@ -4,6 +4,7 @@
 mod answer;
 mod challenges;
 mod liveness;
+mod picture_age;
 
 pub use answer::{Answer, CHALLENGE_LEN, Challenge, MAX_ANSWER, MAX_CHALLENGERS, MAX_PATH};
 pub use challenges::{Batch, Challenges, NoSuchSlot};
@@ -11,6 +12,7 @@ pub use liveness::{
     AlarmCause, Liveness, LivenessConfig, LivenessState, MARGIN, MAX_OUTSTANDING, MAX_ROOTS, MAX_ROUND_TRIP, MIN_GROUP,
     NotMine,
 };
+pub use picture_age::PictureAge;
 
 #[cfg(test)]
 mod liveness_tests;

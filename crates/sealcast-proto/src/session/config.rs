@@ -137,4 +137,8 @@ pub struct SessionConfig {
 pub struct GroupPolicy {
     /// What must be signed at least. Where frames are not, every member can forge the camera.
     pub sign: SignMode,
+    /// True if frames come through a relay. Then the session only passes on what the camera says
+    /// ([`Event::GroupSaid`](super::Event::GroupSaid)), its offer first, and the program joins
+    /// ([`Input::JoinRelayed`](super::Input::JoinRelayed)).
+    pub relayed: bool,
 }

@@ -106,7 +106,8 @@ impl Session {
         self.liveness.is_stalled()
     }
 
-    pub(super) fn round_trip(&self) -> Duration {
+    /// Smoothed round-trip time of the session's pings, or a guess before the first pong.
+    pub fn round_trip(&self) -> Duration {
         self.clock.round_trip().map_or(HOPED_ROUND_TRIP, |trip| trip.smoothed)
     }
 

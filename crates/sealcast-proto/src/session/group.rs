@@ -7,12 +7,9 @@ use super::{Event, Handled, Output, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::group::{GroupName, MemberConfig, MemberKey};
 use crate::group_media::{GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
-use crate::live::{Answer, CHALLENGE_LEN, Challenge, Liveness, LivenessConfig, LivenessState};
-use crate::sign::{Certificate, GopVerifier, SignMode, Statement};
-use crate::wire::{Control, GroupMessage, Kind};
-
-/// Duration of a group of pictures while none is known.
-const GROUP: Duration = Duration::from_secs(1);
+use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, PictureAge};
+use crate::sign::{Certificate, GopVerifier, SignMode};
+use crate::wire::{Control, GroupMessage, Kind, MediaFrom};
 
 /// How far a publisher has come with a viewer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,25 +19,28 @@ pub(super) enum GroupStanding {
     Member(u16),
 }
 
+/// How far a viewer has come with a group whose frames come through a relay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum RelayedGroup {
+    Offered(u16),
+    Joined,
+}
+
 /// A viewer's view of its group.
 pub(super) struct GroupView {
     opener: GroupOpener,
     sign: SignMode,
     stream: u16,
-    live: Liveness,
+    age: PictureAge,
     /// The program was told that a challenge is due, and has not made one yet.
     challenge_due: bool,
     gops: Option<GopVerifier>,
     /// True from the first sheet on: all media is the group's.
     joined: bool,
-    /// When the last group of pictures began.
-    began: Option<Duration>,
-    group: Duration,
 }
 
 impl Session {
-    /// Publisher: the key that this viewer and the camera share for the group of this stream, as long as the session
-    /// lasts.
+    /// The key that the viewer and the camera share for the group of this stream, as long as the session lasts.
     pub fn member_key(&self, stream: u16) -> Option<MemberKey> {
         let name = self.group_name(stream)?;
         let super::machine::State::Established(established) = &self.state else {
@@ -111,12 +111,16 @@ impl Session {
                 let sign = SignMode::from_byte(sign).ok_or(SessionError::PeerMisbehaved)?;
                 return self.offered(now, stream, sign, suite);
             }
-            GroupMessage::Join { stream } => {
+            GroupMessage::Join { stream, media } => {
                 if self.group != Some(GroupStanding::Offered(stream)) {
                     return Err(SessionError::PeerMisbehaved);
                 }
-                self.group = Some(GroupStanding::Wanted(stream));
-                self.out.push_back(Output::Event(Event::JoinsGroup));
+                self.group = Some(match media {
+                    MediaFrom::Session | MediaFrom::Relay => GroupStanding::Wanted(stream),
+                    // Its sheets come through the relay.
+                    MediaFrom::RelayEnrolled => GroupStanding::Member(stream),
+                });
+                self.out.push_back(Output::Event(Event::JoinsGroup(media)));
             }
             GroupMessage::Challenge(challenge) => {
                 // Before it is a member, nothing is signed for it.
@@ -125,14 +129,21 @@ impl Session {
                         .push_back(Output::Event(Event::Challenged(Challenge(challenge))));
                 }
             }
+            _ if self.attends_group() => self.pass_on(message),
             _ => return self.told_as_member(message),
         }
         Ok(())
     }
 
+    /// Viewer: let the program have what the camera says where frames come through a relay.
+    fn pass_on(&mut self, message: GroupMessage<'_>) {
+        let bytes = Control::Group(message).to_bytes();
+        self.out.push_back(Output::Event(Event::GroupSaid(bytes)));
+    }
+
     /// Viewer: the publisher offers a group. It joins if that is good enough; else everything stays as it is.
     fn offered(&mut self, now: Now, stream: u16, sign: SignMode, suite: u8) -> Result<(), SessionError> {
-        if self.unordered() || self.group_view.is_some() {
+        if self.unordered() || self.group_view.is_some() || self.relayed.is_some() {
             return Err(SessionError::PeerMisbehaved);
         }
         let good = self.config.group.is_some_and(|policy| sign.covers(policy.sign));
@@ -141,27 +152,42 @@ impl Session {
         let (Some(name), Some(key), true) = (self.group_name(stream), self.member_key(stream), good && known) else {
             return Ok(());
         };
+        if self.config.group.is_some_and(|policy| policy.relayed) {
+            self.relayed = Some(RelayedGroup::Offered(stream));
+            let sign = sign.byte();
+            self.pass_on(GroupMessage::Offer { stream, sign, suite });
+            return Ok(());
+        }
         let config = GroupOpenerConfig {
             member: MemberConfig { group: name, suites },
             sign,
             tell_units: self.config.delivery.tell_units,
         };
-        let times = LivenessConfig {
-            round_trip: self.round_trip(),
-            group: GROUP,
-        };
         self.group_view = Some(Box::new(GroupView {
             opener: GroupOpener::new(config, key),
             sign,
             stream,
-            live: Liveness::new(times),
+            age: PictureAge::new(self.round_trip()),
             challenge_due: false,
             gops: None,
             joined: false,
-            began: None,
-            group: GROUP,
         }));
-        self.send_control(now, &Control::Group(GroupMessage::Join { stream }))
+        let media = MediaFrom::Session;
+        self.send_control(now, &Control::Group(GroupMessage::Join { stream, media }))
+    }
+
+    /// Viewer: join a group whose frames come through a relay.
+    pub(super) fn join_relayed(&mut self, now: Now, enrolled: bool) -> Result<(), SessionError> {
+        let Some(RelayedGroup::Offered(stream)) = self.relayed else {
+            return Err(SessionError::Misuse);
+        };
+        self.relayed = Some(RelayedGroup::Joined);
+        let media = if enrolled {
+            MediaFrom::RelayEnrolled
+        } else {
+            MediaFrom::Relay
+        };
+        self.send_control(now, &Control::Group(GroupMessage::Join { stream, media }))
     }
 
     /// Viewer: the publisher said something to a member.
@@ -182,9 +208,7 @@ impl Session {
                 }
             }
             GroupMessage::Answer(answer) => {
-                let answer = Answer::parse(answer).map_err(misbehaved)?;
-                // Too late, or the second one: it says nothing.
-                let _ = view.live.answer(&answer);
+                view.age.answer(&Answer::parse(answer).map_err(misbehaved)?);
             }
             GroupMessage::Certificate(certificate) => {
                 let certificate = Certificate::parse(certificate).map_err(misbehaved)?;
@@ -242,15 +266,15 @@ impl Session {
     /// Viewer: send a challenge.
     pub(super) fn send_challenge(&mut self, now: Now, random: [u8; CHALLENGE_LEN]) -> Result<(), SessionError> {
         let round_trip = self.round_trip();
+        if self.attends_group() {
+            self.send_control(now, &Control::Group(GroupMessage::Challenge(random)))?;
+            return self.rekey_if_due(now);
+        }
         let Some(view) = self.group_view.as_mut().filter(|view| view.challenges()) else {
             return Err(SessionError::Misuse);
         };
         view.challenge_due = false;
-        view.live.set_config(LivenessConfig {
-            round_trip,
-            group: view.group,
-        });
-        match view.live.challenge(now.monotonic, random) {
+        match view.age.challenge(now.monotonic, random, round_trip) {
             Some(challenge) => {
                 self.send_control(now, &Control::Group(GroupMessage::Challenge(challenge.0)))?;
                 self.rekey_if_due(now)
@@ -259,16 +283,21 @@ impl Session {
         }
     }
 
+    /// Viewer: true once it joined a group whose frames come through a relay, so that it can challenge the camera.
+    pub fn attends_group(&self) -> bool {
+        self.relayed == Some(RelayedGroup::Joined)
+    }
+
     /// Viewer: how old the picture can be, where the camera signs frames.
     pub fn picture_age(&self, now: Duration) -> Option<LivenessState> {
         let view = self.group_view.as_ref().filter(|view| view.challenges())?;
-        Some(view.live.state(now))
+        Some(view.age.state(now))
     }
 
     pub(super) fn group_deadline(&self) -> Duration {
         let view = self.group_view.as_ref();
         let view = view.filter(|view| view.challenges() && !view.challenge_due);
-        view.map_or(Duration::MAX, |view| view.live.next_challenge())
+        view.map_or(Duration::MAX, |view| view.age.next_challenge())
     }
 }
 
@@ -281,7 +310,7 @@ impl GroupView {
     /// Notes the frame that was released last.
     fn note(&mut self, now: Duration) {
         if let Some(verified) = self.opener.take_verified() {
-            self.live.verified(now, &verified);
+            self.age.verified(now, &verified);
         }
         let Some(statement) = self.opener.take_statement() else {
             return;
@@ -289,15 +318,6 @@ impl GroupView {
         if let Some(gops) = &mut self.gops {
             gops.took(&statement);
         }
-        self.note_group(now, &statement);
-    }
-
-    fn note_group(&mut self, now: Duration, statement: &Statement) {
-        if !statement.keyframe() {
-            return;
-        }
-        if let Some(began) = self.began.replace(now) {
-            self.group = now.saturating_sub(began);
-        }
+        self.age.released(now, &statement);
     }
 }

@@ -10,7 +10,7 @@ use super::control_fragments::ControlFragments;
 use super::datagram_handshake::DatagramHandshake;
 use super::datagram_media;
 use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts};
-use super::group::{GroupStanding, GroupView};
+use super::group::{GroupStanding, GroupView, RelayedGroup};
 use super::keyframe_request::{KeyframeRequester, KeyframeResponder};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
@@ -101,6 +101,8 @@ pub struct Session {
     pub(super) group: Option<GroupStanding>,
     /// Viewer: the group whose media it gets.
     pub(super) group_view: Option<Box<GroupView>>,
+    /// Viewer: the group whose frames come through a relay.
+    pub(super) relayed: Option<RelayedGroup>,
 }
 
 impl Session {
@@ -153,6 +155,7 @@ impl Session {
             path_validation: PathValidation::default(),
             group: None,
             group_view: None,
+            relayed: None,
             config,
             state,
             out: VecDeque::new(),
@@ -269,6 +272,7 @@ impl Session {
             Input::Select(selection) => self.select(now, selection).map(|()| Handled::Done),
             Input::Gateway(message) => self.tell_gateway(now, message).map(|()| Handled::Done),
             Input::Group(message) => self.tell_group(now, message).map(|()| Handled::Done),
+            Input::JoinRelayed { enrolled } => self.join_relayed(now, enrolled).map(|()| Handled::Done),
             Input::Challenge(random) => self.send_challenge(now, random).map(|()| Handled::Done),
         };
         handled.map_err(|error| self.fail(now, error))

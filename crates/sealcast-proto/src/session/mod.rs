@@ -88,7 +88,7 @@ use crate::rtsp::GatewayMessage;
 use crate::seal::{Refusal, Suite};
 use crate::sign::{FrameRefusal, GopVerdict, SignMode};
 use crate::unit::{Assembled, Selection};
-use crate::wire::{CloseReason, GroupMessage};
+use crate::wire::{CloseReason, GroupMessage, MediaFrom};
 
 /// Handshake timeout.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -131,7 +131,14 @@ pub enum Input<'b> {
     /// Publisher, on a byte stream: a message of the group. An offer begins it; the first sheet, which must be one for
     /// this viewer, makes all media that follows the group's.
     Group(GroupMessage<'b>),
-    /// Viewer: send a challenge of these 16 fresh random bytes, after [`Event::ChallengeDue`].
+    /// Viewer whose frames come through a relay: join the group that was offered, by the key of an enrolment or else by
+    /// that of this session.
+    JoinRelayed {
+        /// True for the key of an enrolment.
+        enrolled: bool,
+    },
+    /// Viewer: send a challenge of these 16 fresh random bytes, after [`Event::ChallengeDue`], or where frames come
+    /// through a relay as often as [`RelayedViewer`](crate::group_media::RelayedViewer) says.
     Challenge([u8; CHALLENGE_LEN]),
 }
 
@@ -189,9 +196,11 @@ pub enum Event {
     /// A message of the other gateway, of a type that it may send.
     Gateway(GatewayMessage),
     /// Publisher: the viewer wants to be a member of the group that it was offered.
-    JoinsGroup,
+    JoinsGroup(MediaFrom),
     /// Publisher: a member's challenge.
     Challenged(Challenge),
+    /// Viewer, whose frames come through a relay: a message of the group, type and fields.
+    GroupSaid(Vec<u8>),
     /// Viewer: what follows is of a group, of which the camera signs this.
     JoinedGroup(SignMode),
     /// Viewer: answer with [`Input::Challenge`].

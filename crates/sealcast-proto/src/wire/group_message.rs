@@ -5,6 +5,30 @@ use super::{MAX_STREAM, Malformed, Reader};
 /// Highest number of what is signed.
 const MAX_SIGN: u8 = 3;
 
+/// Where a member's frames come from, and which key opens its sheets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaFrom {
+    /// This session, with a member key of its exporter.
+    Session,
+    /// A relay, with the same key.
+    Relay,
+    /// A relay, with the member key of an enrolment: the viewer has a leaf already, and wants only to challenge.
+    RelayEnrolled,
+}
+
+impl MediaFrom {
+    const ALL: [Self; 3] = [Self::Session, Self::Relay, Self::RelayEnrolled];
+
+    /// Its number in messages.
+    pub fn byte(self) -> u8 {
+        self as u8
+    }
+
+    fn parse(byte: u8) -> Result<Self, Malformed> {
+        Self::ALL.get(usize::from(byte)).copied().ok_or(Malformed)
+    }
+}
+
 /// A control message of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupMessage<'a> {
@@ -21,6 +45,8 @@ pub enum GroupMessage<'a> {
     Join {
         /// The stream, 1 to 15.
         stream: u16,
+        /// Where its frames come from.
+        media: MediaFrom,
     },
     /// A key sheet.
     Sheet(&'a [u8]),
@@ -55,9 +81,10 @@ impl<'a> GroupMessage<'a> {
                 out.extend_from_slice(&stream.to_be_bytes());
                 out.extend_from_slice(&[sign, suite]);
             }
-            Self::Join { stream } => {
+            Self::Join { stream, media } => {
                 out.push(Self::JOIN);
                 out.extend_from_slice(&stream.to_be_bytes());
+                out.push(media.byte());
             }
             Self::Sheet(sheet) => put(out, Self::SHEET, sheet),
             Self::Challenge(bytes) => put(out, Self::CHALLENGE, &bytes),
@@ -78,6 +105,7 @@ impl<'a> GroupMessage<'a> {
             },
             Self::JOIN => Self::Join {
                 stream: stream(reader.u16()?)?,
+                media: MediaFrom::parse(reader.u8()?)?,
             },
             Self::SHEET => Self::Sheet(reader.rest()),
             Self::CHALLENGE => Self::Challenge(reader.array()?),
@@ -116,7 +144,10 @@ mod tests {
                 sign: 3,
                 suite: 2,
             },
-            GroupMessage::Join { stream: 15 },
+            GroupMessage::Join {
+                stream: 15,
+                media: MediaFrom::RelayEnrolled,
+            },
             GroupMessage::Sheet(b"sheet"),
             GroupMessage::Challenge([7; 16]),
             GroupMessage::Answer(b"answer"),
@@ -136,8 +167,10 @@ mod tests {
             &[20, 0, 1, 4, 2],
             &[20, 0, 1, 1],
             &[20, 0, 1, 1, 2, 0],
-            &[21, 0, 0],
-            &[21, 0, 1, 0],
+            &[21, 0, 1],
+            &[21, 0, 0, 0],
+            &[21, 0, 1, 3],
+            &[21, 0, 1, 0, 0],
             &[23, 1, 2, 3],
             &[23; 18],
         ] {

@@ -28,14 +28,16 @@ pub use datagram::{BASE_DATAGRAM, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, M
 pub use feedback::{Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
 pub(crate) use framing::append;
 pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
-pub use group_message::GroupMessage;
+pub use group_message::{GroupMessage, MediaFrom};
 pub(crate) use header::check;
 pub use header::{Accept, BadForm, Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
 pub use peer::{Invite, PeerId};
 pub(crate) use reader::{Reader, put_bytes16};
 pub use selection::{Level, Permille, Selection};
 pub(crate) use ticket::parse_authority;
-pub use ticket::{Host, MAX_CERT_HASHES, MAX_LATENCY, MAX_TICKET, Ticket, TicketError, TransportKind};
+pub use ticket::{
+    BroadcastName, Host, MAX_BROADCAST, MAX_CERT_HASHES, MAX_LATENCY, MAX_TICKET, Ticket, TicketError, TransportKind,
+};
 pub use ticket_mac::{QUIC_ID_LEN, TICKET_MAC_LEN, TicketMac};
 
 /// Maximum length of a message in an established session in bytes: header, payload and tag together (protocol.md §1).

@@ -12,6 +12,8 @@ pub const MAX_TICKET: usize = 512;
 pub const MAX_LATENCY: u16 = 10_000;
 /// Maximum number of certificate hashes in a ticket.
 pub const MAX_CERT_HASHES: usize = 4;
+/// Maximum length of the name of a broadcast in bytes.
+pub const MAX_BROADCAST: usize = 128;
 /// Maximum length of a DNS name in bytes.
 const MAX_NAME: usize = 253;
 /// Maximum length of a label of a DNS name in bytes.
@@ -31,6 +33,8 @@ pub enum TransportKind {
     Http,
     /// A WebSocket or WebTransport beside a web page over TLS.
     Https,
+    /// A relay, which carries the stream and the session.
+    Relay,
 }
 
 impl TransportKind {
@@ -42,6 +46,7 @@ impl TransportKind {
             Self::Quic => "quic",
             Self::Http => "http",
             Self::Https => "https",
+            Self::Relay => "relay",
         }
     }
 }
@@ -67,6 +72,25 @@ impl fmt::Display for Host {
     }
 }
 
+/// What a camera's broadcast is called at a relay: parts of letters, digits, `-`, `.`, `_` and `~` with slashes between
+/// them, 1 to [`MAX_BROADCAST`] bytes together. No part is `.` or `..`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroadcastName(String);
+
+impl BroadcastName {
+    /// Parses a name.
+    pub fn parse(text: &str) -> Option<Self> {
+        let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        let part = |part: &str| !matches!(part, "" | "." | "..") && part.bytes().all(letter);
+        (text.len() <= MAX_BROADCAST && text.split('/').all(part)).then(|| Self(text.to_owned()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// A ticket: address and identity of the listening end, and perhaps an invite. It implements neither `Debug` nor
 /// `Display`, since it may contain a secret; [`reveal`](Self::reveal) returns it as text.
 #[derive(Clone, PartialEq, Eq)]
@@ -81,8 +105,11 @@ pub struct Ticket {
     pub transport: TransportKind,
     /// The viewer's budget in milliseconds, 0 to [`MAX_LATENCY`], if the ticket contains one. Only with UDP and QUIC.
     pub latency: Option<u16>,
-    /// The certificates that a browser accepts, at most [`MAX_CERT_HASHES`] and none twice. Only with HTTP and HTTPS.
+    /// The certificates that a browser or the client of a relay accepts, at most [`MAX_CERT_HASHES`] and none twice.
+    /// Only with HTTP, HTTPS and relays.
     pub cert_hashes: Vec<CertHash>,
+    /// What the relay calls the camera's broadcast. With a relay, always, and else never.
+    pub broadcast: Option<BroadcastName>,
     /// The secret that admits an unknown peer.
     pub invite: Option<Invite>,
 }
@@ -105,10 +132,12 @@ pub enum TicketError {
     /// The peer id is not 52 characters of lower-case base32.
     #[error("the peer id is not 52 characters of lower-case base32")]
     Peer,
-    /// A query key other than `transport`, `latency` and `certhash`, another order of them, or an invalid value.
+    /// A query key other than `transport`, `latency`, `broadcast` and `certhash`, another order of them, or an invalid
+    /// value.
     #[error(
         "the part after ? may only be transport=tcp, or transport=udp or quic, perhaps with &latency=0 to 10000, or \
-         transport=http or https, perhaps with &certhash= and 1 to 4 different hashes with commas between them"
+         transport=http or https, or transport=relay and &broadcast= with a name, these perhaps with &certhash= and 1 \
+         to 4 different hashes with commas between them"
     )]
     Query,
     /// The invite is not 26 characters of lower-case base32.
@@ -126,6 +155,10 @@ impl Ticket {
             if let Some(latency) = self.latency {
                 text.push_str("&latency=");
                 text.push_str(&latency.to_string());
+            }
+            if let Some(broadcast) = &self.broadcast {
+                text.push_str("&broadcast=");
+                text.push_str(broadcast.as_str());
             }
             for (at, hash) in self.cert_hashes.iter().enumerate() {
                 text.push_str(if at == 0 { "&certhash=" } else { "," });
@@ -177,6 +210,7 @@ impl FromStr for Ticket {
             transport: query.transport,
             latency: query.latency,
             cert_hashes: query.cert_hashes,
+            broadcast: query.broadcast,
             invite,
         })
     }
@@ -188,6 +222,7 @@ struct Query {
     transport: TransportKind,
     latency: Option<u16>,
     cert_hashes: Vec<CertHash>,
+    broadcast: Option<BroadcastName>,
 }
 
 fn parse_query(text: &str) -> Result<Query, TicketError> {
@@ -201,6 +236,7 @@ fn parse_query(text: &str) -> Result<Query, TicketError> {
         "quic" => TransportKind::Quic,
         "http" => TransportKind::Http,
         "https" => TransportKind::Https,
+        "relay" => TransportKind::Relay,
         _ => return Err(TicketError::Query),
     };
     let mut query = Query {
@@ -208,6 +244,16 @@ fn parse_query(text: &str) -> Result<Query, TicketError> {
         ..Query::default()
     };
     match (transport, option) {
+        (TransportKind::Relay, option) => {
+            let option = option.ok_or(TicketError::Query)?;
+            let (name, hashes) = match option.split_once('&') {
+                Some((name, hashes)) => (name, parse_cert_hashes(hashes)?),
+                None => (option, Vec::new()),
+            };
+            let name = name.strip_prefix("broadcast=").and_then(BroadcastName::parse);
+            query.broadcast = Some(name.ok_or(TicketError::Query)?);
+            query.cert_hashes = hashes;
+        }
         (_, None) => {}
         (TransportKind::Tcp, Some(_)) => return Err(TicketError::Query),
         (TransportKind::Udp | TransportKind::Quic, Some(option)) => query.latency = Some(parse_latency(option)?),

@@ -10,7 +10,7 @@ use sealcast_proto::session::{Event, GroupPolicy, Input, OutgoingFrame, SessionE
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::sim::{Direction, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
-use sealcast_proto::wire::GroupMessage;
+use sealcast_proto::wire::{Control, GroupMessage, MediaFrom};
 use sealcast_testkit::ends::{self, Setup, identity, records};
 
 const STREAM: u16 = 1;
@@ -103,7 +103,7 @@ impl Show {
             let (now, member) = (world.now, MemberId(at as u64));
             for event in std::mem::take(&mut world.responder.events) {
                 match event {
-                    Event::JoinsGroup => {
+                    Event::JoinsGroup(_) => {
                         let key = world.responder.session.member_key(STREAM).expect("established");
                         self.sealer.admit(now, member, key).expect("there is room");
                     }
@@ -206,7 +206,12 @@ impl Show {
     }
 }
 
-const SIGNED: Option<GroupPolicy> = Some(GroupPolicy { sign: SignMode::Frame });
+const fn policy(sign: SignMode) -> GroupPolicy {
+    let relayed = false;
+    GroupPolicy { sign, relayed }
+}
+
+const SIGNED: Option<GroupPolicy> = Some(policy(SignMode::Frame));
 
 #[test]
 fn two_viewers_get_what_was_sealed_once() {
@@ -227,7 +232,7 @@ fn a_viewer_that_insists_on_signatures_joins_no_group_without_and_is_served_alon
         (SignMode::Off, SIGNED, false),
         (SignMode::Gop, SIGNED, false),
         (SignMode::Frame, None, false),
-        (SignMode::Off, Some(GroupPolicy { sign: SignMode::Off }), true),
+        (SignMode::Off, Some(policy(SignMode::Off)), true),
         (SignMode::Both, SIGNED, true),
     ] {
         let mut show = Show::new(sign, 1, policy);
@@ -292,6 +297,66 @@ fn a_removed_viewer_is_given_nothing_and_the_others_go_on() {
     );
 }
 
+/// A session with a camera that has offered a group, and whose viewer gets the frames through a relay.
+fn attending() -> World {
+    let sign = SignMode::Frame;
+    let mut setup = Setup::default();
+    setup.viewer.group = Some(GroupPolicy { sign, relayed: true });
+    let mut world = setup.established();
+    let offer = GroupMessage::Offer {
+        stream: STREAM,
+        sign: sign.byte(),
+        suite: suite::AES_256_GCM.id,
+    };
+    world.tell(PUBLISHER, Input::Group(offer));
+    world.run_cleanly(FRAME);
+    world
+}
+
+#[test]
+fn who_gets_its_media_through_a_relay_is_told_keys_and_answers_and_no_frame() {
+    for media in [MediaFrom::Relay, MediaFrom::RelayEnrolled] {
+        let mut world = attending();
+        let enrolled = media == MediaFrom::RelayEnrolled;
+        let early = world.initiator.session.handle(world.now, Input::Challenge([1; 16]));
+        assert_eq!(early.map(drop), Err(SessionError::Misuse), "it has not joined");
+        let mut world = attending();
+        world.tell(VIEWER, Input::JoinRelayed { enrolled });
+        world.run_cleanly(FRAME);
+        let events = std::mem::take(&mut world.responder.events);
+        assert!(events.contains(&Event::JoinsGroup(media)), "{events:?}");
+        // Who is enrolled gets its sheets through the relay as well.
+        assert_eq!(world.responder.session.is_member(), enrolled);
+        let said = |message| Event::GroupSaid(Control::Group(message).to_bytes());
+        world.tell(PUBLISHER, Input::Group(GroupMessage::Sheet(b"sheet")));
+        world.tell(VIEWER, Input::Challenge([7; 16]));
+        world.run_cleanly(FRAME);
+        let challenged = std::mem::take(&mut world.responder.events);
+        assert!(
+            matches!(&challenged[..], [Event::Challenged(challenge)] if challenge.0 == [7; 16]),
+            "{challenged:?}"
+        );
+        world.tell(PUBLISHER, Input::Group(GroupMessage::Answer(b"answer")));
+        world.run_cleanly(FRAME);
+        let heard: Vec<Event> = std::mem::take(&mut world.initiator.events)
+            .into_iter()
+            .filter(|event| matches!(event, Event::GroupSaid(_) | Event::JoinedGroup(_)))
+            .collect();
+        let offer = GroupMessage::Offer {
+            stream: STREAM,
+            sign: SignMode::Frame.byte(),
+            suite: suite::AES_256_GCM.id,
+        };
+        let expected = [
+            said(offer),
+            said(GroupMessage::Sheet(b"sheet")),
+            said(GroupMessage::Answer(b"answer")),
+        ];
+        assert_eq!(heard, expected);
+        assert_eq!(world.initiator.session.picture_age(world.now.monotonic), None);
+    }
+}
+
 #[test]
 fn messages_of_a_group_out_of_turn_are_refused() {
     let mut show = Show::new(SignMode::Frame, 1, SIGNED);
@@ -313,7 +378,8 @@ fn messages_of_a_group_out_of_turn_are_refused() {
         .handle(now, Input::Group(GroupMessage::Sheet(b"")));
     assert_eq!(sheet.map(drop), Err(SessionError::Misuse), "nobody wants to join");
     let mut world = Setup::default().established();
-    let join = GroupMessage::Join { stream: STREAM };
+    let media = MediaFrom::Session;
+    let join = GroupMessage::Join { stream: STREAM, media };
     let by_publisher = world.responder.session.handle(now, Input::Group(join));
     assert_eq!(by_publisher.map(drop), Err(SessionError::Misuse));
 }

@@ -114,7 +114,7 @@ fn described_of_group(message: &GroupMessage<'_>) -> (&'static str, Value) {
         GroupMessage::Offer { stream, sign, suite } => {
             ("group", json!({"stream": stream, "sign": sign, "suite": suite}))
         }
-        GroupMessage::Join { stream } => ("join", json!({"stream": stream})),
+        GroupMessage::Join { stream, media } => ("join", json!({"stream": stream, "media": media.byte()})),
         GroupMessage::Sheet(sheet) => ("key-sheet", json!({"sheet": hex(sheet)})),
         GroupMessage::Challenge(challenge) => ("challenge", json!({"challenge": hex(&challenge)})),
         GroupMessage::Answer(answer) => ("answer", json!({"answer": hex(answer)})),
@@ -165,7 +165,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (70, 114, 5));
+    assert_eq!((good, malformed, ignored), (71, 116, 5));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! `vectors/tickets.json`: each ticket has exactly one spelling.
 
 use sealcast_proto::keys::{Invite, PeerId};
-use sealcast_proto::wire::{CertHash, Host, Ticket, TransportKind};
+use sealcast_proto::wire::{BroadcastName, CertHash, Host, Ticket, TransportKind};
 use sealcast_testkit::vectors::{Hex, load};
 use serde::Deserialize;
 
@@ -27,6 +27,7 @@ struct Case {
     transport_written: Option<bool>,
     latency: Option<u16>,
     cert_hashes: Option<Vec<Hex>>,
+    broadcast: Option<String>,
     invite: Option<Hex>,
     page_link: Option<String>,
 }
@@ -56,12 +57,15 @@ fn check(case: &Case, ticket: &Ticket) {
         TransportKind::Quic => "quic",
         TransportKind::Http => "http",
         TransportKind::Https => "https",
+        TransportKind::Relay => "relay",
     };
     assert_eq!(Some(transport), case.transport.as_deref(), "{}", case.name);
     assert_eq!(ticket.latency, case.latency, "{}", case.name);
     let hashes = case.cert_hashes.iter().flatten();
     let hashes: Vec<CertHash> = hashes.map(|hash| CertHash::new(hash.array())).collect();
     assert_eq!(ticket.cert_hashes, hashes, "{}", case.name);
+    let broadcast = ticket.broadcast.as_ref().map(BroadcastName::as_str);
+    assert_eq!(broadcast, case.broadcast.as_deref(), "{}", case.name);
     let invite = case.invite.as_ref().map(|invite| Invite::new(invite.array()));
     assert!(ticket.invite == invite, "{}", case.name);
     let written = case.transport_written.expect("ok cases say so");
@@ -89,5 +93,5 @@ fn every_ticket_is_read_or_refused_as_by_the_reference() {
             refused += 1;
         }
     }
-    assert_eq!((good, refused), (38, 170));
+    assert_eq!((good, refused), (42, 193));
 }

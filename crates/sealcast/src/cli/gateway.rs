@@ -61,7 +61,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let (listener, delivery, mut ticket) = publish::listen(&settings, identity, metrics.clone(), mtu)?;
     // QUIC would use one stream per frame, which is too expensive for single packets; use its datagrams.
     let datagrams = match listener {
-        Listener::Tcp(_) | Listener::Web(_) => None,
+        Listener::Tcp(_) | Listener::Web(_) | Listener::Relayed(_) => None,
         Listener::Udp(_) => Some("udp"),
         Listener::Quic(_) => Some("quic"),
     };

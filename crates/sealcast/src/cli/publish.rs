@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sealcast_proto::keys::{Identity, Role};
+use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::Delivery;
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::{Ticket, TransportKind};
@@ -17,7 +17,7 @@ use crate::keys::{entropy, files};
 use crate::meter::metrics::Metrics;
 use crate::private_file::read_secret_line;
 use crate::run::{
-    Admission, ControlSocket, GROUP_STREAM, GroupOptions, Observation, Offer, PublishOptions, QueueLimits,
+    Admission, ControlSocket, GROUP_STREAM, GroupOptions, Observation, Offer, PublishOptions, QueueLimits, RelayUrl,
     RuntimeSettings, Shape, Viewers, build_info, publish,
 };
 use crate::source;
@@ -49,7 +49,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         None => peers::viewers(&settings)?,
     };
     let metrics = Metrics::new(build_info());
-    let (viewers, mut tickets) = viewers(&settings, &offer.identity, metrics.clone())?;
+    let (viewers, mut tickets) = viewers(&settings, &relays, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
     build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
     // Open the source first, so that the ticket is handed out only when there is something to see.
@@ -226,7 +226,12 @@ pub(super) async fn open_source(url: String, shape: Shape) -> Result<Box<dyn sou
 }
 
 /// The origin of the viewers, and the tickets to hand out if they connect to us.
-fn viewers(settings: &Settings, identity: &Identity, metrics: Metrics) -> Result<(Viewers, Vec<Ticket>)> {
+fn viewers(
+    settings: &Settings,
+    relays: &[RelayUrl],
+    identity: &Identity,
+    metrics: Metrics,
+) -> Result<(Viewers, Vec<Ticket>)> {
     let configured = &settings.config.publish;
     if let Some(to) = &configured.to {
         return Ok((Viewers::Connect(build::ticket(to)?), Vec::new()));
@@ -241,7 +246,19 @@ fn viewers(settings: &Settings, identity: &Identity, metrics: Metrics) -> Result
         listeners.push(listener);
         tickets.push(ticket);
     }
+    tickets.extend(tickets_of(relays, identity.peer_id()));
     Ok((Viewers::Listen { listeners, delivery }, tickets))
+}
+
+/// The tickets that name these relays.
+fn tickets_of(relays: &[RelayUrl], camera: PeerId) -> impl Iterator<Item = Ticket> {
+    relays.iter().filter_map(move |relay| {
+        let ticket = relay.ticket(camera);
+        if ticket.is_none() {
+            tracing::info!(%relay, "no ticket can name this relay: viewers give its address as --relay");
+        }
+        ticket
+    })
 }
 
 /// The listening socket of a publishing end, its delivery of media, and the ticket that leads to it, without an invite.

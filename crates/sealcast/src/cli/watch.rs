@@ -11,10 +11,11 @@ use sealcast_proto::wire::Ticket;
 use super::args::WatchArgs;
 use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::{build, peers, shutdown};
+use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::peers::{ListName, Terms};
 use crate::meter::metrics::Metrics;
-use crate::run::{Observation, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
+use crate::run::{Observation, PublisherAt, QueueLimits, RelayUrl, WatchOptions, build_info, watch};
 use crate::sink;
 use crate::transport::{DEFAULT_LATENCY_MS, ListenUrl, Listener, WebUrl};
 
@@ -30,23 +31,26 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let mut offer = build::own_offer(&args.session, sealing, &settings)?;
     let sign = build::sign_mode(&settings, "watch.require_sign", &configured.require_sign)?;
-    offer.group = Some(GroupPolicy { sign });
-    let relays = build::relays(&settings, "watch.relay", &configured.relay)?;
-    if listens && !relays.is_empty() {
-        let hint = "watch with the camera's ticket";
-        let failure = Failure::new(FailureKind::Usage, "who listens for a publisher has no relay", hint);
-        return Err(settings.placed("watch.relay", failure));
-    }
+    let ticket = match listens {
+        true => None,
+        false => Some(ticket_in_force(
+            configured.ticket.as_ref(),
+            configured.ticket_file.as_deref(),
+        )?),
+    };
+    let relays = relays(&settings, ticket.as_ref())?;
+    let relayed = !relays.is_empty();
+    offer.group = Some(GroupPolicy { sign, relayed });
     let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.seconds)?;
-    let (publisher, budget) = if listens {
-        listen(&args, peer, &offer.identity, &metrics)?
-    } else {
-        let ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref())?;
-        let budget = Duration::from_millis(ticket.latency.unwrap_or(DEFAULT_LATENCY_MS).into());
-        (PublisherAt::Connect(ticket), budget)
+    let (publisher, budget) = match ticket {
+        None => listen(&args, peer, &offer.identity, &metrics)?,
+        Some(ticket) => {
+            let budget = Duration::from_millis(ticket.latency.unwrap_or(DEFAULT_LATENCY_MS).into());
+            (PublisherAt::Connect(ticket), budget)
+        }
     };
     let asked = args
         .latency
@@ -85,6 +89,18 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         never = read_again => match never {},
     };
     observing.finish(outcome)
+}
+
+/// The relays to watch through: that of the ticket first. Without a ticket there are none.
+fn relays(settings: &Settings, ticket: Option<&Ticket>) -> Result<Vec<RelayUrl>> {
+    let mut relays = build::relays(settings, "watch.relay", &settings.config.watch.relay)?;
+    if ticket.is_none() && !relays.is_empty() {
+        let hint = "watch with the camera's ticket";
+        let failure = Failure::new(FailureKind::Usage, "who listens for a publisher has no relay", hint);
+        return Err(settings.placed("watch.relay", failure));
+    }
+    relays.splice(..0, ticket.and_then(RelayUrl::of_ticket));
+    Ok(relays)
 }
 
 /// Listen for a publisher, and hand out the tickets. Returns the viewer's latency budget as well.

@@ -73,7 +73,7 @@ impl Acceptor<'_> {
                     continue;
                 }
             };
-            let Some(place) = pending.enter(accepted.remote.ip(), Instant::now()) else {
+            let Some(place) = pending.enter(accepted.remote.counted_as(), Instant::now()) else {
                 tracing::warn!(from = %accepted.remote, "turned a connection away: too many are in their handshake");
                 continue;
             };

@@ -453,6 +453,11 @@ impl<T: Transport> Connection<T> {
         sealed.map_err(Ended::Session)
     }
 
+    /// False if frames go another way, through a relay.
+    pub fn carries_media(&self) -> bool {
+        self.transport.carries_media()
+    }
+
     /// Bytes queued that the carrier has not yet taken.
     pub fn backlog(&self) -> usize {
         self.transport.backlog() + self.session.media_backlog()

@@ -48,6 +48,7 @@ mod sink_thread;
 mod source_thread;
 mod target_rate;
 mod watch;
+mod watch_connect;
 mod watch_listen;
 
 pub use admission::{Admission, ByHand};

@@ -19,14 +19,14 @@ use super::group::{Group, GroupOptions, drive};
 use super::hub::SourceEnd;
 use super::offer::CarrierConfig;
 use super::publisher_state::{PublisherState, WireTap};
-use super::relay::{Outlet, RelayUrl, feed};
+use super::relay::{Arrivals, Outlet, RelayUrl, feed};
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
 use super::source_thread::{self, Tap};
 use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retry, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::Source;
-use crate::transport::{self, Listener};
+use crate::transport::{self, Listener, relayed_sessions};
 
 /// The start rate for a source whose rate cannot be changed, bit/s: above the rate of most cameras.
 pub(super) const PASSED_THROUGH: u64 = 30_000_000;
@@ -168,12 +168,17 @@ impl Publisher {
         let controlled = control::commands(control, end);
         let (tasks_stop, tasks_stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        let mut fed = feed_all(&shared, outlets);
+        let (arrivals, relayed) = relayed_sessions();
+        let mut fed = feed_all(&shared, outlets, &arrivals);
         let connects = matches!(viewers, Viewers::Connect(_));
         let outcome = {
             let serving = async {
                 match viewers {
-                    Viewers::Listen { listeners, delivery } => {
+                    Viewers::Listen {
+                        mut listeners,
+                        delivery,
+                    } => {
+                        listeners.push(Listener::Relayed(relayed));
                         accept(&shared, listeners, delivery, &mut tasks, &tasks_stopped).await
                     }
                     Viewers::Connect(ticket) => keep_connected(&shared, &ticket, &tasks_stopped).await,
@@ -225,11 +230,11 @@ async fn seal_for_group(shared: &Arc<PublisherState>) -> Failure {
 }
 
 /// Give each relay what is sealed for the group, in a task of its own.
-fn feed_all(shared: &Arc<PublisherState>, outlets: Vec<Outlet>) -> JoinSet<Result<()>> {
+fn feed_all(shared: &Arc<PublisherState>, outlets: Vec<Outlet>, arrivals: &Arrivals) -> JoinSet<Result<()>> {
     let mut fed = JoinSet::new();
     if let Some(group) = &shared.group {
         for outlet in outlets {
-            fed.spawn(feed(outlet, Arc::clone(shared), Arc::clone(group)));
+            fed.spawn(feed(outlet, Arc::clone(shared), Arc::clone(group), arrivals.clone()));
         }
     }
     fed

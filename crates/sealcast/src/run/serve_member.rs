@@ -2,7 +2,7 @@
 
 use sealcast_proto::live::Challenge;
 use sealcast_proto::session::Input;
-use sealcast_proto::wire::CloseReason;
+use sealcast_proto::wire::{CloseReason, MediaFrom};
 
 use super::connection::Ended;
 use super::group::{GROUP_STREAM, Membership, Told};
@@ -27,15 +27,25 @@ impl ViewerRole {
     }
 
     /// The viewer wants to be a member. If the group is full, it goes on alone.
-    pub(super) fn join_group<T: Transport>(&mut self, task: &mut Task<T>) {
+    pub(super) fn join_group<T: Transport>(&mut self, task: &mut Task<T>, media: MediaFrom) {
         let (Some(group), Some(subscription)) = (&self.shared.group, &mut self.subscription) else {
             return;
         };
         let Some(key) = task.connection.session.member_key(GROUP_STREAM) else {
             return;
         };
-        match group.join(self.shared.observation.clock.now(), key) {
-            Ok(membership) => subscription.membership = Some(membership),
+        if media != MediaFrom::Session {
+            self.shared.hub.detach(subscription.id);
+            tracing::info!(viewer = %task.name(), "it gets the stream through a relay");
+        }
+        match group.join(self.shared.observation.clock.now(), media, key) {
+            Ok(mut membership) => {
+                if media == MediaFrom::RelayEnrolled {
+                    // Its sheets come with its frames.
+                    membership.begin();
+                }
+                subscription.membership = Some(membership);
+            }
             Err(error) => tracing::warn!(viewer = %task.name(), "not in the group, but served alone: {error}"),
         }
     }

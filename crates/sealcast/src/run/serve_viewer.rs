@@ -161,14 +161,17 @@ impl<T: Transport> Role<T> for ViewerRole {
             target_told: None,
             stays_behind: false,
         });
+        if !task.connection.carries_media() {
+            self.shared.hub.detach(id);
+        }
         self.offer_group(task)?;
         self.apply_settings(task)
     }
 
     fn event(&mut self, task: &mut Task<T>, event: Event) -> Result<(), Ended> {
         match event {
-            Event::JoinsGroup => {
-                self.join_group(task);
+            Event::JoinsGroup(media) => {
+                self.join_group(task, media);
                 return Ok(());
             }
             Event::Challenged(challenge) => {

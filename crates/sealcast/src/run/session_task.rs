@@ -277,7 +277,11 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 tracing::info!(from = self.remote, %sign, "the camera seals for all its viewers at once, and signs");
             }
             Event::Proven(verdict) => self.note_proven(verdict),
-            Event::KeyframeRequested(_) | Event::Gateway(_) | Event::JoinsGroup | Event::Challenged(_) => {}
+            Event::KeyframeRequested(_)
+            | Event::Gateway(_)
+            | Event::JoinsGroup(_)
+            | Event::GroupSaid(_)
+            | Event::Challenged(_) => {}
         }
         role.event(self, event)
     }

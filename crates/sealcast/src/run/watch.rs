@@ -4,27 +4,25 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::{self, Peer, PresharedKey};
+use sealcast_proto::keys::Peer;
 use sealcast_proto::session::{Delivery, Input, SessionError};
-use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;
-use super::connection::Ended;
+use super::connection::{Ended, Listener};
 use super::ended::{handshake_failure, last_words_failure};
-use super::exchange::HandshakeTimer;
-use super::offer::CarrierConfig;
 use super::received::{Delivered, Receiver};
-use super::relay::{RelayUrl, RelayedCamera, watch_relays};
+use super::relay::RelayUrl;
 use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
 use super::session_task::{Role, SessionTask};
+use super::watch_connect::ConnectingViewer;
 use super::watch_listen::{Applicant, ListeningViewer};
-use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, Retry, sink_thread};
+use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::sink::Sink;
-use crate::transport::{self, AnyTransport, Listener};
+use crate::transport::{self, AnyTransport};
 
 /// Time limit for sending the close message.
 pub(super) const GOODBYE_PATIENCE: Duration = Duration::from_millis(500);
@@ -36,7 +34,7 @@ pub enum PublisherAt {
     /// The publisher connects to the viewer.
     Listen {
         /// The sockets; at least one.
-        listeners: Vec<Listener>,
+        listeners: Vec<transport::Listener>,
         /// Decides which publishers are admitted.
         admission: Arc<Admission>,
     },
@@ -93,34 +91,8 @@ impl ViewerState {
     /// The task of a session that begins.
     pub(super) fn task(&self, pending: PendingSession) -> Task {
         let receiver = self.receiver(pending.session.assembles_stream());
-        let (timer, remote) = (pending.timer, pending.remote);
-        let task = SessionTask::new(
-            pending.transport,
-            pending.session,
-            receiver,
-            &self.observation,
-            timer,
-            remote,
-        );
-        let mut task = task.at_place(pending.place);
-        task.known = pending.known;
-        task
+        session_task(self, pending, receiver)
     }
-}
-
-/// A viewer that connects to its publisher.
-struct Viewer {
-    state: Arc<ViewerState>,
-    ticket: Ticket,
-    stop: watch::Receiver<bool>,
-    /// It wants no media over its sessions.
-    only_enrols: bool,
-    /// True once a session has been established since the program began.
-    established: bool,
-    /// True if a session has been established since the last retry delay.
-    connected: bool,
-    /// True once the authenticated publisher itself has refused us.
-    refused_in_words: bool,
 }
 
 /// Watch until the stream ends or `stop` turns true.
@@ -194,20 +166,8 @@ async fn keep_watching(
 ) -> Result<()> {
     match publisher {
         PublisherAt::Connect(ticket) => {
-            let mut viewer = Viewer {
-                state,
-                ticket,
-                stop,
-                only_enrols: !relays.is_empty(),
-                established: false,
-                connected: false,
-                refused_in_words: false,
-            };
-            if relays.is_empty() {
-                viewer.keep_connected(reconnect).await
-            } else {
-                viewer.keep_relayed(relays, reconnect).await
-            }
+            let viewer = ConnectingViewer::new(state, ticket, stop);
+            viewer.keep(relays, reconnect).await
         }
         PublisherAt::Listen { listeners, admission } => {
             let door = ListeningViewer::new(state, admission);
@@ -216,119 +176,28 @@ async fn keep_watching(
     }
 }
 
-impl Viewer {
-    /// Enrol if that was not done yet, and then watch through relays.
-    async fn keep_relayed(mut self, relays: Vec<RelayUrl>, reconnect: bool) -> Result<()> {
-        let stop = self.stop.clone();
-        let secret = match self.kept_secret() {
-            Some(secret) => secret,
-            None => {
-                self.keep_connected(reconnect).await?;
-                if *stop.borrow() {
-                    return Ok(());
-                }
-                self.kept_secret().ok_or_else(not_enrolled)?
-            }
-        };
-        let camera = RelayedCamera {
-            camera: self.ticket.peer,
-            secret,
-            relays,
-            least: self.state.offer.group.map_or(SignMode::Frame, |policy| policy.sign),
-        };
-        match watch_relays(&self.state, &camera, reconnect, stop).await? {
-            After::Done => Ok(()),
-            After::Broken(failure) => Err(failure),
-        }
-    }
-
-    /// What this viewer and the publisher have kept from an enrolment.
-    fn kept_secret(&self) -> Option<PresharedKey> {
-        let (secret, known) = self.state.offer.known.end_of(&self.ticket);
-        secret.filter(|_| known.is_enrolled())
-    }
-
-    async fn keep_connected(&mut self, reconnect: bool) -> Result<()> {
-        let mut retry = Retry::default();
-        loop {
-            let failure = match self.watch_once().await? {
-                After::Done => return Ok(()),
-                After::Broken(failure) => failure,
-            };
-            if !reconnect || !self.may_pass(&failure) {
-                return Err(failure);
-            }
-            tracing::warn!("{failure}");
-            if *self.stop.borrow() {
-                return Ok(());
-            }
-            if std::mem::take(&mut self.connected) {
-                retry = Retry::default();
-            }
-            retry.wait().await;
-        }
-    }
-
-    /// True if another attempt makes sense. After one session was established, a failed handshake may be an
-    /// attacker's doing and must not end the viewer. An authenticated refusal by the publisher does end it.
-    fn may_pass(&self, failure: &Failure) -> bool {
-        match failure.kind {
-            FailureKind::Network | FailureKind::Limit => true,
-            FailureKind::Refused => !self.refused_in_words && self.established,
-            _ => false,
-        }
-    }
-
-    async fn watch_once(&mut self) -> Result<After> {
-        let (state, ticket) = (Arc::clone(&self.state), &self.ticket);
-        let metrics = state.observation.metrics.clone();
-        let connected = transport::connect(ticket, keys::Role::Viewer, state.offer.unit, metrics).await;
-        let (transport, carrier) = match connected {
-            Ok(connected) => connected,
-            Err(failure) => return Ok(After::Broken(failure)),
-        };
-        let carrier_config = CarrierConfig {
-            carrier,
-            delivery: state.delivery(),
-        };
-        let initiated = state
-            .offer
-            .initiate(keys::Role::Viewer, ticket, carrier_config, &state.observation)?;
-        let mut task = state.task(PendingSession {
-            transport,
-            session: initiated.session.into(),
-            delay_rate: None,
-            remote: format!("{}:{}", ticket.host, ticket.port),
-            timer: HandshakeTimer::begin("initiator", Some(initiated.keygen)),
-            known: Some(initiated.known),
-            place: None,
-        });
-        let mut role = WatchingRole {
-            applicant: None,
-            only_enrols: self.only_enrols,
-        };
-        let ended = task.run(&mut role, self.stop.clone()).await;
-        task.note_failed_handshake(&ended);
-        self.established |= task.established;
-        self.connected |= task.established;
-        let last_words = task.last_words.as_ref();
-        self.refused_in_words |= last_words.is_some_and(|(reason, _)| *reason == CloseReason::NotAuthorised);
-        let after = after(&task, ended);
-        task.say_goodbye(GOODBYE_PATIENCE).await;
-        Ok(after)
-    }
-}
-
-fn not_enrolled() -> Failure {
-    Failure::new(
-        FailureKind::Refused,
-        "the camera did not enrol this viewer, and only who is enrolled can watch through a relay",
-        "ask it for a ticket with an invite",
-    )
+/// The task of a session that begins.
+pub(super) fn session_task<L: Listener>(
+    state: &ViewerState,
+    pending: PendingSession,
+    listener: L,
+) -> SessionTask<AnyTransport, L> {
+    let (timer, remote) = (pending.timer, pending.remote);
+    let task = SessionTask::new(
+        pending.transport,
+        pending.session,
+        listener,
+        &state.observation,
+        timer,
+        remote,
+    );
+    let mut task = task.at_place(pending.place);
+    task.known = pending.known;
+    task
 }
 
 /// The consequence of a session's end.
-pub(super) fn after(task: &Task, ended: Ended) -> After {
+pub(super) fn after<L: Listener>(task: &SessionTask<AnyTransport, L>, ended: Ended) -> After {
     let (remote, established) = (&task.remote, task.established);
     match (ended, &task.last_words) {
         (_, Some((reason, text))) => match last_words_failure(remote, *reason, text) {
@@ -363,8 +232,6 @@ pub(super) type Task = SessionTask<AnyTransport, Receiver>;
 /// The viewer's end of a session. A viewer that listens has a door, which decides on publishers.
 pub(super) struct WatchingRole<'a> {
     pub(super) applicant: Option<&'a mut Applicant>,
-    /// The session ends once it has enrolled this viewer.
-    pub(super) only_enrols: bool,
 }
 
 impl Role<AnyTransport> for WatchingRole<'_> {
@@ -383,11 +250,8 @@ impl Role<AnyTransport> for WatchingRole<'_> {
         }
     }
 
-    fn established(&mut self, task: &mut Task) -> Result<(), Ended> {
-        match self.only_enrols {
-            true => task.handle(Input::Close(CloseReason::GoingAway, "it watches through a relay")),
-            false => Ok(()),
-        }
+    fn established(&mut self, _: &mut Task) -> Result<(), Ended> {
+        Ok(())
     }
 
     fn send(&mut self, task: &mut Task) -> Result<(), Ended> {

@@ -84,7 +84,6 @@ impl ListeningViewer {
         let mut task = self.state.task(pending);
         let mut role = WatchingRole {
             applicant: Some(&mut applicant),
-            only_enrols: false,
         };
         let ended = task.run(&mut role, stop).await;
         task.note_failed_handshake(&ended);

@@ -1,7 +1,9 @@
 //! The transport that a URL or a ticket names: one type for all of them, since the kind is known only at run time.
 
+use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::select_all;
@@ -9,12 +11,14 @@ use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::session::{Carrier, Entry};
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Malformed, MessageLength, Ticket, TransportKind};
+use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 
 use super::quic::{self, QuicListener, QuicTransport};
+use super::relayed::RelayedListener;
 use super::udp::{self, UdpListener, UdpTransport};
 use super::web::{BrowserTransport, WebListener};
-use super::{ListenUrl, Progress, ReceivedFrom, TcpTransport, Transport, tcp};
+use super::{ListenUrl, Progress, ReceivedFrom, StreamTransport, TcpTransport, Transport, tcp};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
@@ -29,6 +33,36 @@ pub enum AnyTransport {
     Quic(Box<QuicTransport>),
     /// A WebSocket, or a stream of WebTransport.
     Browser(Box<BrowserTransport>),
+    /// A byte stream through a relay.
+    Relayed(Box<StreamTransport<DuplexStream>>),
+}
+
+/// Where a connection comes from.
+#[derive(Clone, Debug)]
+pub enum Remote {
+    /// This address.
+    Address(SocketAddr),
+    /// Somewhere behind this relay.
+    Relay(Arc<str>),
+}
+
+impl Remote {
+    /// The address for [`AddressLimits`](super::AddressLimits). All who come through relays count as one.
+    pub fn counted_as(&self) -> IpAddr {
+        match self {
+            Self::Address(address) => address.ip(),
+            Self::Relay(_) => Ipv6Addr::UNSPECIFIED.into(),
+        }
+    }
+}
+
+impl fmt::Display for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => write!(f, "{address}"),
+            Self::Relay(relay) => write!(f, "a viewer behind {relay}"),
+        }
+    }
 }
 
 /// An incoming connection.
@@ -37,8 +71,8 @@ pub struct Accepted {
     pub carriage: AnyTransport,
     /// The properties of the transport that the session must know.
     pub carrier: Carrier,
-    /// Address of the peer.
-    pub remote: SocketAddr,
+    /// Where it comes from.
+    pub remote: Remote,
 }
 
 /// Listens for incoming connections.
@@ -51,6 +85,8 @@ pub enum Listener {
     Quic(QuicListener),
     /// On a TCP and a UDP port, for browsers.
     Web(Box<WebListener>),
+    /// Behind relays.
+    Relayed(RelayedListener),
 }
 
 impl Listener {
@@ -64,8 +100,8 @@ impl Listener {
             TransportKind::Udp => udp::listen(url.address, &identity.peer_id(), metrics).map(Self::Udp),
             TransportKind::Quic => quic::listen(url.address, identity, role, metrics).map(Self::Quic),
             // No URL for listening has these schemes.
-            TransportKind::Http | TransportKind::Https => {
-                let what = "this program does not listen for web browsers";
+            TransportKind::Http | TransportKind::Https | TransportKind::Relay => {
+                let what = "nobody listens there like this";
                 Err(Failure::new(FailureKind::Usage, what, "use tcp://, udp:// or quic://"))
             }
         }
@@ -81,6 +117,7 @@ impl Listener {
             Self::Udp(listener) => Ok(listener.local_address()),
             Self::Quic(listener) => Ok(listener.local_address()),
             Self::Web(listener) => Ok(listener.local_address()),
+            Self::Relayed(_) => Err(io::ErrorKind::AddrNotAvailable.into()),
         };
         address.map_err(|error| {
             let what = format!("the listening socket is broken ({error})");
@@ -100,13 +137,13 @@ impl Listener {
                 Ok(Accepted {
                     carriage: AnyTransport::Tcp(tcp::prepare(stream)),
                     carrier: Carrier::Stream,
-                    remote,
+                    remote: Remote::Address(remote),
                 })
             }
             Self::Udp(listener) => {
                 let (transport, entry) = listener.accept().await?;
                 Ok(Accepted {
-                    remote: transport.remote(),
+                    remote: Remote::Address(transport.remote()),
                     carriage: AnyTransport::Udp(Box::new(transport)),
                     carrier: Carrier::Datagrams(entry),
                 })
@@ -114,7 +151,7 @@ impl Listener {
             Self::Quic(listener) => {
                 let transport = listener.accept(unit).await?;
                 Ok(Accepted {
-                    remote: transport.remote(),
+                    remote: Remote::Address(transport.remote()),
                     carrier: Carrier::Quic(transport.media()),
                     carriage: AnyTransport::Quic(Box::new(transport)),
                 })
@@ -124,7 +161,15 @@ impl Listener {
                 Ok(Accepted {
                     carriage: AnyTransport::Browser(Box::new(transport)),
                     carrier: Carrier::Stream,
-                    remote,
+                    remote: Remote::Address(remote),
+                })
+            }
+            Self::Relayed(listener) => {
+                let (transport, relay) = listener.accept().await?;
+                Ok(Accepted {
+                    carriage: AnyTransport::Relayed(Box::new(transport)),
+                    carrier: Carrier::Stream,
+                    remote: Remote::Relay(relay),
                 })
             }
         }
@@ -164,6 +209,10 @@ pub async fn connect(ticket: &Ticket, role: Role, unit: Unit, metrics: Metrics) 
             Ok((AnyTransport::Quic(Box::new(transport)), carrier))
         }
         TransportKind::Http | TransportKind::Https => Err(for_a_browser(ticket)),
+        TransportKind::Relay => {
+            let hint = "ask for a ticket of another transport: only a viewer goes through a relay";
+            Err(Failure::new(FailureKind::Usage, "this ticket names a relay", hint))
+        }
     }
 }
 
@@ -184,6 +233,7 @@ macro_rules! each {
             AnyTransport::Udp($transport) => $what,
             AnyTransport::Quic($transport) => $what,
             AnyTransport::Browser($transport) => $what,
+            AnyTransport::Relayed($transport) => $what,
         }
     };
 }
@@ -249,6 +299,10 @@ impl Transport for AnyTransport {
 
     fn is_behind(&self) -> bool {
         each!(self, transport => transport.is_behind())
+    }
+
+    fn carries_media(&self) -> bool {
+        !matches!(self, Self::Relayed(_))
     }
 
     fn is_datagram(&self) -> bool {

@@ -5,6 +5,7 @@ mod any;
 mod memory;
 mod options;
 pub(crate) mod quic;
+mod relayed;
 mod stream;
 pub(crate) mod tcp;
 pub(crate) mod tls;
@@ -20,10 +21,12 @@ use std::time::Duration;
 use sealcast_proto::wire::{AddressBytes, Malformed, MessageLength, write_framed};
 
 pub use address_limits::{AddressLimits, Limits, Place};
-pub use any::{Accepted, AnyTransport, Listener, accept_any, connect};
+pub use any::{Accepted, AnyTransport, Listener, Remote, accept_any, connect};
 pub use memory::memory_pair;
 pub use options::{DEFAULT_LATENCY_MS, Fec, Mtu, NetworkOptions};
 pub use quic::{QuicListener, QuicTransport};
+pub use relayed::RelayedListener;
+pub(crate) use relayed::{RelayedStream, relayed_sessions};
 pub(crate) use stream::ByteStream;
 pub use stream::StreamTransport;
 pub use tcp::TcpTransport;
@@ -124,6 +127,11 @@ pub trait Transport: Send {
     /// True if more data had arrived than was read at once, and the rest is about to be read.
     fn is_behind(&self) -> bool {
         false
+    }
+
+    /// False if a publisher's frames go another way, through a relay.
+    fn carries_media(&self) -> bool {
+        true
     }
 
     /// True if messages travel in datagrams, which may be lost, duplicated and reordered, and carry no length prefix.

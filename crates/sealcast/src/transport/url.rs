@@ -114,6 +114,7 @@ impl ListenUrl {
             transport: self.transport,
             latency: self.ticket_latency(),
             cert_hashes: Vec::new(),
+            broadcast: None,
             invite,
         }
     }

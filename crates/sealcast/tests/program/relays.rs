@@ -1,18 +1,23 @@
 //! Cameras and viewers with a relay between them, which is not trusted.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 
+use sealcast::failure::FailureKind;
+use sealcast::keys::files::{create_identity, read_identity};
 use sealcast_testkit::media::{STREET, clip, path};
 use sealcast_testkit::program::{
-    MANY_USES, PATIENCE, Program, Publisher, beginning, file_url, home, publish_by, sealcast,
+    MANY_USES, PATIENCE, Program, Publisher, beginning, file_url, home, publish_by, sealcast, until, write_private,
 };
 use sealcast_testkit::relay::{KEYS, Relay, VIDEO};
 
 use super::groups::{FRAMES_IN, frames, goes_on};
 
 const CARD: &str = "test:320x240@25";
-const KEYED: &str = "the camera's keys came through the relay";
+const KEYED: &str = "the camera's keys came";
+const ANSWERED: &str = "the camera answers challenges";
+const AGE: &str = "sealcast_picture_age_seconds";
 
 fn camera(relay: &Relay, home: &Path, source: &str, relays: &[&str], more: &[&str]) -> Publisher {
     let mut command = sealcast(home);
@@ -40,6 +45,123 @@ fn viewer(relay: &Relay, home: &Path, ticket: &str, relays: &[&str], more: &[&st
     }
     relay.lead(&mut command);
     Program::run("viewer", command)
+}
+
+/// Watches by a ticket that names the relay.
+fn viewer_by(relay: &Relay, home: &Path, ticket: &str, more: &[&str]) -> Program {
+    viewer(relay, home, ticket, &[], more)
+}
+
+/// Waits until a picture was younger than so many seconds at most.
+fn is_live(viewer: &Program) {
+    until("an age of the picture is known", || {
+        let age = viewer.counts(AGE);
+        age > 0.0 && age < f64::INFINITY
+    });
+}
+
+#[test]
+fn by_a_relays_ticket_alone_a_viewer_enrols_watches_and_knows_how_old_the_picture_is() {
+    let homes = [home(), home()];
+    let relay = Relay::start();
+    let camera = camera(&relay, homes[0].path(), CARD, &["rov"], &["--sign", "both"]);
+    let ticket = camera.program.line();
+    assert!(ticket.contains("transport=relay&broadcast=rov#"), "{ticket}");
+    let to = ["--to", "null:"];
+    let mut first = viewer_by(&relay, homes[1].path(), &ticket, &to);
+    camera.program.says("enrolled a new viewer by its invite", PATIENCE);
+    for _ in 0..2 {
+        first.says(KEYED, PATIENCE);
+        first.says(ANSWERED, PATIENCE);
+        goes_on(&first);
+        is_live(&first);
+        first.has_counted("sealcast_group_parts_proven_total", 1.0);
+        first.stop();
+        // Enrolled by now, it does the same without its invite being used again.
+        first = viewer_by(&relay, homes[1].path(), &ticket, &to);
+    }
+    assert!(
+        camera.program.counts("sealcast_group_frames_forwarded_total") < 1.0,
+        "the camera itself gave no frame"
+    );
+    assert!(
+        !relay.seen_in_sessions("rov").is_empty(),
+        "its session went through the relay"
+    );
+}
+
+#[test]
+fn who_is_allowed_by_its_id_alone_watches_through_a_relay_by_the_keys_of_its_session() {
+    let homes = [home(), home()];
+    let relay = Relay::start();
+    let keys = homes[1].path().join("keys");
+    fs::create_dir_all(&keys).expect("a directory");
+    let identity = create_identity(&keys.join("identity")).expect("a new one");
+    let list = homes[0].path().join("allowed");
+    write_private(&list, identity.peer_id().to_string());
+    let more = ["--allow", path(&list), "--no-invite"];
+    let camera = camera(&relay, homes[0].path(), CARD, &["rov"], &more);
+    let ticket = camera.program.line();
+    let viewer = viewer_by(&relay, homes[1].path(), &ticket, &["--to", "null:"]);
+    viewer.says(KEYED, PATIENCE);
+    goes_on(&viewer);
+    is_live(&viewer);
+    // Its relay forgets everything: keys and session come anew.
+    relay.restart("rov");
+    viewer.says_times(ANSWERED, 2, PATIENCE);
+    goes_on(&viewer);
+    assert!(camera.program.counts("sealcast_group_frames_forwarded_total") < 1.0);
+}
+
+#[test]
+fn a_relay_that_holds_frames_back_is_found_out() {
+    let homes = [home(), home()];
+    let relay = Relay::start();
+    let camera = camera(&relay, homes[0].path(), CARD, &["rov"], &[]);
+    let viewer = viewer(&relay, homes[1].path(), &camera.ticket, &["rov"], &["--to", "null:"]);
+    viewer.says(KEYED, PATIENCE);
+    is_live(&viewer);
+    // Frames are what they were, in order and signed, and four seconds old.
+    let mut held = VecDeque::new();
+    relay.meddle("rov", move |track, object| {
+        if track != VIDEO {
+            return vec![object];
+        }
+        held.push_back(object);
+        (held.len() > 100)
+            .then(|| held.pop_front())
+            .flatten()
+            .into_iter()
+            .collect()
+    });
+    viewer.says("the picture may be old", PATIENCE);
+    goes_on(&viewer);
+    assert!(viewer.counts(AGE) == f64::INFINITY, "nothing bounds its age");
+    assert!(viewer.counts("sealcast_group_frames_refused_total") < 1.0);
+}
+
+#[test]
+fn when_the_stream_is_over_a_viewer_behind_a_relay_has_all_of_it_and_ends() {
+    let homes = [home(), home()];
+    let dir = homes[0].path();
+    let whole = dir.join("whole");
+    fs::create_dir(&whole).expect("a directory");
+    let clip = beginning(&clip(STREET, &whole), 4, dir);
+    let original = frames(&clip);
+    let relay = Relay::start();
+    let camera = camera(&relay, dir, &file_url(&clip), &["street"], &[]);
+    let out = homes[1].path().join("out.h264");
+    let to = file_url(&out);
+    let mut viewer = viewer(&relay, homes[1].path(), &camera.ticket, &["street"], &["--to", &to]);
+    viewer.succeeds(PATIENCE);
+    viewer.says("the stream has ended", PATIENCE);
+    // It may have come late, and then it has the clip from a keyframe on, to its very end.
+    let received = frames(&out);
+    assert!(
+        !received.is_empty() && original.ends_with(&received),
+        "{} frames",
+        received.len()
+    );
 }
 
 #[test]
@@ -96,20 +218,21 @@ fn who_is_removed_opens_nothing_more_though_the_relay_gives_everything() {
     let socket = homes[0].path().join("control");
     let relay = Relay::start();
     let camera = camera(&relay, homes[0].path(), CARD, &["rov"], &["--control", path(&socket)]);
-    let [stays, leaves] = [1, 2].map(|at| {
-        let viewer = viewer(&relay, homes[at].path(), &camera.ticket, &["rov"], &["--to", "null:"]);
+    let ticket = camera.program.line();
+    let start = |at: usize| {
+        let viewer = viewer_by(&relay, homes[at].path(), &ticket, &["--to", "null:"]);
         viewer.says(KEYED, PATIENCE);
         viewer
-    });
+    };
+    let (stays, mut enrols) = (start(1), start(2));
+    enrols.stop();
+    // The camera itself could tell it, and the relay keeps that away.
+    relay.refuse_sessions("rov");
+    let leaves = start(2);
+    leaves.says("no session with the camera: this relay lets nobody publish", PATIENCE);
     goes_on(&stays);
     goes_on(&leaves);
-    let identity = sealcast::keys::files::read_identity(&homes[2].path().join("keys/identity"));
-    let peer = identity.expect("an identity").peer_id().to_string();
-    let removed = sealcast(homes[0].path())
-        .args(["control", path(&socket), "peers", "remove", &peer])
-        .output()
-        .expect("it runs");
-    assert!(removed.status.success(), "{removed:?}");
+    remove(homes[0].path(), &socket, homes[2].path());
     leaves.says("the camera's keys are not for this viewer", PATIENCE);
     // Frames from before the new epoch may still be under way when the sheet comes.
     let refused = "sealcast_open_failures_total{reason=\"tag\"}";
@@ -121,6 +244,32 @@ fn who_is_removed_opens_nothing_more_though_the_relay_gives_everything() {
     let after = leaves.counts(FRAMES_IN);
     assert!(after - shown < 1.0, "{shown} frames, and later {after}");
     assert_eq!(relay.viewers("rov"), 2, "the relay has cut off nobody");
+}
+
+#[test]
+fn who_is_removed_is_told_so_by_the_camera_itself() {
+    let homes = [home(), home()];
+    let socket = homes[0].path().join("control");
+    let relay = Relay::start();
+    let camera = camera(&relay, homes[0].path(), CARD, &["rov"], &["--control", path(&socket)]);
+    let ticket = camera.program.line();
+    let mut viewer = viewer_by(&relay, homes[1].path(), &ticket, &["--to", "null:"]);
+    viewer.says(KEYED, PATIENCE);
+    viewer.says(ANSWERED, PATIENCE);
+    remove(homes[0].path(), &socket, homes[1].path());
+    let refused = i32::from(FailureKind::Refused.exit_code());
+    assert_eq!(viewer.ends(PATIENCE), refused);
+}
+
+/// Removes a viewer from the list of its camera.
+fn remove(camera: &Path, socket: &Path, viewer: &Path) {
+    let identity = read_identity(&viewer.join("keys/identity"));
+    let peer = identity.expect("an identity").peer_id().to_string();
+    let removed = sealcast(camera)
+        .args(["control", path(socket), "peers", "remove", &peer])
+        .output()
+        .expect("it runs");
+    assert!(removed.status.success(), "{removed:?}");
 }
 
 #[test]

@@ -46,6 +46,7 @@ async fn pair(unit: Unit) -> Pair {
         transport: TransportKind::Quic,
         latency: None,
         cert_hashes: Vec::new(),
+        broadcast: None,
         invite: None,
     };
     let viewer_metrics = Metrics::new(BuildInfo::default());

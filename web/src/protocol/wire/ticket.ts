@@ -19,7 +19,11 @@ const SCHEME = "sealcast://";
 const PORT = /^[1-9][0-9]{0,4}$/;
 const LATENCY = /^latency=(0|[1-9][0-9]{0,4})$/;
 const CERT_HASH = "certhash=";
-const TRANSPORTS = ["tcp", "udp", "quic", "http", "https"] as const;
+const BROADCAST = "broadcast=";
+/** Longest name of a broadcast in bytes. */
+const MAX_BROADCAST = 128;
+const BROADCAST_PART = /^(?!\.{1,2}$)[A-Za-z0-9._~-]+$/;
+const TRANSPORTS = ["tcp", "udp", "quic", "http", "https", "relay"] as const;
 
 /** How the listening end is reached; a browser can use `http` and `https` only. */
 export type TransportKind = (typeof TRANSPORTS)[number];
@@ -36,9 +40,11 @@ export interface Ticket {
   readonly latency?: number;
   /**
    * SHA-256 hashes of the certificates to accept for WebTransport, at most `MAX_CERT_HASHES` and none twice; empty if
-   * the ticket has none. Only with `http` and `https`.
+   * the ticket has none. Only with `http`, `https` and `relay`.
    */
   readonly certHashes: readonly Bytes[];
+  /** What the relay calls the camera's broadcast. With `relay`, always, and else never. */
+  readonly broadcast?: string;
   readonly invite?: Invite;
 }
 
@@ -86,12 +92,25 @@ function parseCertHashes(text: string): readonly Bytes[] | undefined {
   return hashes;
 }
 
-type Query = Pick<Ticket, "transport" | "latency" | "certHashes">;
+function parseBroadcast(text: string): string | undefined {
+  const name = text.startsWith(BROADCAST) ? text.slice(BROADCAST.length) : "";
+  const fits = name.length <= MAX_BROADCAST && name.split("/").every((part) => BROADCAST_PART.test(part));
+  return fits ? name : undefined;
+}
+
+type Query = Pick<Ticket, "transport" | "latency" | "certHashes" | "broadcast">;
 
 function parseQuery(query: string): Query {
   const [carrier, option] = splitOnce(query, "&");
   const transport = TRANSPORTS.find((kind) => carrier === `transport=${kind}`);
-  if (transport !== undefined && option === undefined) {
+  if (transport === "relay") {
+    const [name, hashes] = splitOnce(option ?? "", "&");
+    const broadcast = parseBroadcast(name);
+    const certHashes = hashes === undefined ? [] : parseCertHashes(hashes);
+    if (broadcast !== undefined && certHashes !== undefined) {
+      return { transport, certHashes, broadcast };
+    }
+  } else if (transport !== undefined && option === undefined) {
     return { transport, certHashes: [] };
   }
   if (transport === "udp" || transport === "quic") {
@@ -108,7 +127,7 @@ function parseQuery(query: string): Query {
   }
   throw noTicket(
     "after ? only transport=tcp, udp, quic, http or https may stand, and &latency=0 to 10000 with udp and quic, or " +
-      "&certhash= and 1 to 4 different hashes with http and https",
+      "&certhash= and 1 to 4 different hashes with http and https, or transport=relay and &broadcast= with a name",
   );
 }
 
@@ -140,10 +159,11 @@ export function parseTicket(text: string): Ticket {
 
 /** The ticket as text, *with its invite*: everybody who reads it is admitted. */
 export function revealTicket(ticket: Ticket): string {
-  const { peer, transport, latency, certHashes, invite } = ticket;
+  const { peer, transport, latency, broadcast, certHashes, invite } = ticket;
   const budget = latency === undefined ? "" : `&latency=${latency}`;
   const hashes = certHashes.length === 0 ? "" : `&${CERT_HASH}${certHashes.map(encodeBase32).join(",")}`;
-  const query = transport === "tcp" ? "" : `?transport=${transport}${budget}${hashes}`;
+  const name = broadcast === undefined ? "" : `&${BROADCAST}${broadcast}`;
+  const query = transport === "tcp" ? "" : `?transport=${transport}${budget}${name}${hashes}`;
   return `${SCHEME}${authorityOf(ticket)}/${peer.toString()}${query}${invite ? `#${invite.reveal()}` : ""}`;
 }
 

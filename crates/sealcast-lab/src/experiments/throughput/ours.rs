@@ -263,6 +263,7 @@ async fn view(load: Load<'_>, port: u16) -> Result<Viewed> {
         },
         latency: None,
         cert_hashes: Vec::new(),
+        broadcast: None,
         invite: None,
     };
     let (carriage, carrier) = transport::connect(&ticket, Role::Viewer, Unit::Frame, metrics.clone()).await?;

@@ -223,6 +223,7 @@ mod tests {
             transport: TransportKind::Tcp,
             latency: None,
             cert_hashes: Vec::new(),
+            broadcast: None,
             invite: invite.map(|byte| Invite::new([byte; 16])),
         }
     }

@@ -9,6 +9,7 @@ use sealcast_proto::group::{Announcement, LeaderError, MemberId};
 use sealcast_proto::group_media::Sealing;
 use sealcast_proto::sign::UnsignedPart;
 use sealcast_proto::unit::StreamInfo;
+use sealcast_proto::wire::MediaFrom;
 
 use super::{Group, Seat, State, Told, unusable};
 use crate::failure::Result;
@@ -120,7 +121,7 @@ impl Group {
                     .map(|sheet| Told::Sheet(Arc::from(sheet)));
                 let certificate = certificate.clone().map(Told::Certificate);
                 own.into_iter().chain(certificate).for_each(|told| seat.tell(told));
-            } else if let (true, Some(sheet)) = (seat.begun, &sheet) {
+            } else if let (true, Some(sheet)) = (seat.hears_all(), &sheet) {
                 seat.tell(Told::Sheet(Arc::clone(sheet)));
             }
         }
@@ -167,7 +168,7 @@ impl Group {
         observation.metrics.record_stage(Stage::Queue, waited);
         let sealed = Arc::new(sealed);
         state.give_relays(shared, &sealed);
-        for seat in state.seats.iter().filter(|seat| seat.begun) {
+        for seat in state.seats.iter().filter(|seat| seat.hears_all()) {
             let pushed = seat.frames.push(Arc::clone(&sealed));
             if pushed.dropped > 0 {
                 observation
@@ -201,7 +202,7 @@ impl Group {
                     let bytes: Arc<[u8]> = Arc::from(signature.to_bytes());
                     let mut state = group.lock();
                     state.relayed.proof(&bytes);
-                    for seat in state.seats.iter_mut().filter(|seat| seat.begun) {
+                    for seat in state.seats.iter_mut().filter(|seat| seat.hears_all()) {
                         seat.tell(Told::Signature(Arc::clone(&bytes)));
                     }
                 }
@@ -222,6 +223,11 @@ impl Group {
 }
 
 impl Seat {
+    /// True if everything is for it, and comes over its session.
+    fn hears_all(&self) -> bool {
+        self.begun && self.media == MediaFrom::Session
+    }
+
     /// Tells a member something. Who does not take it is given up: with a sheet missing it would open nothing more.
     fn tell(&mut self, told: Told) {
         self.lost |= self.told.try_send(told).is_err();

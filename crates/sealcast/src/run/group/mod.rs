@@ -12,7 +12,7 @@ use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
 use sealcast_proto::live::Challenge;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::sign::SignMode;
-use sealcast_proto::wire::GroupMessage;
+use sealcast_proto::wire::{GroupMessage, MediaFrom};
 use tokio::sync::{Notify, mpsc};
 
 use super::queue::Queued;
@@ -73,6 +73,8 @@ impl Queued for Arc<SealedFrame> {
 /// A viewer in the group.
 struct Seat {
     id: MemberId,
+    /// Where its frames come from. Those of a relay bring all but the first sheet as well.
+    media: MediaFrom,
     told: mpsc::Sender<Told>,
     frames: Arc<FrameQueue<Arc<SealedFrame>>>,
     /// True from its first sheet on: frames are for it, too.
@@ -146,16 +148,25 @@ impl Group {
         offer_of(self.sign, self.suite)
     }
 
-    /// Makes a viewer a member, which shares this key with the camera. Its first sheet follows.
+    /// Makes a viewer a member, which shares this key with the camera. Its first sheet follows, unless its enrolment
+    /// brings it sheets.
     ///
     /// # Errors
     /// The group is full.
-    pub(super) fn join(self: &Arc<Self>, now: Now, key: MemberKey) -> std::result::Result<Membership, LeaderError> {
+    pub(super) fn join(
+        self: &Arc<Self>,
+        now: Now,
+        media: MediaFrom,
+        key: MemberKey,
+    ) -> std::result::Result<Membership, LeaderError> {
         let mut state = self.lock();
         let free = |id: &u64| state.seats.iter().all(|seat| seat.id.0 != *id);
         let id = (0..MAX_MEMBERS as u64).find(free).ok_or(LeaderError::Full)?;
         let id = MemberId(id);
-        state.sealer.admit(now, id, key)?;
+        let enrolled = media == MediaFrom::RelayEnrolled;
+        if !enrolled {
+            state.sealer.admit(now, id, key)?;
+        }
         let (told, hears) = mpsc::channel(MAX_TOLD);
         let frames = Arc::new(FrameQueue::new(self.queue));
         if state.over {
@@ -163,9 +174,10 @@ impl Group {
         }
         state.seats.push(Seat {
             id,
+            media,
             told,
             frames: Arc::clone(&frames),
-            begun: false,
+            begun: enrolled,
             lost: false,
         });
         drop(state);
@@ -181,7 +193,7 @@ impl Group {
             return;
         };
         state.seats.swap_remove(at);
-        // It fails only if its admission was not announced, and then there is nothing to do.
+        // It fails only if it has no leaf, or none yet, and then there is nothing to do.
         let _ = state.sealer.remove(now, id);
         drop(state);
         self.changed.notify_one();

@@ -9,6 +9,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 
 use super::message::{self, RelayEvent, Track};
+use super::sessions::Said;
 use super::url::RelayUrl;
 use crate::failure::{Failure, FailureKind, Result};
 
@@ -92,6 +93,20 @@ impl RelayClient {
     /// Passes on an object of the group that was begun last on its track.
     pub(super) async fn object(&mut self, track: Track, object: &[u8]) -> std::io::Result<()> {
         self.write(&[&message::object_head(track, object.len()), object]).await
+    }
+
+    /// Opens a session with the camera. `session` is higher than any before.
+    pub(super) async fn open_session(&mut self, session: u32) -> std::io::Result<()> {
+        self.write(&[&message::session_open(session)]).await
+    }
+
+    /// Passes on what a session said, or its end.
+    pub(super) async fn session(&mut self, said: &Said) -> std::io::Result<()> {
+        let message = match said {
+            Said::Bytes(session, bytes) => message::session_data(*session, bytes),
+            Said::Closes(session) => message::session_close(*session),
+        };
+        self.write(&[&message]).await
     }
 
     async fn write(&mut self, parts: &[&[u8]]) -> std::io::Result<()> {

@@ -1,14 +1,20 @@
 //! Relays between a camera and its viewers (docs/relay.md): they carry what was sealed for a group, and can open
 //! nothing. Media over QUIC is spoken by a relay client, a program of its own.
 
+mod attending;
 mod client;
+mod frames;
 mod inlet;
+mod line;
 mod message;
 mod outlet;
+mod sessions;
 mod url;
 
+pub(super) use attending::{AttendingRole, Unwatched};
 pub(super) use inlet::{RelayedCamera, watch_relays};
-pub(super) use outlet::{Outlet, RelaySeat, feed};
+pub(super) use line::{SessionLine, line};
+pub(super) use outlet::{Arrivals, Outlet, RelaySeat, feed};
 pub use url::RelayUrl;
 
 /// Maximum number of relays of one camera.

@@ -4,15 +4,17 @@ use std::io;
 use std::sync::Arc;
 
 use sealcast_proto::group_media::SealedFrame;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::client::{ClientRole, RelayClient};
 use super::message::{LinkState, RelayEvent, Track};
+use super::sessions::{RelayedSessions, Said};
 use super::url::RelayUrl;
 use crate::failure::Result;
 use crate::run::group::Group;
 use crate::run::publisher_state::PublisherState;
 use crate::run::{FrameQueue, Retry};
+use crate::transport::RelayedStream;
 
 /// A relay's place at the group.
 pub(in crate::run) struct RelaySeat {
@@ -27,6 +29,16 @@ pub(in crate::run) struct Outlet {
     pub(in crate::run) added: watch::Receiver<u64>,
 }
 
+/// Where sessions go that viewers open through a relay.
+pub(in crate::run) type Arrivals = mpsc::Sender<RelayedStream>;
+
+/// A relay client that is being fed.
+struct Feeding {
+    client: RelayClient,
+    sessions: RelayedSessions,
+    given: Given,
+}
+
 /// What the present client was given.
 #[derive(Default)]
 struct Given {
@@ -38,18 +50,28 @@ struct Given {
     begun: bool,
 }
 
-/// Gives a relay everything until the stream is over, with a relay client that is started again when it ends.
+/// Gives a relay everything until the stream is over, with a relay client that is started again when it ends. Sessions
+/// that viewers open through it are `arrivals`.
 ///
 /// # Errors
 /// The relay client cannot be started at all.
-pub(in crate::run) async fn feed(mut outlet: Outlet, shared: Arc<PublisherState>, group: Arc<Group>) -> Result<()> {
+pub(in crate::run) async fn feed(
+    mut outlet: Outlet,
+    shared: Arc<PublisherState>,
+    group: Arc<Group>,
+    arrivals: Arrivals,
+) -> Result<()> {
     let mut retry = Retry::default();
     loop {
-        let mut client = RelayClient::start(&outlet.relay, ClientRole::Publish).await?;
-        match outlet.feed(&mut client, &shared, &group, &mut retry).await {
+        let mut feeding = Feeding {
+            client: RelayClient::start(&outlet.relay, ClientRole::Publish).await?,
+            sessions: RelayedSessions::new(),
+            given: Given::default(),
+        };
+        match outlet.feed(&mut feeding, &shared, &group, &arrivals, &mut retry).await {
             Ok(()) => {
                 // Nothing follows: the relay client tells the relay.
-                client.finish().await;
+                feeding.client.finish().await;
                 return Ok(());
             }
             Err(error) => {
@@ -64,12 +86,17 @@ impl Outlet {
     /// Feeds a relay client until there is nothing more.
     async fn feed(
         &mut self,
-        client: &mut RelayClient,
+        feeding: &mut Feeding,
         shared: &PublisherState,
         group: &Group,
+        arrivals: &Arrivals,
         retry: &mut Retry,
     ) -> io::Result<()> {
-        let mut given = Given::default();
+        let Feeding {
+            client,
+            sessions,
+            given,
+        } = feeding;
         shared.hub.request_keyframe();
         loop {
             given.keys(client, group).await?;
@@ -85,11 +112,34 @@ impl Outlet {
                 changed = self.added.changed() => changed.map_err(|_| io::Error::other("the group is gone"))?,
                 event = client.event() => match event {
                     Some(RelayEvent::State(state, words)) => self.note(state, &words, retry),
-                    Some(_) => {}
+                    Some(RelayEvent::SessionOpened(session)) => {
+                        if !self.arrives(sessions, session, arrivals) {
+                            client.session(&Said::Closes(session)).await?;
+                        }
+                    }
+                    Some(RelayEvent::SessionData(session, bytes)) => sessions.came(session, bytes),
+                    Some(RelayEvent::SessionClosed(session, _)) => sessions.end(session),
+                    Some(RelayEvent::Object(..) | RelayEvent::Group(_)) => {}
                     None => return Err(io::Error::other("it has ended")),
                 },
+                said = sessions.said() => client.session(&said).await?,
             }
         }
+    }
+
+    /// A viewer opened a session. Returns false if there is no room for it.
+    fn arrives(&self, sessions: &mut RelayedSessions, session: u32, arrivals: &Arrivals) -> bool {
+        let relay: Arc<str> = self.relay.to_string().into();
+        let Ok(place) = arrivals.try_reserve() else {
+            tracing::warn!(%relay, "turned a session away: too many wait to be accepted");
+            return false;
+        };
+        let Some(stream) = sessions.begin(session) else {
+            tracing::warn!(%relay, "turned a session away: too many come through this relay");
+            return false;
+        };
+        place.send(RelayedStream { stream, relay });
+        true
     }
 
     fn note(&self, state: LinkState, words: &str, retry: &mut Retry) {

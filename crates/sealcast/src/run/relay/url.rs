@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use sealcast_proto::keys::PeerId;
+use sealcast_proto::wire::{BroadcastName, CertHash, Host, Ticket, TransportKind};
 use serde::Serialize;
 use url::Url;
 
@@ -20,6 +22,40 @@ pub struct RelayUrl {
 }
 
 impl RelayUrl {
+    /// The relay that a ticket names, if it names one.
+    pub fn of_ticket(ticket: &Ticket) -> Option<Self> {
+        let broadcast = ticket.broadcast.as_ref()?;
+        let url = format!("https://{}:{}/{}", ticket.host, ticket.port, broadcast.as_str());
+        let hex = |hash: &CertHash| hash.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        Some(Self {
+            // Host and name of a ticket have no letter that a URL could not have.
+            url: url.parse().ok()?,
+            certificates: ticket.cert_hashes.iter().map(hex).collect(),
+        })
+    }
+
+    /// The ticket that names this relay and the camera, without an invite. `None` if a ticket cannot say all that is in
+    /// the address: a token, or an unusual name.
+    pub fn ticket(&self, camera: PeerId) -> Option<Ticket> {
+        let hash = |hex: &String| Some(CertHash::new(bytes_of(hex)?));
+        let ticket = Ticket {
+            host: match self.url.host()? {
+                url::Host::Domain(name) => Host::Name(name.to_owned()),
+                url::Host::Ipv4(address) => Host::V4(address),
+                url::Host::Ipv6(address) => Host::V6(address),
+            },
+            port: self.url.port_or_known_default()?,
+            peer: camera,
+            transport: TransportKind::Relay,
+            latency: None,
+            cert_hashes: self.certificates.iter().map(hash).collect::<Option<_>>()?,
+            broadcast: Some(BroadcastName::parse(self.url.path().trim_start_matches('/'))?),
+            invite: None,
+        };
+        let says_all = self.url.query().is_none() && ticket.reveal().parse::<Ticket>().is_ok();
+        says_all.then_some(ticket)
+    }
+
     /// The settings of a relay client, as JSON.
     pub(super) fn settings(&self, role: &str, patience_ms: u64) -> String {
         #[derive(Serialize)]
@@ -37,6 +73,15 @@ impl RelayUrl {
         };
         serde_json::to_string(&settings).expect("strings and a number")
     }
+}
+
+/// The bytes of a hash in hexadecimal.
+fn bytes_of(hex: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
 }
 
 /// Without query and fragment.
@@ -88,6 +133,35 @@ impl FromStr for RelayUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const CAMERA: [u8; 32] = [
+        0xd7, 0x5a, 0x98, 0x01, 0x82, 0xb1, 0x0a, 0xb7, 0xd5, 0x4b, 0xfe, 0xd3, 0xc9, 0x64, 0x07, 0x3a, 0x0e, 0xe1,
+        0x72, 0xf3, 0xda, 0xa6, 0x23, 0x25, 0xaf, 0x02, 0x1a, 0x68, 0xf7, 0x07, 0x51, 0x1a,
+    ];
+
+    #[test]
+    fn a_ticket_says_all_that_is_in_a_relays_address_or_there_is_none() {
+        let hash = "0123456789abcdef".repeat(4);
+        for text in [
+            format!("https://relay.example:4443/rov/front#sha256={hash}"),
+            "https://relay.example/front".to_owned(),
+            "https://192.0.2.7:4443/front".to_owned(),
+            "https://[2001:db8::7]:4443/front".to_owned(),
+        ] {
+            let relay: RelayUrl = text.parse().expect(&text);
+            let ticket = relay.ticket(PeerId(CAMERA)).expect(&text);
+            let again = RelayUrl::of_ticket(&ticket).expect("it names a relay");
+            assert_eq!(again.settings("watch", 1), relay.settings("watch", 1), "{text}");
+        }
+        for text in [
+            "https://relay.example/front?jwt=secret",
+            "https://relay.example/a%20name",
+            "https://relay_1.example/front",
+        ] {
+            let relay: RelayUrl = text.parse().expect(text);
+            assert!(relay.ticket(PeerId(CAMERA)).is_none(), "{text}");
+        }
+    }
 
     #[test]
     fn a_relays_address_is_checked_and_its_token_is_not_shown() {

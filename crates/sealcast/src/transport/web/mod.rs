@@ -115,6 +115,7 @@ impl WebListener {
             transport: if tls { TransportKind::Https } else { TransportKind::Http },
             latency: None,
             cert_hashes,
+            broadcast: None,
             invite,
         })
     }

@@ -1,18 +1,22 @@
 //! A relay for tests, and the client that leads to it. Like a relay of Media over QUIC it keeps the newest group of
 //! each track for those who come later, and it does to what it gives viewers what a test tells it to.
 
+mod sessions;
+
 use std::collections::HashMap;
 use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use self::sessions::{Sessions, is_of_session};
 
 /// The tracks of a broadcast, by their numbers (docs/relay.md §2).
 pub const VIDEO: u8 = 0;
@@ -44,6 +48,11 @@ struct Broadcast {
     meddling: Option<Meddling>,
     /// Every object that came, with its track.
     seen: Vec<(u8, Vec<u8>)>,
+    /// What is told to the publisher that is connected.
+    camera: Option<Sender<Vec<u8>>>,
+    sessions: Sessions,
+    /// All bytes of sessions that came.
+    seen_in_sessions: Vec<Vec<u8>>,
 }
 
 type Broadcasts = Arc<Mutex<HashMap<String, Broadcast>>>;
@@ -71,7 +80,10 @@ impl Relay {
         let programs = tempfile::tempdir().expect("a folder");
         let client = programs.path().join("sealcast-moq");
         // Only pipes and a connection: what is said on them is the real client's language.
-        let script = format!("#!/bin/bash\nexec 3<>/dev/tcp/127.0.0.1/{port} 4<&0\ncat <&4 >&3 &\nexec cat <&3 4<&-\n");
+        // The end of its input ends it.
+        let script = format!(
+            "#!/bin/bash\nexec 3<>/dev/tcp/127.0.0.1/{port} 4<&0\n(cat <&4 >&3; kill $$) >&- &\nexec cat <&3 4<&-\n"
+        );
         std::fs::write(&client, script).expect("space");
         std::fs::set_permissions(&client, Permissions::from_mode(0o755)).expect("our own file");
         Self {
@@ -123,6 +135,16 @@ impl Relay {
         self.with(name, |broadcast| broadcast.seen.clone())
     }
 
+    /// From now on nobody can open a session with the camera through this relay.
+    pub fn refuse_sessions(&self, name: &str) {
+        self.with(name, |broadcast| broadcast.sessions.refused = true);
+    }
+
+    /// All bytes of sessions that came for a broadcast so far.
+    pub fn seen_in_sessions(&self, name: &str) -> Vec<Vec<u8>> {
+        self.with(name, |broadcast| broadcast.seen_in_sessions.clone())
+    }
+
     /// Number of viewers of a broadcast.
     pub fn viewers(&self, name: &str) -> usize {
         self.with(name, |broadcast| broadcast.viewers.len())
@@ -139,6 +161,8 @@ impl Broadcast {
             let _ = stream.shutdown(Shutdown::Both);
         }
         self.viewers.clear();
+        self.camera = None;
+        self.end_sessions();
     }
 
     fn give(&mut self, message: &[u8]) {
@@ -147,6 +171,11 @@ impl Broadcast {
 
     /// Takes a message of the publisher.
     fn take(&mut self, kind: u8, fields: Vec<u8>) {
+        if is_of_session(kind) {
+            // One that the viewer has left is nobody's.
+            let _ = self.take_of_camera(kind, &fields);
+            return;
+        }
         let Some(&track) = fields.first() else { return };
         let mut messages = Vec::new();
         match kind {
@@ -209,9 +238,13 @@ fn serve(broadcasts: &Broadcasts, mut stream: TcpStream) -> Option<()> {
         return None;
     }
     if open["role"] == "publish" {
-        stream.write_all(&state(1, "")).ok()?;
+        let (tell, told) = channel();
+        tell.send(state(1, "")).ok()?;
+        write_all(&stream, told)?;
         let mut own = 0;
         with(&mut |broadcast| {
+            broadcast.end_sessions();
+            broadcast.camera = Some(tell.clone());
             broadcast.connections += 1;
             own = broadcast.connections;
             broadcast.publisher = Some(own);
@@ -225,6 +258,8 @@ fn serve(broadcasts: &Broadcasts, mut stream: TcpStream) -> Option<()> {
             // Another one may be there by now.
             if broadcast.publisher == Some(own) {
                 broadcast.publisher = None;
+                broadcast.camera = None;
+                broadcast.end_sessions();
                 broadcast.newest.clear();
                 broadcast.give(&state(3, "it is gone"));
             }
@@ -232,7 +267,10 @@ fn serve(broadcasts: &Broadcasts, mut stream: TcpStream) -> Option<()> {
         return Some(());
     }
     let (give, messages) = channel();
+    let mut own = 0;
     with(&mut |broadcast| {
+        broadcast.connections += 1;
+        own = broadcast.connections;
         let connected = [state(1, ""), state(2, "it is there")];
         let known = connected
             .into_iter()
@@ -245,9 +283,22 @@ fn serve(broadcasts: &Broadcasts, mut stream: TcpStream) -> Option<()> {
         }
         broadcast.viewers.push(give.clone());
     });
-    drop(give);
-    while let Ok(message) = messages.recv() {
-        stream.write_all(&message).ok()?;
+    write_all(&stream, messages)?;
+    while let Some((kind, fields)) = read(&mut stream) {
+        // Sessions that the relay does not have are its viewer's mistake, or are over.
+        with(&mut |broadcast| {
+            let _ = broadcast.take_of_viewer(own, &give, kind, &fields);
+        });
     }
+    Some(())
+}
+
+/// Writes messages in a thread of its own until nobody can send one. Then the stream is cut.
+fn write_all(stream: &TcpStream, messages: Receiver<Vec<u8>>) -> Option<()> {
+    let mut stream = stream.try_clone().ok()?;
+    thread::spawn(move || {
+        while messages.recv().is_ok_and(|message| stream.write_all(&message).is_ok()) {}
+        let _ = stream.shutdown(Shutdown::Both);
+    });
     Some(())
 }

@@ -1,0 +1,88 @@
+//! A viewer's session with its camera beside the relays that bring the frames: it enrols, and carries challenges and
+//! what the camera says to them.
+
+use std::time::Instant;
+
+use sealcast_proto::keys::PresharedKey;
+use sealcast_proto::live::CHALLENGE_LEN;
+use sealcast_proto::session::{Event, Input};
+use sealcast_proto::unit::Assembled;
+
+use super::frames::SharedKey;
+use super::line::SessionLine;
+use crate::run::connection::{Ended, Listener};
+use crate::run::group::GROUP_STREAM;
+use crate::run::session_task::{Role, SessionTask};
+use crate::transport::AnyTransport;
+
+/// Takes the frames that a camera sends before it knows that they come through a relay, and leaves them.
+pub(in crate::run) struct Unwatched;
+
+impl Listener for Unwatched {
+    fn media(&mut self, _: Assembled, _: Instant) -> bool {
+        false
+    }
+}
+
+/// The task of such a session.
+type Task = SessionTask<AnyTransport, Unwatched>;
+
+/// The viewer's end of such a session.
+pub(in crate::run) struct AttendingRole<'a, K> {
+    pub(in crate::run) line: &'a mut SessionLine,
+    /// The secret that this viewer and the camera keep, once there is one.
+    pub(in crate::run) kept_secret: K,
+}
+
+impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRole<'_, K> {
+    type Listener = Unwatched;
+    type Woken = [u8; CHALLENGE_LEN];
+
+    const PUBLISHES: bool = false;
+    const PEER: &'static str = "publisher";
+    const ESTABLISHED: &'static str = "the camera answers challenges";
+    const STOPPING: &'static str = "the viewer stops";
+
+    fn established(&mut self, task: &mut Task) -> Result<(), Ended> {
+        let session = &task.connection.session;
+        let key = match ((self.kept_secret)(), task.peer) {
+            (Some(secret), Some(camera)) => Some(SharedKey::of_enrolment(camera.id, &secret)),
+            _ => session
+                .member_key(GROUP_STREAM)
+                .map(|key| SharedKey { key, enrolment: None }),
+        };
+        if let Some(key) = key {
+            self.line.keyed(key);
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
+        if let Event::GroupSaid(message) = event {
+            // The first thing that the camera says is its offer.
+            if !task.connection.session.attends_group() {
+                let enrolled = (self.kept_secret)().is_some();
+                task.handle(Input::JoinRelayed { enrolled })?;
+            }
+            self.line.said(message);
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
+        self.line.note_round_trip(task.connection.session.round_trip());
+        Ok(())
+    }
+
+    async fn wait(&mut self) -> [u8; CHALLENGE_LEN] {
+        self.line.challenge().await
+    }
+
+    fn woken(&mut self, task: &mut Task, random: [u8; CHALLENGE_LEN]) -> Result<bool, Ended> {
+        // One that was made for the session before this is late, and the next one follows.
+        if task.connection.session.attends_group() {
+            task.handle(Input::Challenge(random))?;
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,253 @@
+//! What a viewer opens of that which relays bring.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sealcast_proto::group::{GroupName, MemberConfig, MemberKey, SheetRefusal};
+use sealcast_proto::group_media::{GroupRefusal, KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
+use sealcast_proto::keys::{PeerId, PresharedKey, PskName};
+use sealcast_proto::live::{CHALLENGE_LEN, Challenge};
+use sealcast_proto::seal::Refusal;
+use sealcast_proto::sign::{GopOutcome, GopVerdict, SignMode};
+
+use crate::run::Observation;
+use crate::run::connection::Listener as _;
+use crate::run::group::GROUP_STREAM;
+use crate::run::received::Receiver;
+use crate::run::record_counts::open_failure;
+use crate::run::watch::ViewerState;
+
+/// Objects of the keys, and their bytes, that are kept while this viewer has no key of its own.
+const MAX_KEPT: usize = 64;
+const MAX_KEPT_BYTES: usize = 4 << 20;
+/// Time without a key after which the viewer is told.
+const NO_KEY: Duration = Duration::from_secs(2);
+
+/// What a viewer shares with its camera.
+pub(in crate::run) struct SharedKey {
+    pub(in crate::run) key: MemberKey,
+    /// The enrolment that it is of, if it is of one.
+    pub(in crate::run) enrolment: Option<PskName>,
+}
+
+impl SharedKey {
+    /// That of an enrolment.
+    pub(in crate::run) fn of_enrolment(camera: PeerId, secret: &PresharedKey) -> Self {
+        Self {
+            key: MemberKey::derive(secret.reveal(), &group(camera)),
+            enrolment: Some(secret.name()),
+        }
+    }
+}
+
+fn group(camera: PeerId) -> GroupName {
+    GroupName {
+        camera,
+        stream: GROUP_STREAM.into(),
+    }
+}
+
+/// Opens the frames that come through relays, whichever brings them.
+pub(super) struct RelayedFrames {
+    camera: PeerId,
+    least: SignMode,
+    state: Arc<ViewerState>,
+    /// From when on there is a key.
+    relayed: Option<RelayedViewer>,
+    enrolment: Option<PskName>,
+    /// The newest group of the keys, before there is a key: the session with the camera may be slower than the relay.
+    kept: Vec<Vec<u8>>,
+    receiver: Receiver,
+    observation: Arc<Observation>,
+    keyed: bool,
+    /// Since when the camera's keys are not for this viewer.
+    no_slot: Option<tokio::time::Instant>,
+    refused: u64,
+    refused_keys: u64,
+}
+
+impl RelayedFrames {
+    /// Nothing came yet, and there is no key. `least` must be signed.
+    pub(super) fn new(state: &Arc<ViewerState>, camera: PeerId, least: SignMode) -> Self {
+        Self {
+            camera,
+            least,
+            state: Arc::clone(state),
+            relayed: None,
+            enrolment: None,
+            kept: Vec::new(),
+            receiver: state.receiver(true),
+            observation: Arc::clone(&state.observation),
+            keyed: false,
+            no_slot: None,
+            refused: 0,
+            refused_keys: 0,
+        }
+    }
+
+    /// Opens sheets with this key from here on.
+    pub(super) fn use_key(&mut self, shared: SharedKey) {
+        let known = shared.enrolment.is_some() && shared.enrolment == self.enrolment;
+        if known && self.relayed.is_some() {
+            return;
+        }
+        self.enrolment = shared.enrolment;
+        self.relayed = Some(RelayedViewer::new(RelayedConfig {
+            key: shared.key,
+            member: MemberConfig {
+                group: group(self.camera),
+                suites: self.state.offer.suites.clone(),
+            },
+            least: self.least,
+        }));
+        for object in std::mem::take(&mut self.kept) {
+            self.told(&object);
+        }
+    }
+
+    /// Key objects of a new group follow.
+    pub(super) fn keys_begin(&mut self) {
+        self.kept.clear();
+    }
+
+    /// Takes an object of the keys.
+    pub(super) fn key(&mut self, object: Vec<u8>) {
+        match self.relayed {
+            Some(_) => self.told(&object),
+            None if self.kept.len() < MAX_KEPT && self.kept_bytes() + object.len() <= MAX_KEPT_BYTES => {
+                self.kept.push(object);
+            }
+            // The next group begins with all that matters.
+            None => {}
+        }
+    }
+
+    /// True once there is a key.
+    pub(super) fn has_key(&self) -> bool {
+        self.relayed.is_some()
+    }
+
+    /// The frames that were released so far.
+    pub(super) fn released(&self) -> u64 {
+        self.receiver.frames()
+    }
+
+    /// A frame came. `begins` if it begins a group of pictures.
+    pub(super) fn frame(&mut self, begins: bool, frame: Vec<u8>) {
+        let now = self.observation.clock.now().monotonic;
+        if let Some(relayed) = &mut self.relayed {
+            relayed.frame_object(now, begins, frame);
+        }
+    }
+
+    /// When something is due, on the monotonic clock: a frame has waited for its key for too long, or a challenge if
+    /// the viewer `challenges`.
+    pub(super) fn deadline(&self, challenges: bool) -> Option<Duration> {
+        let relayed = self.relayed.as_ref()?;
+        let challenge = relayed.next_challenge().filter(|_| challenges);
+        [relayed.deadline(), challenge].into_iter().flatten().min()
+    }
+
+    /// Makes a challenge of 16 fresh random bytes, if one is due.
+    pub(super) fn challenge(&mut self, random: [u8; CHALLENGE_LEN], round_trip: Duration) -> Option<Challenge> {
+        let now = self.observation.clock.now().monotonic;
+        self.relayed.as_mut()?.challenge(now, random, round_trip)
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.kept.iter().map(Vec::len).sum()
+    }
+
+    /// Takes what the camera said on a session, or through a relay.
+    pub(super) fn told(&mut self, message: &[u8]) {
+        let Some(relayed) = &mut self.relayed else { return };
+        match relayed.told(message) {
+            Ok(KeyNews::Signs(sign)) => tracing::info!(%sign, "what the camera signs"),
+            Ok(KeyNews::Sheet(taken)) => {
+                self.observation.metrics.set_epoch(taken.epoch);
+                self.no_slot = None;
+                if !std::mem::replace(&mut self.keyed, true) {
+                    tracing::info!(epoch = taken.epoch, "the camera's keys came");
+                }
+            }
+            Ok(KeyNews::Nothing) => {}
+            // Before the sheet with our slot there may be earlier ones.
+            Err(RelayRefusal::Sheet(SheetRefusal::NoSlot)) => {
+                self.no_slot.get_or_insert_with(tokio::time::Instant::now);
+            }
+            Err(refusal) => self.refused_key(refusal),
+        }
+    }
+
+    /// Says once that there is no key for this viewer.
+    pub(super) fn note_no_slot(&mut self) {
+        if self.no_slot.is_some_and(|since| since.elapsed() >= NO_KEY) {
+            tracing::warn!("the camera's keys are not for this viewer: was it removed?");
+            // The next sheet says it again.
+            self.no_slot = None;
+        }
+    }
+
+    fn refused_key(&mut self, refusal: RelayRefusal) {
+        self.refused_keys += 1;
+        if self.refused_keys.is_power_of_two() {
+            let total = self.refused_keys;
+            tracing::warn!(total, "keys from the relay were refused: {refusal}");
+        }
+    }
+
+    /// Takes an object of the proofs.
+    pub(super) fn proof(&mut self, object: &[u8]) {
+        let Some(relayed) = &mut self.relayed else { return };
+        match relayed.proof_object(object) {
+            Ok(Some(verdict)) => self.proven(&verdict),
+            Ok(None) => {}
+            Err(refusal) => self.refused_key(refusal),
+        }
+    }
+
+    fn proven(&self, verdict: &GopVerdict) {
+        let forged = matches!(verdict.outcome, GopOutcome::Forged { .. });
+        self.observation.metrics.part_judged(forged);
+        if forged {
+            let group = verdict.group;
+            tracing::error!(
+                group,
+                "pictures were shown that the camera did not sign: somebody in the group forges it"
+            );
+        }
+    }
+
+    /// Opens the frames whose keys are there, and notes how old the picture can be.
+    pub(super) fn open(&mut self) {
+        let arrived = std::time::Instant::now();
+        let now = self.observation.clock.at(arrived).monotonic;
+        while let Some(opened) = self.relayed.as_mut().and_then(|relayed| relayed.open(now)) {
+            if let Err(refusal) = opened {
+                self.refused_frame(refusal);
+            }
+            while let Some(media) = self.relayed.as_mut().and_then(RelayedViewer::next_media) {
+                self.receiver.media(media, arrived);
+            }
+        }
+        let age = self.relayed.as_ref().and_then(|relayed| relayed.picture_age(now));
+        self.receiver.note_age(age);
+    }
+
+    fn refused_frame(&mut self, refusal: GroupRefusal) {
+        let metrics = &self.observation.metrics;
+        match refusal {
+            // After a new connection a relay gives what is known already.
+            GroupRefusal::Record(Refusal::Replay) => {}
+            GroupRefusal::Record(reason) => {
+                self.refused += 1;
+                metrics.record_refused(open_failure(reason));
+                self.receiver.refused(reason, self.refused, true);
+            }
+            GroupRefusal::Frame(reason) => {
+                metrics.frame_not_the_cameras();
+                self.receiver.not_the_cameras(reason);
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What passes between a viewer's session with its camera and what it hears through relays.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use sealcast_proto::live::CHALLENGE_LEN;
+use tokio::sync::{mpsc, oneshot};
+
+use super::frames::SharedKey;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::transport::RelayedStream;
+
+/// What the session heard that waits. Behind it the session waits for its inlet.
+const MAX_NEWS: usize = 256;
+/// Challenges that wait to be sent. The next one is more useful than those before it.
+const MAX_CHALLENGES: usize = 1;
+/// Time in which a relay must bring a session to the camera.
+const OPEN_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the session tells.
+pub(super) enum News {
+    /// It is established, and this is the key that the viewer and the camera share.
+    Keyed(SharedKey),
+    /// The camera said this to a member: type and fields.
+    Said(Vec<u8>),
+    /// It has ended.
+    Closed,
+    /// It has ended, since the stream is over.
+    StreamOver,
+    /// It wants a byte stream to the camera.
+    Asks(oneshot::Sender<RelayedStream>),
+}
+
+/// The session's end.
+pub(in crate::run) struct SessionLine {
+    tell: mpsc::Sender<News>,
+    challenges: mpsc::Receiver<[u8; CHALLENGE_LEN]>,
+    ask: mpsc::Sender<oneshot::Sender<RelayedStream>>,
+    round_trip: Arc<AtomicU64>,
+}
+
+/// The end of what comes through relays.
+pub(in crate::run) struct InletLine {
+    news: mpsc::Receiver<News>,
+    challenge: mpsc::Sender<[u8; CHALLENGE_LEN]>,
+    asked: mpsc::Receiver<oneshot::Sender<RelayedStream>>,
+    round_trip: Arc<AtomicU64>,
+}
+
+/// The two ends of a line.
+pub(in crate::run) fn line() -> (SessionLine, InletLine) {
+    let (tell, news) = mpsc::channel(MAX_NEWS);
+    let (challenge, challenges) = mpsc::channel(MAX_CHALLENGES);
+    let (ask, asked) = mpsc::channel(1);
+    let round_trip = Arc::new(AtomicU64::new(0));
+    let session = SessionLine {
+        tell,
+        challenges,
+        ask,
+        round_trip: Arc::clone(&round_trip),
+    };
+    let inlet = InletLine {
+        news,
+        challenge,
+        asked,
+        round_trip,
+    };
+    (session, inlet)
+}
+
+impl SessionLine {
+    /// Opens a byte stream to the camera through the present relay. Cancel-safe.
+    ///
+    /// # Errors
+    /// No relay brings it to the camera within 10 s.
+    pub(in crate::run) async fn open(&self) -> Result<RelayedStream> {
+        let opening = async {
+            let (give, given) = oneshot::channel();
+            self.ask.send(give).await.ok()?;
+            given.await.ok()
+        };
+        let opened = tokio::time::timeout(OPEN_PATIENCE, opening).await;
+        opened.ok().flatten().ok_or_else(|| {
+            let hint = "the camera may be off, or the relay does not let this viewer publish";
+            let what = "no relay brings a session to the camera";
+            Failure::new(FailureKind::Network, what, hint)
+        })
+    }
+
+    /// The session is established with this key.
+    pub(in crate::run) fn keyed(&self, key: SharedKey) {
+        self.tell(News::Keyed(key));
+    }
+
+    /// The camera said something.
+    pub(in crate::run) fn said(&self, message: Vec<u8>) {
+        self.tell(News::Said(message));
+    }
+
+    /// The session has ended.
+    pub(in crate::run) fn closed(&self) {
+        self.tell(News::Closed);
+    }
+
+    /// The camera said that the stream is over.
+    pub(in crate::run) fn stream_over(&self) {
+        self.tell(News::StreamOver);
+    }
+
+    fn tell(&self, news: News) {
+        // An inlet that is so far behind misses an answer, and gets the next one.
+        let _ = self.tell.try_send(news);
+    }
+
+    /// The session's round-trip time.
+    pub(in crate::run) fn note_round_trip(&self, round_trip: Duration) {
+        let nanos = u64::try_from(round_trip.as_nanos()).unwrap_or(u64::MAX);
+        self.round_trip.store(nanos, Ordering::Relaxed);
+    }
+
+    /// The next challenge to send. Cancel-safe.
+    pub(in crate::run) async fn challenge(&mut self) -> [u8; CHALLENGE_LEN] {
+        match self.challenges.recv().await {
+            Some(random) => random,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl InletLine {
+    /// What the session tells. It may ask for a stream if there is a way to the relay: `connected`. Cancel-safe.
+    pub(super) async fn news(&mut self, connected: bool) -> News {
+        tokio::select! {
+            Some(news) = self.news.recv() => news,
+            Some(give) = self.asked.recv(), if connected => News::Asks(give),
+            // The session is gone for good.
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Round-trip time of the session.
+    pub(super) fn round_trip(&self) -> Duration {
+        Duration::from_nanos(self.round_trip.load(Ordering::Relaxed))
+    }
+
+    /// True if a challenge can be sent now.
+    pub(super) fn takes_challenge(&self) -> bool {
+        self.challenge.capacity() > 0
+    }
+
+    /// Sends a challenge.
+    pub(super) fn challenge(&self, random: [u8; CHALLENGE_LEN]) {
+        // The session is gone: then it is not answered.
+        let _ = self.challenge.try_send(random);
+    }
+}
