@@ -45,6 +45,8 @@ struct Broadcast {
     publisher: Option<usize>,
     connections: usize,
     down: bool,
+    /// Nothing that comes is passed on.
+    hangs: bool,
     meddling: Option<Meddling>,
     /// Every object that came, with its track.
     seen: Vec<(u8, Vec<u8>)>,
@@ -118,6 +120,11 @@ impl Relay {
         });
     }
 
+    /// From now on, or no more, the relay keeps its connections and passes nothing on.
+    pub fn hang(&self, name: &str, hangs: bool) {
+        self.with(name, |broadcast| broadcast.hangs = hangs);
+    }
+
     /// Takes connections again, and knows nothing of before.
     pub fn restart(&self, name: &str) {
         self.with(name, |broadcast| {
@@ -171,6 +178,9 @@ impl Broadcast {
 
     /// Takes a message of the publisher.
     fn take(&mut self, kind: u8, fields: Vec<u8>) {
+        if self.hangs {
+            return;
+        }
         if is_of_session(kind) {
             // One that the viewer has left is nobody's.
             let _ = self.take_of_camera(kind, &fields);

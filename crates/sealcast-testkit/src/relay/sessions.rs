@@ -38,7 +38,7 @@ impl Broadcast {
         kind: u8,
         fields: &[u8],
     ) -> Option<()> {
-        let (number, bytes) = split(fields)?;
+        let (number, bytes) = split(fields).filter(|_| !self.hangs)?;
         if kind == OPEN {
             let camera = self.camera.as_ref().filter(|_| !self.sessions.refused);
             let Some(camera) = camera else {

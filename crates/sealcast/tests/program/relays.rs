@@ -299,6 +299,22 @@ fn when_a_relay_dies_viewers_go_to_the_next_and_come_back() {
 }
 
 #[test]
+fn an_only_relay_that_hangs_is_tried_anew_once_the_session_broke() {
+    let homes = [home(), home()];
+    let relay = Relay::start();
+    let camera = camera(&relay, homes[0].path(), CARD, &["rov"], &[]);
+    let ticket = camera.program.line();
+    let viewer = viewer_by(&relay, homes[1].path(), &ticket, &["--to", "null:"]);
+    viewer.says(ANSWERED, PATIENCE);
+    goes_on(&viewer);
+    relay.hang("rov", true);
+    viewer.says("left: nothing new comes from it", PATIENCE);
+    relay.hang("rov", false);
+    viewer.says_times(ANSWERED, 2, PATIENCE);
+    goes_on(&viewer);
+}
+
+#[test]
 fn when_the_camera_begins_anew_viewers_go_on_without_enrolling() {
     let homes = [home(), home()];
     let relay = Relay::start();

@@ -52,6 +52,8 @@ struct Inlet {
     observation: Arc<Observation>,
     /// The session takes challenges.
     attends: bool,
+    /// The session broke, and there is no new one yet.
+    broken: bool,
     /// The camera said that the stream is over.
     over: bool,
     /// The number of the next session. Each relay client gets numbers of its own.
@@ -61,7 +63,7 @@ struct Inlet {
 /// A relay that is being heard.
 struct Hearing<'a> {
     relay: &'a RelayUrl,
-    /// There is no other one, so it is not left for its silence.
+    /// There is no other one.
     alone: bool,
     client: RelayClient,
     sessions: RelayedSessions,
@@ -137,6 +139,7 @@ impl Inlet {
             line,
             observation: Arc::clone(&state.observation),
             attends: false,
+            broken: false,
             over: false,
             next_session: 1,
         }
@@ -147,8 +150,9 @@ impl Inlet {
         let (mut frames, mut since) = (self.frames.released(), tokio::time::Instant::now());
         loop {
             let due = self.due();
-            // Whoever has no key yet cannot tell whether a relay is silent.
-            let judges = !hearing.alone && self.frames.has_key();
+            // Whoever has no key yet cannot tell whether a relay is silent. An only relay is not left for its silence
+            // alone, since the camera may be silent.
+            let judges = self.frames.has_key() && (!hearing.alone || self.broken);
             tokio::select! {
                 event = hearing.client.event() => {
                     let Some(event) = event else { return Ok(Left::Broken) };
@@ -207,10 +211,10 @@ impl Inlet {
         match news {
             News::Keyed(shared) => self.frames.use_key(shared),
             News::Said(message) => {
-                self.attends = true;
+                (self.attends, self.broken) = (true, false);
                 self.frames.told(&message);
             }
-            News::Closed => self.attends = false,
+            News::Closed => (self.attends, self.broken) = (false, self.broken || self.attends),
             News::StreamOver => self.over = true,
             News::Asks(give) => {
                 let session = self.next_session;

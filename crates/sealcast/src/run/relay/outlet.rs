@@ -16,6 +16,11 @@ use crate::run::publisher_state::PublisherState;
 use crate::run::{FrameQueue, Retry};
 use crate::transport::RelayedStream;
 
+/// Objects and bytes of a group of pictures after which the next one is asked for. A relay client takes 8192 objects
+/// and 32 MiB, and leaves out the rest.
+const LONG_OBJECTS: usize = 6000;
+const LONG_BYTES: usize = 24 << 20;
+
 /// A relay's place at the group.
 pub(in crate::run) struct RelaySeat {
     pub(in crate::run) frames: Arc<FrameQueue<Arc<SealedFrame>>>,
@@ -46,8 +51,27 @@ struct Given {
     keys: Option<(u64, usize)>,
     /// The number of the last proof.
     proof: u64,
-    /// A group of pictures has begun.
-    begun: bool,
+    /// The group of pictures that was begun last.
+    pictures: Option<Pictures>,
+}
+
+/// What a relay was given of a group of pictures.
+#[derive(Default)]
+struct Pictures {
+    objects: usize,
+    bytes: usize,
+    /// It is long, and the next one was asked for.
+    long: bool,
+}
+
+impl Pictures {
+    /// Counts a frame. Returns true if the next group of pictures should begin, once.
+    fn count(&mut self, length: usize) -> bool {
+        self.objects += 1;
+        self.bytes += length;
+        let long = self.objects >= LONG_OBJECTS || self.bytes >= LONG_BYTES;
+        long && !std::mem::replace(&mut self.long, long)
+    }
 }
 
 /// Gives a relay everything until the stream is over, with a relay client that is started again when it ends. Sessions
@@ -101,7 +125,9 @@ impl Outlet {
         loop {
             given.keys(client, group).await?;
             while let Some(frame) = self.frames.pop() {
-                given.frame(client, &frame).await?;
+                if given.frame(client, &frame).await? {
+                    shared.hub.request_keyframe();
+                }
                 given.keys(client, group).await?;
             }
             if self.frames.finished() {
@@ -157,16 +183,18 @@ impl Outlet {
 }
 
 impl Given {
-    async fn frame(&mut self, client: &mut RelayClient, frame: &SealedFrame) -> io::Result<()> {
+    /// Gives a frame. Returns true if a keyframe should be asked for.
+    async fn frame(&mut self, client: &mut RelayClient, frame: &SealedFrame) -> io::Result<bool> {
         if frame.keyframe {
             client.begin_group(Track::Video, frame.group).await?;
-            self.begun = true;
+            self.pictures = Some(Pictures::default());
         }
-        match self.begun {
-            true => client.object(Track::Video, &frame.bytes).await,
+        let Some(pictures) = &mut self.pictures else {
             // An earlier client was given its beginning.
-            false => Ok(()),
-        }
+            return Ok(false);
+        };
+        client.object(Track::Video, &frame.bytes).await?;
+        Ok(pictures.count(frame.bytes.len()))
     }
 
     /// Gives the keys and proofs that were added.
@@ -188,5 +216,20 @@ impl Given {
             self.proof = number;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_group_of_pictures_is_asked_for_once_before_a_relay_leaves_out_the_rest() {
+        let mut many = Pictures::default();
+        let asked: Vec<usize> = (1..=8192).filter(|_| many.count(100)).collect();
+        assert_eq!(asked, [LONG_OBJECTS]);
+        let mut large = Pictures::default();
+        let asked: Vec<usize> = (1..=32).filter(|_| large.count(1 << 20)).collect();
+        assert_eq!(asked, [24]);
     }
 }
