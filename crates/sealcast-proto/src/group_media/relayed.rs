@@ -202,7 +202,8 @@ impl RelayedViewer {
         }
     }
 
-    /// Takes an object of the track of proofs. `None` if this end does not know the key of the signature.
+    /// Takes an object of the track of proofs. `None` if this end does not know the key of the signature, or has it
+    /// already: a relay gives the newest one anew after a new connection.
     ///
     /// # Errors
     /// [`RelayRefusal`].
@@ -211,8 +212,10 @@ impl RelayedViewer {
             return Err(RelayRefusal::Malformed);
         };
         let gops = self.view.as_mut().and_then(|view| view.gops.as_mut());
-        let verdict = gops.map(|gops| gops.verify(signature));
-        verdict.transpose().map_err(RelayRefusal::Signature)
+        match gops.map(|gops| gops.verify(signature)).transpose() {
+            Err(GopRefusal::Repeated) => Ok(None),
+            verdict => verdict.map_err(RelayRefusal::Signature),
+        }
     }
 
     /// The next description, frame or loss.

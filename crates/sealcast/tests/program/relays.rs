@@ -76,6 +76,8 @@ fn by_a_relays_ticket_alone_a_viewer_enrols_watches_and_knows_how_old_the_pictur
         goes_on(&first);
         is_live(&first);
         first.has_counted("sealcast_group_parts_proven_total", 1.0);
+        // The session tells the camera's clock, and so the latency of what the relay brings.
+        first.has_counted("sealcast_stage_seconds_count{stage=\"link\"}", 1.0);
         first.stop();
         // Enrolled by now, it does the same without its invite being used again.
         first = viewer_by(&relay, homes[1].path(), &ticket, &to);

@@ -58,13 +58,17 @@ impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRol
     }
 
     fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
-        if let Event::GroupSaid(message) = event {
-            // The first thing that the camera says is its offer.
-            if !task.connection.session.attends_group() {
-                let enrolled = (self.kept_secret)().is_some();
-                task.handle(Input::JoinRelayed { enrolled })?;
+        match event {
+            Event::GroupSaid(message) => {
+                // The first thing that the camera says is its offer.
+                if !task.connection.session.attends_group() {
+                    let enrolled = (self.kept_secret)().is_some();
+                    task.handle(Input::JoinRelayed { enrolled })?;
+                }
+                self.line.said(message);
             }
-            self.line.said(message);
+            Event::Clock(estimate) => self.line.clock(estimate),
+            _ => {}
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::group::{GroupName, MemberConfig, MemberKey, SheetRefusal};
 use sealcast_proto::group_media::{GroupRefusal, KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
 use sealcast_proto::keys::{PeerId, PresharedKey, PskName};
@@ -120,6 +121,11 @@ impl RelayedFrames {
             // The next group begins with all that matters.
             None => {}
         }
+    }
+
+    /// A new estimate of the camera's clock, for the frames' latency.
+    pub(super) fn clock(&mut self, estimate: ClockEstimate) {
+        self.receiver.clock(estimate);
     }
 
     /// True once there is a key.

@@ -152,7 +152,8 @@ impl Inlet {
             let due = self.due();
             // Whoever has no key yet cannot tell whether a relay is silent. An only relay is not left for its silence
             // alone, since the camera may be silent.
-            let judges = self.frames.has_key() && (!hearing.alone || self.broken);
+            let silent_is_dead = !hearing.alone || (self.broken && hearing.connected);
+            let judges = self.frames.has_key() && silent_is_dead;
             tokio::select! {
                 event = hearing.client.event() => {
                     let Some(event) = event else { return Ok(Left::Broken) };
@@ -214,6 +215,7 @@ impl Inlet {
                 (self.attends, self.broken) = (true, false);
                 self.frames.told(&message);
             }
+            News::Clock(estimate) => self.frames.clock(estimate),
             News::Closed => (self.attends, self.broken) = (false, self.broken || self.attends),
             News::StreamOver => self.over = true,
             News::Asks(give) => {

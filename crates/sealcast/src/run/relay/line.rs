@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::live::CHALLENGE_LEN;
 use tokio::sync::{mpsc, oneshot};
 
@@ -24,6 +25,8 @@ pub(super) enum News {
     Keyed(SharedKey),
     /// The camera said this to a member: type and fields.
     Said(Vec<u8>),
+    /// A new estimate of the camera's clock.
+    Clock(ClockEstimate),
     /// It has ended.
     Closed,
     /// It has ended, since the stream is over.
@@ -96,6 +99,11 @@ impl SessionLine {
     /// The camera said something.
     pub(in crate::run) fn said(&self, message: Vec<u8>) {
         self.tell(News::Said(message));
+    }
+
+    /// There is a new estimate of the camera's clock.
+    pub(in crate::run) fn clock(&self, estimate: ClockEstimate) {
+        self.tell(News::Clock(estimate));
     }
 
     /// The session has ended.
