@@ -155,7 +155,7 @@ async function refusedMessages(): Promise<void> {
 
 /** Runs a test as in a browser whose WebCrypto lacks what some lack. */
 async function withoutNative(body: () => Promise<void>): Promise<void> {
-  overrideFeatures({ ed25519: false, x25519: false, mlkem768: false });
+  overrideFeatures({ ed25519: false, x25519: false, mlkem768: false, mldsa65: false });
   try {
     await body();
   } finally {

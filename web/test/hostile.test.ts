@@ -33,7 +33,7 @@ const PARSERS: Readonly<Record<string, (bytes: Bytes) => unknown>> = {
   alert: alerted,
   control: parseControl,
   cell: parseCell,
-  header: (bytes) => parseHeader(bytes, true),
+  header: (bytes) => parseHeader(bytes, "clear"),
   preamble: splitPreamble,
   info: parseInfo,
   unit: (bytes) => splitUnit(bytes, false),

@@ -73,7 +73,7 @@ for (const { mechanism, suite } of COMBINATIONS) {
 }
 
 test("without native Ed25519, X25519 and ML-KEM the same handshakes succeed", async () => {
-  overrideFeatures({ ed25519: false, x25519: false, mlkem768: false });
+  overrideFeatures({ ed25519: false, x25519: false, mlkem768: false, mldsa65: false });
   try {
     for (const mechanism of [X25519_MLKEM768, X25519, P256]) {
       const pair = await established({ mechanisms: [mechanism] });

@@ -73,7 +73,7 @@ async function openerOf(set: KeySet | undefined): Promise<((record: string) => P
     }
   }
   const find: FindOpener = (kind, epoch) => openers.get(`${kind} ${epoch}`);
-  return (record) => openRecord(hex(record), set.clear, find);
+  return (record) => openRecord(hex(record), set.clear ? "clear" : "encrypted", find);
 }
 
 test("records are sealed and opened as in the vectors", async () => {

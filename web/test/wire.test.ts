@@ -6,6 +6,7 @@ import { joinImage, splitImage } from "../src/protocol/unit/jpeg-split/split.ts"
 import { preambleBytes, splitPreamble } from "../src/protocol/unit/preamble.ts";
 import { splitUnit, unitHeaderBytes } from "../src/protocol/unit/unit-header.ts";
 import { type Control, controlBytes, parseControl } from "../src/protocol/wire/control.ts";
+import { SIGN_MODES } from "../src/protocol/wire/group-message.ts";
 import { selectionToWire } from "../src/protocol/wire/selection.ts";
 import { pageLink, parseTicket, revealTicket } from "../src/protocol/wire/ticket.ts";
 import { assert, hex, reasonOf, same, sequence, test, toHex } from "./support/harness.ts";
@@ -15,8 +16,12 @@ interface BytesCase extends Case {
   readonly bytes: string;
   readonly fields?: Readonly<Record<string, unknown>>;
 }
+interface Message extends BytesCase {
+  readonly message?: string;
+}
 interface ControlFile {
-  readonly messages: readonly (BytesCase & { readonly message?: string })[];
+  readonly messages: readonly Message[];
+  readonly group_messages: readonly Message[];
   readonly codec_configurations: readonly BytesCase[];
   readonly preambles: readonly (BytesCase & { readonly frame_bytes?: string })[];
 }
@@ -51,6 +56,10 @@ function fieldsOf(message: Control): Record<string, unknown> {
       const [mode, argument] = selectionToWire(message.selection);
       return { number: message.number, mode, argument };
     }
+    case "group":
+      return { ...fields, sign: SIGN_MODES.indexOf(message.sign) };
+    case "join":
+      return { ...fields, media: ["here", "elsewhere"].indexOf(message.media) };
     case "gateway":
       return { message: toHex(message.message) };
     case "shape":
@@ -79,9 +88,8 @@ function plain(value: unknown): unknown {
     : value;
 }
 
-test("control messages are parsed and made as in the vectors", async () => {
-  const { messages } = await vectors<ControlFile>("control");
-  await each(messages, { run: 170, skipped: 0 }, async ({ expect, message, fields, bytes }) => {
+async function checkMessages(messages: readonly Message[], run: number): Promise<void> {
+  await each(messages, { run, skipped: 0 }, async ({ expect, message, fields, bytes }) => {
     if (expect === "malformed") {
       same(await reasonOf(() => parseControl(hex(bytes)), "message"), "malformed", "reason");
       return true;
@@ -96,6 +104,14 @@ test("control messages are parsed and made as in the vectors", async () => {
     same(toHex(controlBytes(parsed)), bytes, "bytes");
     return true;
   });
+}
+
+test("control messages are parsed and made as in the vectors", async () => {
+  await checkMessages((await vectors<ControlFile>("control")).messages, 170);
+});
+
+test("control messages of groups are parsed and made as in the vectors", async () => {
+  await checkMessages((await vectors<ControlFile>("control")).group_messages, 21);
 });
 
 test("codec configurations are parsed and made as in the vectors", async () => {
@@ -242,10 +258,10 @@ test("unit headers are parsed and made as in the vectors", async () => {
 });
 
 test("control messages that were altered or cut are parsed or refused, and nothing else", async () => {
-  const { messages } = await vectors<ControlFile>("control");
+  const { messages, group_messages } = await vectors<ControlFile>("control");
   const next = sequence(5);
   let refused = 0;
-  for (const { bytes, expect } of messages) {
+  for (const { bytes, expect } of [...messages, ...group_messages]) {
     const whole: Bytes = hex(bytes);
     for (let trial = 0; trial < 60; trial += 1) {
       const altered = whole.slice(0, trial % 2 === 0 ? whole.length : next() % (whole.length + 1));

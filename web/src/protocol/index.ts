@@ -14,13 +14,17 @@ export {
 export { type Role } from "./keys/messages.ts";
 export { HelloKeys, MAX_PSKS, PresharedKey } from "./keys/psk.ts";
 export { wordsOf } from "./keys/words.ts";
+export { type AgeState } from "./live/picture-age.ts";
 export { type RefusalCounts } from "./seal/refusals.ts";
 export { type Suite } from "./seal/suite.ts";
 export { RekeyPolicy, type SessionConfig } from "./session/config.ts";
+export { type GroupFacts, type GroupPolicy } from "./session/membership.ts";
 export { type Facts, type Output, type SessionEvent } from "./session/output.ts";
 export { type Handled } from "./session/peer-link.ts";
 export { HANDSHAKE_TIMEOUT, type OutgoingFrame, Session } from "./session/session.ts";
 export { type ShapePlan, constantRate } from "./session/shape-plan.ts";
+export { type FrameRefusal, type FrameRefusalCounts } from "./sign/frame-verifier.ts";
+export { type GopVerdict } from "./sign/gop-verifier.ts";
 export { type Frame, type Media } from "./unit/assemble.ts";
 export { type Codec, type StreamInfo } from "./unit/info.ts";
 export { type Layout, MAX_FRAME, type Preamble, type StampKind } from "./unit/preamble.ts";
@@ -32,6 +36,7 @@ export { CLOSE_REASONS, Close, type Control, closeReason, controlBytes, parseCon
 export {
   LENGTH_PREFIX, MAX_CONTROL_RECORD, MAX_HANDSHAKE_MESSAGE, MAX_RECORD, MessageReader, lengthPrefix,
 } from "./wire/framing.ts";
+export { type SignMode } from "./wire/group-message.ts";
 export { type Host, type HostKind } from "./wire/host.ts";
 export { Invite } from "./wire/invite.ts";
 export { PeerId } from "./wire/peer-id.ts";

@@ -72,7 +72,7 @@ async function deceived(
   const control: Deceived["control"] = (payload) => seal("control", CONTROL_FLAGS, 0, payload);
   const opener = await openerFor(secret, agreed.suite, "control", direction === "i" ? "r" : "i");
   const heard = async (): Promise<Bytes> => {
-    const opened = await openRecord(sent(victim), false, () => opener);
+    const opened = await openRecord(sent(victim), "encrypted", () => opener);
     assert(typeof opened !== "string", "the victim's record opens");
     return opened.payload;
   };

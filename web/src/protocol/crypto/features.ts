@@ -1,4 +1,4 @@
-// Which primitives WebCrypto has here, found out once. Only these three are missing in some current browsers.
+// Which primitives WebCrypto has here, found out once. Only these four are missing in some current browsers.
 
 import { subtle } from "./primitives.ts";
 
@@ -8,6 +8,8 @@ export interface Features {
   readonly x25519: boolean;
   /** ML-KEM-768 with `encapsulateBits`, as in the WICG draft "Modern Algorithms in the Web Cryptography API". */
   readonly mlkem768: boolean;
+  /** ML-DSA-65, as in the same draft. */
+  readonly mldsa65: boolean;
 }
 
 /** The parts of that draft that TypeScript's types do not know yet. */
@@ -15,6 +17,8 @@ export interface SubtleKem extends SubtleCrypto {
   encapsulateBits(algorithm: string, key: CryptoKey): Promise<{ sharedKey: ArrayBuffer; ciphertext: ArrayBuffer }>;
   decapsulateBits(algorithm: string, key: CryptoKey, ciphertext: BufferSource): Promise<ArrayBuffer>;
 }
+
+const RAW_PUBLIC = "raw-public" as unknown as "raw";
 
 let found: Promise<Features> | undefined;
 
@@ -46,7 +50,11 @@ async function detect(): Promise<Features> {
     const usages = ["encapsulateBits", "decapsulateBits"] as unknown as KeyUsage[];
     const pair = (await crypto.generateKey({ name: "ML-KEM-768" }, false, usages)) as CryptoKeyPair;
     // A browser that has the keys but not the export could not send them.
-    await crypto.exportKey("raw-public" as unknown as "raw", pair.publicKey);
+    await crypto.exportKey(RAW_PUBLIC, pair.publicKey);
   });
-  return { ed25519: await ed25519, x25519: await x25519, mlkem768: await mlkem768 };
+  const mldsa65 = works(async () => {
+    const pair = (await crypto.generateKey({ name: "ML-DSA-65" }, false, ["sign", "verify"])) as CryptoKeyPair;
+    await crypto.exportKey(RAW_PUBLIC, pair.publicKey);
+  });
+  return { ed25519: await ed25519, x25519: await x25519, mlkem768: await mlkem768, mldsa65: await mldsa65 };
 }

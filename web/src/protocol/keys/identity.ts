@@ -100,19 +100,32 @@ export function seedOfIdentityFile(text: string): Bytes {
   return seed;
 }
 
+/** Tells whether a signature over a message is that of one peer. */
+export type SignatureCheck = (message: Bytes, signature: Bytes) => Promise<boolean>;
+
+/** The check of one peer's signatures: its key is read once, which costs as much as a signature. */
+export async function signatureCheck(peer: PeerId): Promise<SignatureCheck> {
+  const native = (await features()).ed25519;
+  // Without a point that has the y of this peer id, it has signed nothing.
+  const key = native
+    ? await subtle().importKey("raw", peer.bytes, ALGORITHM, false, ["verify"]).catch(() => undefined) : undefined;
+  return async (message, signature) => {
+    if (signature.length !== SIGNATURE_LEN || (native && key === undefined)) {
+      return false;
+    }
+    try {
+      return key === undefined
+        ? ed25519.verify(signature, message, peer.bytes, { zip215: false })
+        : await subtle().verify(ALGORITHM, key, signature, message);
+    } catch {
+      // The substitute throws where the peer id or a part of the signature is no point.
+      return false;
+    }
+  };
+}
+
 /** True if `signature` is that of `peer` over `message`. */
 export async function verifySignature(peer: PeerId, message: Bytes, signature: Bytes): Promise<boolean> {
-  if (signature.length !== SIGNATURE_LEN) {
-    return false;
-  }
-  try {
-    if (!(await features()).ed25519) {
-      return ed25519.verify(signature, message, peer.bytes, { zip215: false });
-    }
-    const key = await subtle().importKey("raw", peer.bytes, ALGORITHM, false, ["verify"]);
-    return await subtle().verify(ALGORITHM, key, signature, message);
-  } catch {
-    // There is no point with the y of this peer id, so it has signed nothing.
-    return false;
-  }
+  const check = await signatureCheck(peer);
+  return check(message, signature);
 }

@@ -48,6 +48,8 @@ export interface HandshakeResult {
   readonly binding: Bytes;
   /** The pre-shared key of later handshakes, if the responder enrols the initiator; a secret. */
   readonly enrolment: Bytes;
+  /** What the keys of a group's member follow from (groups.md, section 5); a secret. */
+  readonly exporter: Bytes;
 }
 
 /** What follows from `hs` and the hash of the whole transcript. */
@@ -57,5 +59,6 @@ export async function handshakeResult(hs: Bytes, th3: Bytes): Promise<HandshakeR
     sessionId: await expandLabel(hs, "session id", th3, SESSION_ID_LEN),
     binding: await expandLabel(hs, "binding", th3, HASH_LEN),
     enrolment: await expandLabel(hs, "enrolment", th3, HASH_LEN),
+    exporter: await expandLabel(hs, "exporter", th3, HASH_LEN),
   };
 }

@@ -2,18 +2,15 @@
 
 import { type Bytes } from "../bytes.ts";
 import { type Refusal } from "../error.ts";
-import { type Kind, parseHeader } from "../wire/header.ts";
+import { type Accept, type Kind, parseHeader } from "../wire/header.ts";
 import { type Opened, type Opener } from "./opener.ts";
 
 /** Finds the opener for a kind and an epoch's low 16 bits. */
 export type FindOpener = (kind: Kind, epoch: number) => Opener | undefined;
 
-/**
- * Opens a record, or says why it is refused.
- * @param acceptClear whether media in clear may come now
- */
-export async function openRecord(record: Bytes, acceptClear: boolean, find: FindOpener): Promise<Opened | Refusal> {
-  const header = parseHeader(record, acceptClear);
+/** Opens a record, or says why it is refused. */
+export async function openRecord(record: Bytes, accept: Accept, find: FindOpener): Promise<Opened | Refusal> {
+  const header = parseHeader(record, accept);
   if (typeof header === "string") {
     return header;
   }

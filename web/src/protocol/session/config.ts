@@ -7,6 +7,7 @@ import { type SealLimits } from "../seal/sealer.ts";
 import { MAX_BLOCKS } from "../seal/suite.ts";
 import { type PeerId } from "../wire/peer-id.ts";
 import { type Unit } from "../unit/unit.ts";
+import { type GroupPolicy } from "./membership.ts";
 import { type ShapePlan } from "./shape-plan.ts";
 
 /** Soft limits of keys.md, section 6, and the strictest that a program may ask for. */
@@ -79,6 +80,8 @@ export interface SessionConfig {
   /** Initiator: the mechanism of its first share; else its first. */
   readonly guess?: number;
   readonly rekey?: RekeyPolicy;
+  /** Viewer: which groups it joins; none if it does not say. */
+  readonly group?: GroupPolicy;
   /** Publisher: what one record holds; `frame` if it does not say. */
   readonly unit?: Unit;
   /** Publisher: repeats the choice of a selection by rate. Not a secret. */

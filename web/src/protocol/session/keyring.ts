@@ -6,7 +6,7 @@ import { openRecord } from "../seal/open-record.ts";
 import { type Opened, type Opener } from "../seal/opener.ts";
 import { type SealLimits } from "../seal/sealer.ts";
 import { type Suite } from "../seal/suite.ts";
-import { Kind } from "../wire/header.ts";
+import { type Accept, Kind } from "../wire/header.ts";
 import { type Bytes } from "../bytes.ts";
 
 /** Milliseconds for which the openers of an epoch are kept after the switch to the next. */
@@ -131,9 +131,9 @@ export class KeyRing {
   }
 
   /** Opens a record, or says why it is refused. */
-  async open(record: Bytes, acceptClear: boolean): Promise<OpenedRecord | Refusal> {
+  async open(record: Bytes, accept: Accept): Promise<OpenedRecord | Refusal> {
     let found: EpochKeys | undefined;
-    const opened = await openRecord(record, acceptClear, (kind, epoch): Opener | undefined => {
+    const opened = await openRecord(record, accept, (kind, epoch): Opener | undefined => {
       found = this.#keysOf(epoch);
       return found?.open[OPENER[kind]];
     });

@@ -3,7 +3,9 @@
 import { type Bytes } from "../bytes.ts";
 import { type ClockReading } from "../clock/exchange.ts";
 import { type Peer } from "../keys/handshake.ts";
+import { type GopVerdict } from "../sign/gop-verifier.ts";
 import { type Media } from "../unit/assemble.ts";
+import { type SignMode } from "../wire/group-message.ts";
 import { type Selection } from "../wire/selection.ts";
 import { type RekeyCause } from "./rekey.ts";
 
@@ -32,6 +34,12 @@ export type SessionEvent =
   | { readonly type: "selection"; readonly selection: Selection }
   /** A reading of the peer's clock. */
   | { readonly type: "clock"; readonly reading: ClockReading }
+  /** Viewer: it is a member of the publisher's group, which signs this. From here on media is sealed for all members. */
+  | { readonly type: "joined-group"; readonly signed: SignMode }
+  /** Member: answer with `challenge`, and look at the picture's age. */
+  | { readonly type: "challenge-due" }
+  /** Member: what the signature of a group of pictures says of the frames that were handed out. */
+  | { readonly type: "proven"; readonly verdict: GopVerdict }
   /** The peer ended the session. `text` has no control characters. */
   | { readonly type: "closed"; readonly reason: number; readonly text: string };
 

@@ -10,12 +10,13 @@ import { Assembler } from "../unit/assemble.ts";
 import { type CellPlan, samePlan } from "../wire/cell.ts";
 import { type Control, parseControl } from "../wire/control.ts";
 import { MAX_CONTROL_RECORD, MAX_RECORD } from "../wire/framing.ts";
-import { Kind, recordKind } from "../wire/header.ts";
+import { type Accept, Kind, recordKind } from "../wire/header.ts";
 import { ENCRYPT_ALL, type Selection, sameSelection } from "../wire/selection.ts";
 import { CellReader } from "./cell-reader.ts";
 import { type Epochs } from "./epochs.ts";
 import { type Link } from "./link.ts";
 import { Liveness } from "./liveness.ts";
+import { type GroupHandled, type Membership } from "./membership.ts";
 import { type Outbox } from "./output.ts";
 import { Following, Selecting } from "./selecting.ts";
 import { type ShapePlan } from "./shape-plan.ts";
@@ -23,8 +24,10 @@ import { type ShapePlan } from "./shape-plan.ts";
 /** A publisher may have its viewer send one cell each so many nanoseconds, and no more: it must not flood the path. */
 const SOONEST_REPLY = 10_000_000;
 
-/** How a message was handled. A refusal does not end the session. */
-export type Handled = "done" | { readonly refused: Refusal };
+const NS_PER_MS = 1e6;
+
+/** How a message was handled. A refusal, of a record or of a group's frame, does not end the session. */
+export type Handled = GroupHandled;
 
 /** What a peer's message means for the session around this. */
 export interface PeerListener {
@@ -41,6 +44,8 @@ export class PeerLink {
   readonly link: Link;
   readonly epochs: Epochs;
   readonly selecting = new Selecting();
+  /** A viewer's place in its publisher's group; absent at a publisher. */
+  readonly membership: Membership | undefined;
   liveness: Liveness;
   readonly #leads: boolean;
   readonly #out: Outbox;
@@ -52,11 +57,13 @@ export class PeerLink {
   #announced: ShapePlan | undefined;
 
   constructor(
-    link: Link, epochs: Epochs, leads: boolean, out: Outbox, session: PeerListener, refusals: Refusals, now: Now,
+    link: Link, epochs: Epochs, membership: Membership | undefined, out: Outbox, session: PeerListener,
+    refusals: Refusals, now: Now,
   ) {
     this.link = link;
     this.epochs = epochs;
-    this.#leads = leads;
+    this.membership = membership;
+    this.#leads = membership === undefined;
     this.#out = out;
     this.#session = session;
     this.#refusals = refusals;
@@ -80,16 +87,16 @@ export class PeerLink {
     if (recordKind(message) !== Kind.Cell) {
       return this.#reader === undefined ? this.#single(now, message) : this.#refuse("outside-cell");
     }
-    const opened = await this.#open(now, message, false);
+    const opened = await this.#open(now, message, "encrypted");
     if (typeof opened === "string") {
       return this.#refuse(opened);
     }
     return this.#cell(now, opened.payload);
   }
 
-  async #open(now: Now, message: Bytes, acceptClear: boolean): Promise<Opened | Refusal> {
+  async #open(now: Now, message: Bytes, accept: Accept): Promise<Opened | Refusal> {
     this.link.ring.retire(now.monotonic);
-    const found = await this.link.ring.open(message, acceptClear);
+    const found = await this.link.ring.open(message, accept);
     if (typeof found === "string") {
       return found;
     }
@@ -128,8 +135,11 @@ export class PeerLink {
   }
 
   async #single(now: Now, message: Bytes): Promise<Handled> {
-    const acceptClear = !this.#leads && this.#following.acceptsClear(now.monotonic);
-    const opened = await this.#open(now, message, acceptClear);
+    if (this.membership?.isMember === true && recordKind(message) === Kind.Media) {
+      return this.#ofGroup(now, message, this.membership);
+    }
+    const clear = !this.#leads && this.#following.acceptsClear(now.monotonic);
+    const opened = await this.#open(now, message, clear ? "clear" : "encrypted");
     if (typeof opened === "string") {
       return this.#refuse(opened);
     }
@@ -143,6 +153,19 @@ export class PeerLink {
       throw misbehaved(thrown);
     }
     return "done";
+  }
+
+  /** A media record that is sealed for a group. */
+  async #ofGroup(now: Now, message: Bytes, membership: Membership): Promise<Handled> {
+    const handled = await membership.open(now, message);
+    if (handled !== "done" && "refused" in handled) {
+      return this.#refuse(handled.refused);
+    }
+    if (handled === "done") {
+      this.#refusals.opened();
+      this.liveness.heard(now.monotonic);
+    }
+    return handled;
   }
 
   #refuse(reason: Refusal): Handled {
@@ -193,6 +216,7 @@ export class PeerLink {
       case "pong":
         if (this.liveness.takePong(message.t1)) {
           const reading = clockReading(message.t1, message.t2, message.t3, now.wall);
+          this.membership?.measured(Number(reading.roundTrip) / NS_PER_MS);
           this.#out.event({ type: "clock", reading });
         }
         return true;
@@ -248,6 +272,13 @@ export class PeerLink {
       case "shape":
         this.#shapeAnnounced(now, message);
         return;
+      case "group":
+      case "key-sheet":
+      case "answer":
+      case "gop-key":
+      case "gop-signature":
+        await this.membership?.said(now, message);
+        return;
       default:
         throw new ProtocolError("protocol-error");
     }
@@ -299,12 +330,14 @@ export class PeerLink {
     if (this.liveness.takePing(now)) {
       await this.link.sendControl(now, { type: "ping", t1: now.wall });
     }
+    this.membership?.timeout(now.monotonic);
     await this.link.sendCells(now);
   }
 
   get deadline(): number {
     const cells = this.link.cells?.deadline ?? Infinity;
-    return Math.min(this.liveness.deadline, this.epochs.deadline, this.selecting.deadline, cells);
+    const group = this.membership?.deadline ?? Infinity;
+    return Math.min(this.liveness.deadline, this.epochs.deadline, this.selecting.deadline, group, cells);
   }
 }
 

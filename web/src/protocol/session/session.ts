@@ -17,6 +17,7 @@ import { type Preamble, preambleBytes } from "../unit/preamble.ts";
 import { checkUnit } from "../unit/unit.ts";
 import { Close } from "../wire/control.ts";
 import { MAX_CONTROL_RECORD, MAX_HANDSHAKE_MESSAGE, MAX_RECORD } from "../wire/framing.ts";
+import { CHALLENGE_LEN } from "../wire/group-message.ts";
 import { CONFIG_FLAGS, Flag, MAX_STREAM, frameFlags } from "../wire/header.ts";
 import { type Selection } from "../wire/selection.ts";
 import { RekeyPolicy, type SessionConfig } from "./config.ts";
@@ -24,6 +25,7 @@ import { Epochs } from "./epochs.ts";
 import { KeyRing } from "./keyring.ts";
 import { Link, noKeys } from "./link.ts";
 import { Liveness } from "./liveness.ts";
+import { type GroupFacts, Membership } from "./membership.ts";
 import { type Facts, Outbox, type Output } from "./output.ts";
 import { type Handled, PeerLink } from "./peer-link.ts";
 
@@ -64,7 +66,7 @@ interface Keys {
  *   Messages that have come are fed before the time: after a pause of the browser the peer was perhaps heard in time.
  * - **Drain** it after each call: `poll` until it returns `undefined`, send what is to be sent, and show the rest. A
  *   call that throws ends the session: what `poll` returns then still tells the peer why.
- * - A responder answers the event `peer-proved` with `admit` or `close`. From `established` on a publisher calls
+ * - A responder answers the event `peer-proved` with `admit` or `close`, a member `challenge-due` with `challenge`. From `established` on a publisher calls
  *   `sealInfo` and `sealFrame`, and seals the next frame only when little of the last one waits to be sent.
  */
 export class Session {
@@ -152,6 +154,11 @@ export class Session {
   /** Records refused so far, by reason. */
   get refusals(): RefusalCounts {
     return this.#refusals.counts;
+  }
+
+  /** Viewer: what is known of the group whose member it is, at this monotonic time. */
+  group(now: number): GroupFacts | undefined {
+    return this.#keys?.peer.membership?.facts(now);
   }
 
   /** True if this end sends nothing but cells. */
@@ -258,7 +265,7 @@ export class Session {
 
   async #establish(now: Now, agreed: Agreed): Promise<Keys> {
     const { handshake, side, rekey: policy = new RekeyPolicy() } = this.#config;
-    const { suite, mechanism, peer, binding, sessionId, enrolment } = agreed;
+    const { suite, mechanism, peer, binding, sessionId, enrolment, exporter } = agreed;
     const secret = new EpochSecret(0n, agreed.epoch0);
     const ring = await KeyRing.create(secret, suite, side, policy.hardLimits, now.monotonic);
     const link = new Link(ring, this.#out);
@@ -273,8 +280,13 @@ export class Session {
       },
     };
     const epochs = new Epochs(exchange, link, this.#out);
+    const group = { policy: this.#config.group, suites: handshake.suites, camera: peer.id, exporter };
+    const membership = this.#leads ? undefined : new Membership(group, link, this.#out);
+    if (this.#leads) {
+      wipe(exporter);
+    }
     return {
-      peer: new PeerLink(link, epochs, this.#leads, this.#out, listener, this.#refusals, now),
+      peer: new PeerLink(link, epochs, membership, this.#out, listener, this.#refusals, now),
       facts: { peer, suite: suite.name, mechanism: mechanism.name, sessionId },
       enrolment,
     };
@@ -378,6 +390,7 @@ export class Session {
     const keys = this.#keys;
     if (keys !== undefined) {
       keys.peer.link.ring.wipe();
+      keys.peer.membership?.wipe();
       wipe(keys.enrolment ?? new Uint8Array(0));
       keys.enrolment = undefined;
     }
@@ -428,6 +441,19 @@ export class Session {
         throw misuse("only a viewer asks for keyframes, of the streams 1 to 15");
       }
       await keys.peer.link.sendControl(now, { type: "keyframe-request", stream });
+    });
+  }
+
+  /** Member: sends a challenge of 16 fresh random bytes, when the event `challenge-due` says so. */
+  challenge(now: Now, random: Bytes): Promise<void> {
+    return this.#step(now, async () => {
+      const { membership, epochs } = this.#established().peer;
+      if (membership === undefined || random.length !== CHALLENGE_LEN) {
+        throw misuse("only a viewer challenges, with 16 bytes");
+      }
+      await membership.challenge(now, random);
+      // Challenges use up the control key.
+      await epochs.ifDue(now);
     });
   }
 

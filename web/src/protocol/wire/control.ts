@@ -3,6 +3,7 @@
 import { type Bytes, isZero } from "../bytes.ts";
 import { malformed, misuse } from "../error.ts";
 import { type CellPlan, readCellPlan, writeCellPlan } from "./cell.ts";
+import { GROUP_PARSERS, type GroupMessage, writeGroupMessage } from "./group-message.ts";
 import { MAX_STREAM } from "./header.ts";
 import { SIGNATURE_LEN, kemField } from "./kem-field.ts";
 import { Reader } from "./reader.ts";
@@ -90,6 +91,7 @@ export type Control =
   | { readonly type: "path-challenge"; readonly token: Bytes }
   | { readonly type: "path-response"; readonly token: Bytes }
   | { readonly type: "shape"; readonly publisher: CellPlan; readonly viewer: CellPlan }
+  | GroupMessage
   /** Of a type that this version does not know: it is ignored. */
   | { readonly type: "unknown" };
 
@@ -150,8 +152,16 @@ export function controlBytes(message: Control): Bytes {
       return writeCellPlan(message.viewer, writeCellPlan(message.publisher, out.u8(19))).done();
     case "unknown":
       throw misuse("a message of an unknown type cannot be made");
-    default:
+    case "part":
+    case "nack":
+    case "feedback":
+    case "probe":
+    case "probe-ack":
+    case "path-challenge":
+    case "path-response":
       return datagramControlBytes(message, out).done();
+    default:
+      return writeGroupMessage(message, out).done();
   }
 }
 
@@ -277,6 +287,7 @@ const PARSERS: Readonly<Record<number, (reader: Reader) => Control>> = {
   17: (reader) => ({ type: "path-challenge", token: reader.bytes(TOKEN_LEN) }),
   18: (reader) => ({ type: "path-response", token: reader.bytes(TOKEN_LEN) }),
   19: (reader) => ({ type: "shape", publisher: readCellPlan(reader), viewer: readCellPlan(reader) }),
+  ...GROUP_PARSERS,
 };
 
 /**

@@ -23,6 +23,8 @@ export const Flag = {
   Keyframe: 0x02,
   First: 0x04,
   Last: 0x08,
+  /** The payload is the proof of a frame (signatures.md, section 3). */
+  Signed: 0x10,
   CodecConfig: 0x20,
   Repair: 0x40,
 } as const;
@@ -71,7 +73,23 @@ export function writeHeader(header: Header, out: Bytes): void {
   view.setBigUint64(16, header.timestamp);
 }
 
-function mediaMayHave(flags: number): boolean {
+/**
+ * Which media records in clear may come.
+ *
+ * - `encrypted`: none.
+ * - `clear`: all, at a viewer while a selection in force leaves something in clear.
+ * - `signed`: those with the proof of a frame, at a member of a group whose frames are signed.
+ */
+export type Accept = "encrypted" | "clear" | "signed";
+
+function isProof(flags: number): boolean {
+  return (flags & ~Flag.Keyframe) === Flag.Signed;
+}
+
+function mediaMayHave(flags: number, accept: Accept): boolean {
+  if (accept === "signed" && isProof(flags)) {
+    return true;
+  }
   const sealed = flags | Flag.Encrypted;
   return (sealed & ~OF_FRAME) === 0 || sealed === CONFIG_FLAGS || flags === REPAIR_FLAGS;
 }
@@ -79,24 +97,24 @@ function mediaMayHave(flags: number): boolean {
 /**
  * Parses the header of a record and checks all that can be checked without a key.
  *
- * @param acceptClear whether media in clear may come: at a viewer, while a selection in force leaves something in clear
  * @returns the header, or the reason of a refusal. A record in clear that is not accepted is refused for that before
  *   its other flags are looked at.
  */
-export function parseHeader(record: Bytes, acceptClear: boolean): Header | Refusal {
+export function parseHeader(record: Bytes, accept: Accept): Header | Refusal {
   const kind = recordKind(record);
   if (kind === undefined || record.length < HEADER_LEN + TAG_LEN || record.length > MAX_RECORD) {
     return "malformed";
   }
   const view = new DataView(record.buffer, record.byteOffset, HEADER_LEN);
   const flags = view.getUint8(1);
-  if ((flags & Flag.Encrypted) === 0 && !(acceptClear && kind === Kind.Media)) {
+  const clear = kind === Kind.Media && (accept === "clear" || (accept === "signed" && (flags & Flag.Signed) !== 0));
+  if ((flags & Flag.Encrypted) === 0 && !clear) {
     return "cleartext";
   }
   const stream = view.getUint32(4);
   const fits =
     kind === Kind.Media
-      ? mediaMayHave(flags) && stream >= 1 && stream <= MAX_STREAM
+      ? mediaMayHave(flags, accept) && stream >= 1 && stream <= MAX_STREAM
       : flags === CONTROL_FLAGS && stream === 0;
   // The upper half of `seq` is zero, because no number is above 2³² − 1.
   if (!fits || view.getUint32(8) !== 0) {

@@ -1,0 +1,240 @@
+// A viewer's side of a group: it takes key sheets, and opens records (groups.md, sections 6 and 8).
+
+import { type Bytes, equal } from "../bytes.ts";
+import { type Refusal } from "../error.ts";
+import { type SignatureCheck } from "../keys/identity.ts";
+import { type Suite } from "../seal/suite.ts";
+import { type Accept, Kind, parseHeader } from "../wire/header.ts";
+import { type Base, GroupEpochs, MAX_RATCHET, type OpenedInEpoch } from "./epochs.ts";
+import { DEPTH, above, isLeaf } from "./node.ts";
+import { type Group, type GroupName, type NodeSecret } from "./secret.ts";
+import { type Scope, type Sheet, parseSheet, renews } from "./sheet.ts";
+
+/** Why a sheet is refused, in the order of the checks. A refused sheet changes nothing. */
+export type SheetRefusal =
+  | "malformed" | "wrong-camera" | "wrong-stream" | "signature" | "suite" | "stale" | "backwards" | "missed" | "no-slot"
+  | "unopened";
+
+/** What a sheet that was taken says. */
+export interface TakenSheet {
+  readonly scope: Scope;
+  readonly epoch: bigint;
+  /** Number of the first group of pictures of which nothing is sealed under an earlier epoch. */
+  readonly effect: bigint;
+}
+
+/** Settings of a member. */
+export interface MemberConfig {
+  /** The camera that is pinned, and the stream of it that is watched. */
+  readonly group: GroupName;
+  /** The suites that this end accepts. */
+  readonly suites: readonly Suite[];
+  /** The check of the camera's signatures. */
+  readonly check: SignatureCheck;
+}
+
+/** What a member knows since the last sheet. */
+interface State extends Base {
+  readonly effect: bigint;
+  readonly leaf: number;
+  /** Secrets of the inner nodes above the leaf, the root's last. */
+  readonly path: readonly NodeSecret[];
+}
+
+/** A path that is being opened: the leaf, and secrets from the first node above it on. */
+interface Path {
+  readonly leaf: number;
+  readonly secrets: NodeSecret[];
+}
+
+/** A viewer's side of a group. One call at a time: the caller awaits each. */
+export class Member {
+  readonly #config: MemberConfig;
+  readonly #key: NodeSecret;
+  #state: State | undefined;
+  #epochs: GroupEpochs | undefined;
+
+  /** A member that has no sheet yet. `key` is its member key, which this takes over. */
+  constructor(config: MemberConfig, key: NodeSecret) {
+    this.#config = config;
+    this.#key = key;
+  }
+
+  /** Takes a sheet, from whatever way it came, or says why it is refused. */
+  async take(bytes: Bytes): Promise<TakenSheet | SheetRefusal> {
+    let sheet: Sheet;
+    try {
+      sheet = parseSheet(bytes);
+    } catch {
+      return "malformed";
+    }
+    const suite = await this.#check(sheet);
+    if (typeof suite === "string") {
+      return suite;
+    }
+    const group: Group = { ...this.#config.group, run: sheet.run.slice() };
+    const path = await (sheet.scope === "update" ? this.#openUpdate(sheet, group) : this.#openFromLeaf(sheet, group));
+    if (typeof path === "string") {
+      return path;
+    }
+    const secret = path.secrets.at(-1);
+    if (secret === undefined) {
+      return "unopened";
+    }
+    const { scope, epoch, effect } = sheet;
+    const state = { group, suite, epoch, effect, secret, leaf: path.leaf, path: path.secrets };
+    if (this.#epochs === undefined) {
+      this.#epochs = new GroupEpochs(state);
+    } else {
+      await this.#epochs.rebase(state);
+    }
+    wipeAll(this.#state?.path ?? []);
+    this.#state = state;
+    return { scope, epoch, effect };
+  }
+
+  /** Checks everything that needs no secret. Returns the suite. */
+  async #check(sheet: Sheet): Promise<Suite | SheetRefusal> {
+    const { group, suites, check } = this.#config;
+    if (!equal(sheet.camera, group.camera.bytes)) {
+      return "wrong-camera";
+    }
+    if (sheet.stream !== group.stream) {
+      return "wrong-stream";
+    }
+    if (!(await sheet.verify(check))) {
+      return "signature";
+    }
+    const suite = suites.find(({ id }) => id === sheet.suite);
+    if (suite === undefined) {
+      return "suite";
+    }
+    const last = this.#state;
+    if (last !== undefined && sheet.epoch <= last.epoch) {
+      return "stale";
+    }
+    const sameRun = last !== undefined && equal(sheet.run, last.group.run);
+    return sameRun && sheet.effect < last.effect ? "backwards" : suite;
+  }
+
+  /** Opens a full or a path sheet: finds the leaf whose wrap the member's key opens, and goes up from there. */
+  async #openFromLeaf(sheet: Sheet, group: Group): Promise<Path | SheetRefusal> {
+    const key = await this.#key.wrapKey(group);
+    const known = this.#state?.leaf;
+    const leaves = [...sheet.wraps.keys()].filter((node) => isLeaf(node) && node !== known);
+    for (const leaf of known === undefined ? leaves : [known, ...leaves]) {
+      const wrapped = sheet.wraps.get(leaf);
+      const secret = wrapped && (await key.unwrap(sheet.epoch, leaf, wrapped));
+      if (secret !== undefined) {
+        return this.#climb(sheet, group, { leaf, secrets: [secret] });
+      }
+    }
+    return "no-slot";
+  }
+
+  /** Opens an update: steps the secrets to its epoch, and takes the new ones of the nodes that were drawn anew. */
+  async #openUpdate(sheet: Sheet, group: Group): Promise<Path | SheetRefusal> {
+    const last = this.#state;
+    if (last === undefined || !equal(last.group.run, group.run) || sheet.epoch - last.epoch > MAX_RATCHET) {
+      return "missed";
+    }
+    const nodes = above(last.leaf);
+    const lowest = nodes.findIndex((node) => renews(sheet, node));
+    // The node below the lowest new one: its secret is known, if only after some steps.
+    const below = nodes[lowest - 1] ?? last.leaf;
+    const wrapped = lowest < 0 ? undefined : sheet.wraps.get(below);
+    if (wrapped === undefined) {
+      return "no-slot";
+    }
+    const secrets: NodeSecret[] = [];
+    for (const [at, secret] of last.path.slice(0, lowest).entries()) {
+      secrets.push(await secret.ratcheted(group, nodes[at] ?? below, last.epoch, sheet.epoch));
+    }
+    const key = await (secrets.at(-1) ?? this.#key).wrapKey(group);
+    const opened = await key.unwrap(sheet.epoch, below, wrapped);
+    if (opened === undefined) {
+      wipeAll(secrets);
+      return "unopened";
+    }
+    return this.#climb(sheet, group, { leaf: last.leaf, secrets: [...secrets, opened] });
+  }
+
+  /** Opens the wraps from the highest node whose secret is known up to the root. */
+  async #climb(sheet: Sheet, group: Group, { leaf, secrets }: Path): Promise<Path | SheetRefusal> {
+    const nodes = above(leaf);
+    for (let at = secrets.length - 1; at < DEPTH - 1; at += 1) {
+      const [node, secret] = [nodes[at], secrets[at]];
+      const wrapped = node === undefined ? undefined : sheet.wraps.get(node);
+      if (node === undefined || secret === undefined || wrapped === undefined) {
+        // The form of a sheet is right only if the wraps up to the root are there.
+        wipeAll(secrets);
+        return "malformed";
+      }
+      const opened = await (await secret.wrapKey(group)).unwrap(sheet.epoch, node, wrapped);
+      if (opened === undefined) {
+        wipeAll(secrets);
+        return "unopened";
+      }
+      secrets.push(opened);
+    }
+    return { leaf, secrets };
+  }
+
+  /**
+   * Opens a media record of the group, or says why it is refused: `unknown-epoch` if it is of another stream, or of an
+   * epoch that the last sheet does not lead to. Everybody in the group could have sealed it.
+   */
+  async open(record: Bytes, accept: Accept): Promise<OpenedInEpoch | Refusal> {
+    const header = parseHeader(record, accept);
+    if (typeof header === "string") {
+      return header;
+    }
+    const ours = header.kind === Kind.Media && header.stream === this.#config.group.stream;
+    return ours && this.#epochs !== undefined ? this.#epochs.open(header, record) : "unknown-epoch";
+  }
+
+  /** Says that a frame under this epoch is the camera's: it was verified, or frames are not signed. */
+  async confirm(now: number, epoch: bigint): Promise<void> {
+    await this.#epochs?.confirm(now, epoch);
+  }
+
+  /**
+   * False if the camera has sealed nothing of this group of pictures under this epoch, as its last sheet says. `group`
+   * must be known by the camera's signature.
+   */
+  allows(epoch: bigint, group: bigint): boolean {
+    const state = this.#state;
+    return state !== undefined && (epoch >= state.epoch || group < state.effect);
+  }
+
+  /** The epoch of the last sheet that was taken. */
+  get epoch(): bigint | undefined {
+    return this.#state?.epoch;
+  }
+
+  get integritySpent(): boolean {
+    return this.#epochs?.integritySpent ?? false;
+  }
+
+  /** The epochs whose openers are held. */
+  get held(): readonly bigint[] {
+    return this.#epochs?.held ?? [];
+  }
+
+  /** Drops the openers of earlier epochs whose time is over. */
+  retire(now: number): void {
+    this.#epochs?.retire(now);
+  }
+
+  /** Overwrites all secrets at the end. */
+  wipe(): void {
+    this.#key.wipe();
+    wipeAll(this.#state?.path ?? []);
+  }
+}
+
+function wipeAll(secrets: readonly NodeSecret[]): void {
+  for (const secret of secrets) {
+    secret.wipe();
+  }
+}

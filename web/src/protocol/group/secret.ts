@@ -1,0 +1,113 @@
+// The secrets of a group and what is derived from them (groups.md, sections 3 to 5).
+
+import { type Bytes, concat, equalSecret, wipe } from "../bytes.ts";
+import { HASH_LEN, aesKey, aesOpen, expandLabel } from "../crypto/primitives.ts";
+import { BASE_LEN } from "../keys/epoch.ts";
+import { Opener } from "../seal/opener.ts";
+import { type Suite } from "../seal/suite.ts";
+import { type PeerId } from "../wire/peer-id.ts";
+import { Writer } from "../wire/writer.ts";
+
+/** Bytes of a wrapped secret: the secret and the tag. */
+export const WRAPPED_LEN = HASH_LEN + 16;
+const EMPTY = new Uint8Array(0);
+
+/** What a group is called: one stream of one camera, which leads it. */
+export interface GroupName {
+  readonly camera: PeerId;
+  /** 1 to 15. */
+  readonly stream: number;
+}
+
+/** A group in one run of its leader. It enters every derivation. */
+export interface Group extends GroupName {
+  /** 16 random bytes. */
+  readonly run: Bytes;
+}
+
+/** `group` of section 3. */
+function groupBytes({ camera, stream, run }: Group): Bytes {
+  return new Writer().bytes(camera.bytes).u32(stream).bytes(run).done();
+}
+
+/** A node in an epoch: the nonce of its wrap, and the end of a context. */
+function place(epoch: bigint, node: number): Bytes {
+  return new Writer().u64(epoch).u32(node).done();
+}
+
+/** Opens wraps that were made for who knows a node's secret. */
+export class WrapKey {
+  readonly #key: CryptoKey;
+
+  constructor(key: CryptoKey) {
+    this.#key = key;
+  }
+
+  /** The secret of the node's parent, or `undefined` if the wrap is not for this key. */
+  async unwrap(epoch: bigint, node: number, wrapped: Bytes): Promise<NodeSecret | undefined> {
+    const secret = await aesOpen(this.#key, place(epoch, node), EMPTY, wrapped);
+    return secret && new NodeSecret(secret);
+  }
+}
+
+/** The secret of a node in one epoch, or a member's own, which stands at its leaf. */
+export class NodeSecret {
+  readonly #bytes: Bytes;
+
+  /** @param bytes 32 secret bytes, which this takes over */
+  constructor(bytes: Bytes) {
+    this.#bytes = bytes;
+  }
+
+  /**
+   * The member key: what a viewer and the camera share for one group.
+   * @param shared 32 bytes that only the two know: the enrolment, or the exporter of their session
+   */
+  static async ofMember(shared: Bytes, { camera, stream }: GroupName): Promise<NodeSecret> {
+    const context = new Writer().bytes(camera.bytes).u32(stream).done();
+    return new NodeSecret(await expandLabel(shared, "group member", context, HASH_LEN));
+  }
+
+  /** The secret of this node so many steps of the ratchet later; a copy for none. */
+  async ratcheted(group: Group, node: number, from: bigint, to: bigint): Promise<NodeSecret> {
+    let bytes = this.#bytes.slice();
+    for (let epoch = from + 1n; epoch <= to; epoch += 1n) {
+      const context = concat(groupBytes(group), place(epoch, node));
+      const next = await expandLabel(bytes, "group ratchet", context, HASH_LEN);
+      wipe(bytes);
+      bytes = next;
+    }
+    return new NodeSecret(bytes);
+  }
+
+  /** The key of the wraps that are made for who knows this secret. */
+  async wrapKey(group: Group): Promise<WrapKey> {
+    const bytes = await expandLabel(this.#bytes, "group wrap", groupBytes(group), HASH_LEN);
+    const key = await aesKey(bytes);
+    wipe(bytes);
+    return new WrapKey(key);
+  }
+
+  /** Of a group secret: key and base of the media records of its epoch. */
+  async media(group: Group, epoch: bigint, suite: Suite): Promise<{ key: CryptoKey; base: Bytes }> {
+    const context = new Writer().u8(suite.id).bytes(groupBytes(group)).u64(epoch).done();
+    const bytes = await expandLabel(this.#bytes, "group media key", context, suite.keyLength);
+    const key = await aesKey(bytes);
+    wipe(bytes);
+    return { key, base: await expandLabel(this.#bytes, "group media base", context, BASE_LEN) };
+  }
+
+  /** Of a group secret: the opener of its epoch. */
+  async opener(group: Group, epoch: bigint, suite: Suite): Promise<Opener> {
+    const { key, base } = await this.media(group, epoch, suite);
+    return new Opener(key, base);
+  }
+
+  equals(other: NodeSecret): boolean {
+    return equalSecret(this.#bytes, other.#bytes);
+  }
+
+  wipe(): void {
+    wipe(this.#bytes);
+  }
+}
