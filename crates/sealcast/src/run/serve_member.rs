@@ -71,6 +71,8 @@ impl ViewerRole {
             && membership.begin()
         {
             self.shared.hub.detach(subscription.id);
+            // From its first sheet on it takes every media record for the group's, so none of its own may follow.
+            subscription.queue.clear();
             tracing::info!(viewer = %task.name(), "it is a member of the group");
         }
         Ok(())

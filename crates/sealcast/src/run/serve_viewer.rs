@@ -40,7 +40,7 @@ pub(super) const VIDEO: u32 = 1;
 pub(super) struct Subscription {
     pub(super) id: u64,
     /// Frames that are sealed for it alone.
-    queue: Arc<FrameQueue<Arc<Frame>>>,
+    pub(super) queue: Arc<FrameQueue<Arc<Frame>>>,
     /// Its place in the group. From its first sheet on, frames come from there.
     pub(super) membership: Option<Membership>,
     info_version: u64,

@@ -15,6 +15,7 @@ const MEMBER: &str = "it is a member of the group";
 const JOINED: &str = "the camera seals for all its viewers at once";
 const GROUP: [&str; 3] = ["--group", "--metrics", "127.0.0.1:0"];
 pub(super) const FRAMES_IN: &str = "sealcast_frames_total{dir=\"in\"}";
+const OF_ITS_OWN: &str = "sealcast_open_failures_total{reason=\"unknown_epoch\"}";
 const FRAMES_OUT: &str = "sealcast_frames_total{dir=\"out\"}";
 
 pub(super) fn frames(file: &Path) -> Vec<Vec<u8>> {
@@ -69,6 +70,12 @@ fn two_viewers_of_a_group_get_the_same_pictures_each_sealed_once() {
             assert!(viewers[0].counts("sealcast_group_parts_forged_total") < 1.0);
         }
         assert!(viewers[0].counts("sealcast_group_frames_refused_total") < 1.0);
+        for viewer in &viewers {
+            assert!(
+                viewer.counts(OF_ITS_OWN) < 1.0,
+                "no media of its own comes once it is a member"
+            );
+        }
         assert!(
             viewers[0].counts("sealcast_picture_age_seconds") > 0.0,
             "an age is known"
