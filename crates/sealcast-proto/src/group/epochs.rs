@@ -80,7 +80,12 @@ impl Epochs {
             self.held.retain(|held| held.epoch < base.epoch);
             self.in_use = self.in_use.min(base.epoch);
         }
-        for epoch in base.epoch.saturating_sub(UNDER_WAY)..base.epoch {
+        // Epochs in which no frame was known to be the camera's were perhaps one member's alone, and would take the
+        // place of the sheet's.
+        let under_way = base.epoch.saturating_sub(UNDER_WAY);
+        self.held
+            .retain(|held| held.epoch <= self.in_use || held.epoch >= under_way);
+        for epoch in under_way..base.epoch {
             if epoch >= self.in_use && self.find(epoch).is_err() {
                 self.hold(epoch);
             }

@@ -385,6 +385,32 @@ fn a_member_that_seals_ahead_drives_nobody_away() {
 }
 
 #[test]
+fn epochs_that_only_a_member_used_give_way_to_those_of_the_next_sheet() {
+    let mut world = joined(300);
+    let mut watching = world.joined(0);
+    let (group, secret) = (*world.leader.tree().group(), world.leader.tree().group_secret().clone());
+    let now = world.leader.epoch();
+    for epoch in now + 1..=now + 4 {
+        let ahead = secret.ratcheted(&group, node::Node::ROOT, now, epoch);
+        let mut sealer = ahead.sealer(&group, epoch, &AES_128_GCM, crate::seal::SealLimits::COUNTER);
+        assert_eq!(open(&mut watching, &seal(&mut sealer)), Ok(epoch));
+    }
+    for joiner in 0..6 {
+        world.admit([1000 + joiner]);
+        world.change();
+    }
+    world.remove([1]);
+    let changed = world.change();
+    watching
+        .take(&changed.sheet.expect("a leave is told"))
+        .expect("a member");
+    let record = world.record();
+    assert_eq!(open(&mut watching, &record), Ok(changed.epoch));
+    // The opener is kept, so it knows what it opened.
+    assert_eq!(open(&mut watching, &record), Err(Refusal::Replay));
+}
+
+#[test]
 fn openers_are_few_however_many_epochs_there_are() {
     let mut world = joined(3);
     let mut watching = world.joined(0);
