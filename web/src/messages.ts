@@ -1,5 +1,7 @@
 // What the page and its worker say to each other. Keys never cross: the worker has identity, session and media.
 
+import { type SignMode } from "./protocol/wire/group-message.ts";
+
 /** Which carrier to use: the better one that works, or one alone. */
 export type CarrierChoice = "auto" | "webtransport" | "websocket";
 
@@ -75,6 +77,34 @@ export interface Protection {
   readonly epochAge: number;
   /** What is encrypted, as `--encrypt` writes it; anything but `all` is shown as a warning. */
   readonly selection: string;
+  /** What the camera signs for the group in which this end is a member; absent where it seals for this end alone. */
+  readonly signed?: SignMode;
+}
+
+/** How old the picture is at most. `unsigned`: the camera signs no frames, so nobody can tell. */
+export type Age =
+  | { readonly state: "unsigned" | "waiting" }
+  /** Milliseconds since the newest frame was signed, at most, when this was posted. */
+  | { readonly state: "live"; readonly atMost: number }
+  /** `freeze`: no frame comes that the camera signed. `stale`: frames come, and none answers this end in time. */
+  | { readonly state: "alarm"; readonly cause: "freeze" | "stale" };
+
+/** The group of viewers for all of whom the picture is sealed once, and in which this end is a member. */
+export interface Membership {
+  /** What the camera signs. */
+  readonly signed: SignMode;
+  /** The group's suite and epoch of keys. */
+  readonly suite: string;
+  readonly epoch: number;
+  readonly age: Age;
+  /** Frames whose proof fitted, and frames refused by reason. */
+  readonly accepted: number;
+  readonly refused: Readonly<Record<string, number>>;
+  /** Groups of pictures whose signature came: how many are the camera's, and in how many frames were forged. */
+  readonly proven: number;
+  readonly forged: number;
+  /** Frames whose group of pictures went without a signature. */
+  readonly unproven: number;
 }
 
 /** The stages of a frame's way, in their order; docs/latency.md says where each begins and ends. */
@@ -114,6 +144,8 @@ export interface Figures {
   readonly total?: { readonly median: number; readonly p99: number; readonly uncertainty: number };
   /** Round trip of the last exchange of clocks, ms. */
   readonly roundTrip?: number;
+  /** Viewer: absent where the picture is sealed for this end alone. */
+  readonly membership?: Membership;
 }
 
 /** One frame's way, for the laboratory; in milliseconds. */
@@ -137,6 +169,8 @@ export type FromWorker =
   }
   | { readonly type: "protection"; readonly protection: Protection }
   | { readonly type: "figures"; readonly figures: Figures }
+  /** Viewer: it became a member, an alarm began or ended, or frames were forged; beside this it is in the figures. */
+  | { readonly type: "membership"; readonly membership: Membership }
   /** One line for the log of events: rekeyed, refused, reconnected, decoder made anew. */
   | { readonly type: "event"; readonly at: number; readonly words: string; readonly bad: boolean }
   /** The first picture is on the canvas, or another size is. */

@@ -4,10 +4,13 @@ import { type Bytes, concat } from "../src/protocol/bytes.ts";
 import { X25519 } from "../src/protocol/crypto/curves.ts";
 import { ProtocolError } from "../src/protocol/error.ts";
 import { alerted, parseFinish, parseHello, parseReply, parseRetry } from "../src/protocol/keys/messages.ts";
+import { parseSheet } from "../src/protocol/group/sheet.ts";
 import { type Purpose } from "../src/protocol/keys/epoch.ts";
 import { identityFromSeed, seedOfIdentityFile } from "../src/protocol/keys/identity.ts";
 import { signRekey } from "../src/protocol/keys/rekey-signature.ts";
+import { parseAnswer } from "../src/protocol/live/answer.ts";
 import { constantRate } from "../src/protocol/session/shape-plan.ts";
+import { parseProof } from "../src/protocol/sign/statement.ts";
 import { parseInfo } from "../src/protocol/unit/info.ts";
 import { joinImage, splitImage } from "../src/protocol/unit/jpeg-split/split.ts";
 import { type Preamble, preambleBytes, splitPreamble } from "../src/protocol/unit/preamble.ts";
@@ -33,6 +36,9 @@ const PARSERS: Readonly<Record<string, (bytes: Bytes) => unknown>> = {
   alert: alerted,
   control: parseControl,
   cell: parseCell,
+  sheet: (bytes) => parseSheet(concat(Uint8Array.of(0x20, 1, 1, 2, 0, 0, 0, 1), bytes)),
+  proof: (bytes) => parseProof(concat(Uint8Array.of(1), bytes)),
+  answer: (bytes) => parseAnswer(concat(Uint8Array.of(1), bytes)),
   header: (bytes) => parseHeader(bytes, "clear"),
   preamble: splitPreamble,
   info: parseInfo,

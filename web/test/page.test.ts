@@ -1,6 +1,6 @@
 // The page's own logic: what it reads, what it shows, and what it must never show. What needs a page is tried in one.
 
-import { type Figures, type FromWorker, type LinkState } from "../src/messages.ts";
+import { type Figures, type FromWorker, type LinkState, type Membership } from "../src/messages.ts";
 import { bundleHash } from "../src/page/bundle-hash.ts";
 import { h264Codec } from "../src/page/capture.ts";
 import { ORDER, SPAN, type Sample, axis, layOut, sampleOf, spread, withSample } from "../src/page/chart.ts";
@@ -8,7 +8,9 @@ import { age, bitRate, byteCount, count, hexGroups, milliseconds, timeOfDay, wit
 import { pageFor, readLink, roleIn, ticketIn } from "../src/page/link.ts";
 import { Log, MAX_LINES } from "../src/page/log.ts";
 import { NoticeBoard } from "../src/page/notice.ts";
-import { SELECTIONS, encryptsAll, mechanismKind, mechanismWords, selectionWarning } from "../src/page/wording.ts";
+import {
+  SELECTIONS, ageAlarm, ageWords, encryptsAll, mechanismKind, mechanismWords, selectionWarning,
+} from "../src/page/wording.ts";
 import { DEFAULT_MECHANISMS } from "../src/protocol/crypto/policy.ts";
 import { assert, reasonOf, same, test } from "./support/harness.ts";
 
@@ -164,8 +166,8 @@ test("the log is bounded, and what happens again is counted", () => {
 function state(name: LinkState): FromWorker {
   return { type: "state", state: name };
 }
-function figures(drawn: number, refused: Figures["refused"] = {}): FromWorker {
-  return { type: "figures", figures: { drawn, refused } as Figures };
+function figures(drawn: number, refused: Figures["refused"] = {}, membership?: Membership): FromWorker {
+  return { type: "figures", figures: { drawn, refused, ...(membership && { membership }) } as Figures };
 }
 const SIZE: FromWorker = { type: "size", width: 4, height: 3 };
 
@@ -208,6 +210,28 @@ test("a picture that no other follows is taken away, whatever the worker says", 
   for (let now = 0; now <= 6_000; now += 500) {
     board.take(figures(1), now);
     same(board.at(now), now > 5_000 ? "silent" : "none", `${now} ms`);
+  }
+});
+
+test("frames of a group that the camera did not sign are refused records to the page", () => {
+  const board = new NoticeBoard("watch");
+  board.take(state("live"), 0);
+  const membership: Membership = {
+    signed: "frame", suite: "aes-256-gcm", epoch: 1, age: { state: "waiting" }, accepted: 0, refused: { signature: 3 },
+    proven: 0, forged: 0, unproven: 0,
+  };
+  board.take(figures(0), 0);
+  same(board.at(0), "waiting", "nothing was refused");
+  board.take(figures(0, {}, membership), 500);
+  same(board.at(500), "tampered", "nothing else came");
+});
+
+test("an age is rounded up, so that the bound holds, and grows by itself between two reports", () => {
+  same(ageWords({ state: "live", atMost: 121 }, 0), "The newest frame is at most 130 ms old.", "rounded up");
+  same(ageWords({ state: "live", atMost: 121 }, 500), "The newest frame is at most 630 ms old.", "half a second later");
+  same(ageWords({ state: "alarm", cause: "stale" }, 0), "", "an alarm has words of its own");
+  for (const cause of ["freeze", "stale"] as const) {
+    assert(ageAlarm(cause).startsWith("The picture may be old"), `the alarm says it first: ${cause}`);
   }
 });
 

@@ -1,19 +1,22 @@
 // vectors/signatures.json: proofs, the order of refusals, certificates, groups of pictures, challenges and answers.
 
-import { type Bytes } from "../src/protocol/bytes.ts";
+import { type Bytes, ascii } from "../src/protocol/bytes.ts";
 import { mldsaCheck } from "../src/protocol/crypto/mldsa.ts";
 import { features, overrideFeatures } from "../src/protocol/crypto/features.ts";
+import { sha256 } from "../src/protocol/crypto/primitives.ts";
 import { identityFromSeed, signatureCheck } from "../src/protocol/keys/identity.ts";
 import { answerRoot, nameOf, parseAnswer } from "../src/protocol/live/answer.ts";
 import { acceptCertificate } from "../src/protocol/sign/certificate.ts";
-import { type FrameDigest, FrameHasher, recordHash } from "../src/protocol/sign/digest.ts";
+import { type FrameDigest, FrameHasher, MAX_FRAME_RECORDS, recordHash } from "../src/protocol/sign/digest.ts";
 import { FrameVerifier } from "../src/protocol/sign/frame-verifier.ts";
 import { GopVerifier } from "../src/protocol/sign/gop-verifier.ts";
 import { covers } from "../src/protocol/sign/mode.ts";
 import {
   type Statement, checkOf, parseProof, proofBytes, signedStatement, statementBytes, statementLeaf,
 } from "../src/protocol/sign/statement.ts";
+import { SIGN_MODES, type SignMode } from "../src/protocol/wire/group-message.ts";
 import { PeerId } from "../src/protocol/wire/peer-id.ts";
+import { Writer } from "../src/protocol/wire/writer.ts";
 import { assert, hex, reasonOf, same, test, toHex } from "./support/harness.ts";
 import { type Case, big, each, vectors } from "./support/vectors.ts";
 
@@ -54,6 +57,11 @@ interface CertificateCase extends Case {
   readonly camera: string;
   readonly pinned: string | null;
 }
+interface KeyCase extends Case {
+  readonly identity_seed: string;
+  readonly key_id: string;
+  readonly certificate: string;
+}
 interface GopCase extends Case {
   readonly camera: string;
   readonly certificate: string;
@@ -72,7 +80,7 @@ interface Signatures {
   readonly signers: readonly SignerCase[];
   readonly proofs: readonly ProofCase[];
   readonly sequences: readonly SequenceCase[];
-  readonly keys: readonly (Case & { readonly identity_seed: string; readonly key_id: string; readonly certificate: string })[];
+  readonly keys: readonly KeyCase[];
   readonly certificates: readonly CertificateCase[];
   readonly gops: readonly GopCase[];
   readonly challenges: readonly ChallengeCase[];
@@ -129,6 +137,25 @@ test("statements, leaves and proofs of frames are those of the vectors, and the 
     return true;
   });
   assert(frames >= 10 && signed >= 5, `${signed} of ${frames} frames are signed`);
+});
+
+test("a frame may have very many records, and not more than there can be", async () => {
+  const [hash, hasher] = [new Uint8Array(32).fill(9), new FrameHasher()];
+  same(await new FrameHasher().finish(), undefined, "no record");
+  for (let record = 0; record < MAX_FRAME_RECORDS; record += 1) {
+    hasher.push(hash);
+  }
+  const digest = await hasher.finish();
+  const content = new Writer().bytes(ascii("sealcast2 records\0"));
+  for (let record = 0; record < MAX_FRAME_RECORDS; record += 1) {
+    content.bytes(hash);
+  }
+  same(digest?.digest, await sha256(content.u32(MAX_FRAME_RECORDS).done()), "digest of the most records");
+  const more = new FrameHasher();
+  for (let record = 0; record <= MAX_FRAME_RECORDS; record += 1) {
+    more.push(hash);
+  }
+  same(await more.finish(), undefined, "one more");
 });
 
 test("proofs are parsed, and those of another form are malformed", async () => {
@@ -258,7 +285,9 @@ test("answers of another form are malformed", async () => {
 });
 
 test("what is signed covers what is required, or does not", () => {
-  same(["off", "frame", "gop", "both"].map((mode) => covers(mode as "off", "frame")), [false, true, false, true], "frame");
-  same(["off", "frame", "gop", "both"].map((mode) => covers(mode as "off", "off")), [true, true, true, true], "off");
-  same(["off", "frame", "gop", "both"].map((mode) => covers(mode as "off", "both")), [false, false, false, true], "both");
+  const which = (least: SignMode): SignMode[] => SIGN_MODES.filter((mode) => covers(mode, least));
+  same(which("off"), ["off", "frame", "gop", "both"], "nothing is required");
+  same(which("frame"), ["frame", "both"], "frames are required");
+  same(which("gop"), ["gop", "both"], "groups of pictures are required");
+  same(which("both"), ["both"], "both are required");
 });

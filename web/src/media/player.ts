@@ -42,7 +42,7 @@ export interface PlayerEvents {
 }
 
 /** What a player counts. */
-export type PlayerFigures = Omit<Figures, "refused" | "roundTrip">;
+export type PlayerFigures = Omit<Figures, "refused" | "roundTrip" | "membership">;
 
 /** A frame on its way, with its data where a test wants it. */
 interface Tag {

@@ -1,7 +1,7 @@
 // Shows the figures: the table of stages, the total, and what the stream is like.
 
-import { type Figures } from "../messages.ts";
-import { STAGES, decoderWords, refusalWords } from "./wording.ts";
+import { type Figures, type Membership } from "../messages.ts";
+import { STAGES, ageFigure, decoderWords, frameRefusalWords, refusalWords } from "./wording.ts";
 import { ORDER } from "./chart.ts";
 import { type Line, byId, element, say, showLines } from "./dom.ts";
 import { bitRate, byteCount, count, milliseconds, withUnit } from "./format.ts";
@@ -38,12 +38,30 @@ function streamLines(figures: Figures, role: Role): Line[] {
     return [...both, lost, ...trip];
   }
   const { inDecoder, decoder, decoderRestarts } = figures;
+  const group = figures.membership === undefined ? [] : groupLines(figures.membership);
   const restarts = decoderRestarts === 0 ? "" : `, made anew ${count(decoderRestarts)} times`;
   return [
     ...both, { name: "drawn", value: count(drawn) }, lost,
     { name: "decoder", value: `${decoderWords(decoder)}${restarts}` },
-    { name: "in decoder", value: count(inDecoder) }, ...trip,
+    { name: "in decoder", value: count(inDecoder) }, ...trip, ...group,
   ];
+}
+
+/** What there is to say of the group. */
+function groupLines({ age, accepted, proven, forged, unproven, suite, epoch }: Membership): Line[] {
+  const shown = { name: "forged", value: `groups of pictures: ${count(forged)}`, look: "bad" };
+  return [
+    { name: "age", value: ageFigure(age), ...(age.state === "alarm" && { look: "bad" }) },
+    { name: "verified", value: `${count(accepted)} frames, groups of pictures: ${count(proven)}` },
+    ...(forged > 0 ? [shown] : []),
+    ...(unproven > 0 ? [{ name: "unproven", value: `${count(unproven)} frames`, look: "bad" }] : []),
+    { name: "group", value: `${suite}, epoch ${count(epoch)}` },
+  ];
+}
+
+function refusedLines(refused: Figures["refused"], words: (reason: string) => string): Line[] {
+  const some = Object.entries(refused).filter(([, times]) => times > 0);
+  return some.map(([reason, times]) => ({ name: count(times), value: words(reason), look: "bad" }));
 }
 
 /** Everything that is a number, but the chart. */
@@ -82,7 +100,7 @@ export class FiguresView {
     }));
     this.#showTotal(figures.total);
     showLines(byId("stream", HTMLDListElement), streamLines(figures, this.#role));
-    this.#showRefused(figures.refused);
+    this.#showRefused(figures.refused, figures.membership?.refused);
   }
 
   #showTotal(total: Figures["total"]): void {
@@ -101,10 +119,12 @@ export class FiguresView {
     this.#total.replaceChildren(row(cells));
   }
 
-  #showRefused(refused: Figures["refused"]): void {
-    const some = Object.entries(refused).filter(([, times]) => times > 0);
-    byId("refused-none", HTMLElement).hidden = some.length > 0;
-    showLines(byId("refused", HTMLDListElement), some.map(([reason, times]) =>
-      ({ name: count(times), value: refusalWords(reason), look: "bad" })));
+  #showRefused(records: Figures["refused"], frames: Figures["refused"] = {}): void {
+    const lines = [
+      ...refusedLines(records, refusalWords),
+      ...refusedLines(frames, frameRefusalWords),
+    ];
+    byId("refused-none", HTMLElement).hidden = lines.length > 0;
+    showLines(byId("refused", HTMLDListElement), lines);
   }
 }

@@ -1,6 +1,7 @@
 // The view of one connection, of a viewer or of a publisher: picture, lock, controls, figures, events.
 
 import { type CarrierChoice, type FromWorker, type ToWorker } from "../messages.ts";
+import { AgeView } from "./age-view.ts";
 import { ChartView } from "./chart-view.ts";
 import { Connection } from "./connection.ts";
 import { byId, fillSelect, say } from "./dom.ts";
@@ -44,6 +45,7 @@ export class Live {
   readonly #section = byId("live", HTMLElement);
   readonly #picture = new Picture();
   readonly #lock = new Lock();
+  readonly #age = new AgeView();
   readonly #figures = new FiguresView();
   readonly #chart = new ChartView(byId("chart", HTMLElement));
   readonly #log = new LogView();
@@ -102,6 +104,7 @@ export class Live {
       });
     }
     this.#lock.begin(role);
+    this.#age.clear();
     this.#figures.begin(role);
     this.#chart.reset();
     say(byId("other-role", HTMLElement), role === "watch" ? "Publish instead" : "Watch instead");
@@ -158,7 +161,11 @@ export class Live {
         break;
       case "figures":
         this.#figures.show(message.figures);
+        this.#age.show(message.figures.membership);
         this.#chart.add(performance.now(), message.figures.stages);
+        break;
+      case "membership":
+        this.#age.show(message.membership);
         break;
       case "event":
         this.#log.add(new Date(message.at), message.words, message.bad);
@@ -173,6 +180,7 @@ export class Live {
   #stateChanged({ state, words }: Extract<FromWorker, { type: "state" }>): void {
     if (state !== "live") {
       this.#lock.clear();
+      this.#age.clear();
     }
     this.#figures.when(state === "live" || !this.#wasLive);
     this.#wasLive ||= state === "live";
@@ -207,6 +215,7 @@ export class Live {
   #tick(): void {
     if (!this.#section.hidden) {
       this.#lock.tick();
+      this.#age.tick();
       this.#show();
     }
   }

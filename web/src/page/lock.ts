@@ -6,8 +6,10 @@ import { byId, say, showLines } from "./dom.ts";
 import { age, hexGroups } from "./format.ts";
 import { type Role } from "./link.ts";
 import { peerWords } from "./peer-name.ts";
-import { carrierWords, encryptsAll, mechanismKind, mechanismWords, selectionWarning, selectionWords }
-  from "./wording.ts";
+import {
+  carrierWords, encryptsAll, mechanismKind, mechanismWords, sealedForWords, selectionWarning, selectionWords,
+  signedWords,
+} from "./wording.ts";
 
 /** From this width on there is room for everything beside the picture. */
 const WIDE = "(min-width: 1100px)";
@@ -100,6 +102,10 @@ export class Lock {
       { name: "suite", value: protection.suite },
       { name: "epoch", value: `${protection.epoch}, for ${age(seconds)}` },
       { name: "encrypted", value: selectionWords(protection.selection) },
+      ...(this.#role === "watch" ? [
+        { name: "sealed for", value: sealedForWords(protection.signed) },
+        { name: "signed", value: signedWords(protection.signed) },
+      ] : []),
       { name: "carrier", value: carrierWords(protection.carrier) },
       { name: "this end", value: protection.own, look: "code" },
     ]);

@@ -1,6 +1,6 @@
 // Decides whether the picture may be seen. An old picture that looks live is the one thing that must never be shown.
 
-import { type FromWorker, type LinkState } from "../messages.ts";
+import { type Figures, type FromWorker, type LinkState } from "../messages.ts";
 import { type Role } from "./link.ts";
 import { type Notice } from "./wording.ts";
 
@@ -9,6 +9,12 @@ import { type Notice } from "./wording.ts";
  * withhold the pictures and nothing else. The same after a silence of the worker, which reports every half second.
  */
 const SILENCE = 5_000;
+
+/** Records that were refused, and frames of a group. */
+function refusedIn({ refused, membership }: Figures): number {
+  const counts = [...Object.values(refused), ...Object.values(membership?.refused ?? {})];
+  return counts.reduce((sum, count) => sum + count, 0);
+}
 
 /** Follows what the worker says. Times are milliseconds of any steady clock. */
 export class NoticeBoard {
@@ -58,7 +64,7 @@ export class NoticeBoard {
         this.#refusedThen = this.#refused;
         break;
       case "figures":
-        this.#refused = Object.values(message.figures.refused).reduce((sum, count) => sum + count, 0);
+        this.#refused = refusedIn(message.figures);
         // After a loss the size may be the same as before: then a new picture shows by its number.
         if (this.#state === "live") {
           const drew = this.#drawn !== undefined && message.figures.drawn !== this.#drawn;

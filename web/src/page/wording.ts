@@ -1,6 +1,7 @@
 // Names of the protocol in plain words.
 
-import { type Figures, type LinkState, type Protection, type StageName } from "../messages.ts";
+import { type Age, type Figures, type LinkState, type Membership, type Protection, type StageName }
+  from "../messages.ts";
 
 /**
  * What the area of the picture says instead of the picture. `tampered`: records come, and none that makes a picture is
@@ -100,6 +101,79 @@ export function selectionWords(selection: string): string {
   return known === undefined || known === selection ? selection : `${selection}: ${known}`;
 }
 
+/** What the camera signs of a picture that many viewers can open. */
+const SIGNED: Readonly<Record<Membership["signed"], string>> = {
+  off: "nothing",
+  frame: "each frame (Ed25519), checked before it is shown",
+  gop: "each group of pictures (ML-DSA-65), checked after it was shown",
+  both: "each frame (Ed25519), checked before it is shown, and each group of pictures (ML-DSA-65), checked afterwards",
+};
+
+const SIGNS: Readonly<Record<Membership["signed"], string>> = {
+  off: "nothing", frame: "each frame", gop: "each group of pictures", both: "each frame and each group of pictures",
+};
+
+/** What is signed, for the list behind the lock; without a group nothing needs to be. */
+export function signedWords(signed: Membership["signed"] | undefined): string {
+  return signed === undefined ? "nothing: nobody else has this page's key" : SIGNED[signed];
+}
+
+/** For whom the picture is sealed, for the same list. */
+export function sealedForWords(signed: Membership["signed"] | undefined): string {
+  return signed === undefined ? "this page alone" : "a group of viewers at once; this page is a member";
+}
+
+/** The same as a sentence beside the picture. */
+export function holdersWords(signed: Membership["signed"] | undefined): string {
+  return signed === undefined
+    ? "The picture is sealed for this page alone."
+    : `The picture is sealed once for a group of viewers; this page is a member. The camera signs ${SIGNS[signed]}.`;
+}
+
+/** Ages are told in steps of so many milliseconds, upwards. */
+const AGE_STEP = 10;
+
+/** A bound on an age: rounded up, so that it holds. */
+function atMost(milliseconds: number): string {
+  return `at most ${Math.ceil(milliseconds / AGE_STEP) * AGE_STEP} ms`;
+}
+
+/** How old the picture is, so many milliseconds after that was told; nothing where nobody can tell. */
+export function ageWords(age: Age, since: number): string {
+  switch (age.state) {
+    case "live":
+      return `The newest frame is ${atMost(age.atMost + since)} old.`;
+    case "waiting":
+      return "How old the picture is, the camera has not said yet.";
+    case "alarm":
+    case "unsigned":
+      return "";
+  }
+}
+
+/** The same in few words, among the figures. */
+export function ageFigure(age: Age): string {
+  switch (age.state) {
+    case "live":
+      return atMost(age.atMost);
+    case "waiting":
+      return "not known yet";
+    case "alarm":
+      return age.cause === "freeze" ? "may be old: no signed frame comes" : "may be old: no answer comes";
+    case "unsigned":
+      return "not known: frames are not signed";
+  }
+}
+
+/** What an alarm means, and what may be done. */
+export function ageAlarm(cause: "freeze" | "stale"): string {
+  return cause === "freeze"
+    ? "The picture may be old: no frame comes that the camera signed. The camera stands still, or somebody on the " +
+      "way holds the frames back."
+    : "The picture may be old: frames come, but none answers this page in time. They are late or repeated, or " +
+      "somebody on the way drops the answers.";
+}
+
 /** The carrier's name as its makers write it. */
 export function carrierWords(carrier: Protection["carrier"]): string {
   return carrier === "webtransport" ? "WebTransport (QUIC)" : "WebSocket (TCP)";
@@ -140,6 +214,22 @@ export function refusalWords(reason: string): string {
     "unknown-epoch": "unknown-epoch: of keys that this end does not have",
     replay: "replay: was received before, or is too old to know",
     tag: "tag: not authentic",
+  };
+  return words[reason] ?? reason;
+}
+
+/** Reasons for refusing a frame of a group, in words. */
+export function frameRefusalWords(reason: string): string {
+  const words: Readonly<Record<string, string>> = {
+    unsigned: "unsigned: a frame without the camera's signature",
+    malformed: "malformed: a frame with a proof of another form",
+    stream: "stream: a frame of another stream",
+    epoch: "epoch: a frame under keys that are over",
+    records: "records: records of a frame were added or removed",
+    digest: "digest: records of a frame are not those that the camera signed",
+    order: "order: a frame was repeated or moved",
+    group: "group: a frame of another group of pictures, or its keyframe was lost",
+    signature: "signature: a frame that the camera did not sign",
   };
   return words[reason] ?? reason;
 }

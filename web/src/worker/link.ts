@@ -17,6 +17,7 @@ import { type Ticket, parseTicket } from "../protocol/wire/ticket.ts";
 import { type KeyStore, ownIdentity } from "../store/key-store.ts";
 import { type Cancel, type ClockEstimate, PeerClock, type Time } from "./clock.ts";
 import { SessionDriver } from "./driver.ts";
+import { MemberReport } from "./member.ts";
 import { type Goodbye, type Outcome, goodbyeOutcome, handshakeOutcome, lossOutcome, startOutcome } from "./outcome.ts";
 import { type Post } from "./role.ts";
 
@@ -45,7 +46,7 @@ export interface LinkParts {
 /** What the role adds to the link. */
 export interface LinkRole {
   readonly handshake: Pick<HandshakeConfig, "role" | "suites" | "mechanisms">;
-  readonly session: Pick<SessionConfig, "rekey">;
+  readonly session: Pick<SessionConfig, "rekey" | "group">;
   /** The goodbye when the user stops, with one of `Close`, and the sentence that the page shows. */
   readonly stop: { readonly reason: (typeof Close)[keyof typeof Close]; readonly words: string };
   /** Puts an outcome in words that fit the role. `said` is what the peer said at the end. */
@@ -61,7 +62,7 @@ export interface LinkRole {
   lost(): void;
   /** Nothing follows. */
   finished(): void;
-  figures(): Omit<Figures, "refused" | "roundTrip">;
+  figures(): Omit<Figures, "refused" | "roundTrip" | "membership">;
 }
 
 /** What does not change from one session to the next. */
@@ -83,6 +84,7 @@ interface Live {
   readonly driver: SessionDriver;
   readonly proof: Proof;
   readonly clock: PeerClock;
+  readonly member: MemberReport;
   /** Monotonic times: when it was established, and when the epoch in force began. */
   since: number | undefined;
   epochSince: number;
@@ -263,8 +265,17 @@ export class Link {
         ...(opened !== undefined && { opened }),
       }, time);
       const clock = new PeerClock();
+      const member = new MemberReport({
+        group: () => session.group(time.now().monotonic),
+        challenge: (bytes) => {
+          // What goes wrong there ends the session, and is told by that.
+          driver.step((one, now) => one.challenge(now, bytes)).catch(() => undefined);
+        },
+      }, this.#parts, (words, bad) => {
+        this.news(words, bad);
+      });
       const live: Live = {
-        base, driver, proof, clock, since: undefined, epochSince: 0, goodbye: undefined, refused: {},
+        base, driver, proof, clock, member, since: undefined, epochSince: 0, goodbye: undefined, refused: {},
       };
       this.#live = live;
       if (this.#isStopped()) {
@@ -298,6 +309,14 @@ export class Link {
         break;
       case "closed":
         live.goodbye = event;
+        break;
+      case "joined-group":
+        live.member.event(event);
+        this.#protection(live);
+        break;
+      case "challenge-due":
+      case "proven":
+        live.member.event(event);
         break;
       case "peer-proved":
       case "keyframe-requested":
@@ -342,6 +361,8 @@ export class Link {
       return;
     }
     const { peer } = base.ticket;
+    const now = this.#parts.time.now().monotonic;
+    const group = session.group(now);
     const protection: Protection = {
       peer: peer.toString(),
       peerHex: Array.from(peer.bytes, (byte) => byte.toString(16).padStart(2, "0")).join(""),
@@ -350,8 +371,9 @@ export class Link {
       mechanism: facts.mechanism,
       carrier: carrier.kind === "webtransport" ? "webtransport" : "websocket",
       epoch: Number(session.epoch ?? 0n),
-      epochAge: (this.#parts.time.now().monotonic - epochSince) / 1_000,
+      epochAge: (now - epochSince) / 1_000,
       selection: selectionName(session.selection ?? ENCRYPT_ALL),
+      ...(group !== undefined && { signed: group.signed }),
     };
     this.#parts.post({ type: "protection", protection });
   }
@@ -374,7 +396,11 @@ export class Link {
       const refused = Object.fromEntries(counts);
       live.refused = refused;
       const { roundTrip } = live.clock;
-      const figures = { ...this.#role.figures(), refused, ...(roundTrip !== undefined && { roundTrip }) };
+      const membership = live.member.report();
+      const figures = {
+        ...this.#role.figures(), refused, ...(roundTrip !== undefined && { roundTrip }),
+        ...(membership !== undefined && { membership }),
+      };
       this.#parts.post({ type: "figures", figures });
       this.#showFigures();
     });

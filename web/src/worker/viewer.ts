@@ -17,7 +17,8 @@ export const LAST_PICTURE = 2_000;
 /** Watches until it is told to stop, or there is no hope. */
 export class Viewer implements Commands, LinkRole {
   readonly handshake = { role: "viewer", suites: DEFAULT_SUITES, mechanisms: DEFAULT_MECHANISMS } as const;
-  readonly session = {};
+  /** A group is joined if the camera signs each frame: every member has the key, and could forge it else. */
+  readonly session = { group: { sign: "frame" } } as const;
   readonly stop = { reason: Close.GoingAway, words: "You stopped watching." } as const;
   readonly #link: Link;
   readonly #player: Player;

@@ -55,6 +55,15 @@ export class Program {
     throw new Error(`the program wrote no line that begins with ${begin}; it said: ${this.#stderr}`);
   }
 
+  /** Waits until it has said this in its log. */
+  async said(words: string): Promise<void> {
+    const until = Date.now() + PATIENCE_MS;
+    while (!this.#stderr.includes(words)) {
+      assert(Date.now() < until && this.#child.exitCode === null, `it says "${words}"; it said: ${this.#stderr}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
   /** Waits for the end, and checks that all went well. */
   async succeed(): Promise<void> {
     const code = await within(this.exited, "the program's end");

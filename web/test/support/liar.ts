@@ -13,6 +13,7 @@ import { HelloKeys } from "../../src/protocol/keys/psk.ts";
 import { Responder } from "../../src/protocol/keys/responder.ts";
 import { openRecord } from "../../src/protocol/seal/open-record.ts";
 import { type Sealer, WIDEST_LIMITS } from "../../src/protocol/seal/sealer.ts";
+import { type GroupPolicy } from "../../src/protocol/session/membership.ts";
 import { type Output } from "../../src/protocol/session/output.ts";
 import { Session } from "../../src/protocol/session/session.ts";
 import { CONTROL_FLAGS } from "../../src/protocol/wire/header.ts";
@@ -35,6 +36,8 @@ export interface Deceived {
   /** The liar's own identity, and the name of the session in signatures. */
   readonly identity: Identity;
   readonly binding: Bytes;
+  /** What both ends derive the keys of a group's member from. */
+  readonly exporter: Bytes;
 }
 
 async function config(role: Role, identity: Identity, responder: Identity): Promise<HandshakeConfig> {
@@ -76,16 +79,17 @@ async function deceived(
     assert(typeof opened !== "string", "the victim's record opens");
     return opened.payload;
   };
-  const { binding } = agreed;
-  return { victim, now: NOW, seal, control, drain: () => drain(victim), heard, identity, binding };
+  const { binding, exporter } = agreed;
+  return { victim, now: NOW, seal, control, drain: () => drain(victim), heard, identity, binding, exporter };
 }
 
-/** A viewer that watches a lying publisher. */
-export async function deceivedViewer(): Promise<Deceived> {
+/** A viewer that watches a lying publisher, and joins its group if it has this policy. */
+export async function deceivedViewer(group?: GroupPolicy): Promise<Deceived> {
   const [own, other] = [await identityFromSeed(new Uint8Array(32).fill(1)), await identityFromSeed(new Uint8Array(32))];
   const handshake = await config("viewer", own, other);
   const random = new Uint8Array(32);
-  const victim = await Session.initiate({ handshake, side: "initiator", pinned: other.peerId }, random, NOW);
+  const joins = group === undefined ? {} : { group };
+  const victim = await Session.initiate({ handshake, side: "initiator", pinned: other.peerId, ...joins }, random, NOW);
   const liar = new Responder(await config("publisher", other, other), random);
   const reply = await liar.handle(sent(victim));
   assert("send" in reply, "it replies");

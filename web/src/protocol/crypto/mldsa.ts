@@ -1,5 +1,5 @@
-// ML-DSA-65 (FIPS 204, pure, empty context), of which a browser peer only verifies: WebCrypto's where it has it, else that
-// of @noble/post-quantum.
+// ML-DSA-65 (FIPS 204, pure, empty context), of which a browser peer only verifies: WebCrypto's where it has it, else
+// that of @noble/post-quantum.
 
 import { ml_dsa65 } from "@noble/post-quantum/ml-dsa.js";
 

@@ -89,6 +89,9 @@ export class GroupEpochs {
     }
     own?.wipe();
     const first = base.epoch > UNDER_WAY ? base.epoch - UNDER_WAY : 0n;
+    // Epochs in which no frame was known to be the camera's were perhaps one member's alone, and would take the place
+    // of the sheet's.
+    this.#held = this.#held.filter(({ epoch }) => epoch <= this.#inUse || epoch >= first);
     for (let epoch = first; epoch < base.epoch; epoch += 1n) {
       if (epoch >= this.#inUse && this.#find(epoch) === undefined) {
         this.#insert(epoch, await openerOf(before, epoch));
@@ -149,11 +152,6 @@ export class GroupEpochs {
   /** True if so many records failed under one key that it may not be used any more. */
   get integritySpent(): boolean {
     return this.#held.some(({ opener }) => opener.integritySpent);
-  }
-
-  /** The epochs whose openers are held. */
-  get held(): readonly bigint[] {
-    return this.#held.map(({ epoch }) => epoch);
   }
 
   #find(epoch: bigint): Held | undefined {

@@ -207,18 +207,13 @@ export class Member {
     return state !== undefined && (epoch >= state.epoch || group < state.effect);
   }
 
-  /** The epoch of the last sheet that was taken. */
-  get epoch(): bigint | undefined {
-    return this.#state?.epoch;
+  /** Suite and epoch of the last sheet that was taken. */
+  get keys(): { readonly suite: Suite; readonly epoch: bigint } | undefined {
+    return this.#state;
   }
 
   get integritySpent(): boolean {
     return this.#epochs?.integritySpent ?? false;
-  }
-
-  /** The epochs whose openers are held. */
-  get held(): readonly bigint[] {
-    return this.#epochs?.held ?? [];
   }
 
   /** Drops the openers of earlier epochs whose time is over. */

@@ -3,11 +3,12 @@
 import { type Bytes } from "../bytes.ts";
 import { ProtocolError, type Refusal } from "../error.ts";
 import { type Opened } from "../seal/opener.ts";
+import { type Suite } from "../seal/suite.ts";
 import { FrameHasher, recordHash } from "../sign/digest.ts";
 import { type FrameRefusal, type FrameRefusalCounts, FrameVerifier } from "../sign/frame-verifier.ts";
 import { signsFrames } from "../sign/mode.ts";
 import { type Statement } from "../sign/statement.ts";
-import { Assembler, type Media } from "../unit/assemble.ts";
+import { type Assembler, type Media } from "../unit/assemble.ts";
 import { type SignMode } from "../wire/group-message.ts";
 import { Flag } from "../wire/header.ts";
 import { Member, type MemberConfig, type SheetRefusal, type TakenSheet } from "./member.ts";
@@ -35,23 +36,25 @@ interface Unproven {
 }
 
 /**
- * Opens the records of a group in the order in which the camera sealed them, and releases the frames that it signed. One
- * call at a time: the caller awaits each.
+ * Opens the records of a group in the order in which the camera sealed them, and releases the frames that it signed.
+ * One call at a time: the caller awaits each.
  */
 export class GroupOpener {
   readonly #member: Member;
   readonly #sign: SignMode;
   readonly #stream: number;
   readonly #verifier: FrameVerifier;
-  readonly #assembler = new Assembler();
+  readonly #assembler: Assembler;
   #unproven: Unproven | undefined;
 
   /**
    * A member that has no sheet yet.
+   * @param assembler the session's: it knows which frame came last, whoever it was sealed for
    * @param sign what the camera signs: frames without it are refused
    * @param key its member key, which this takes over
    */
-  constructor(config: MemberConfig, sign: SignMode, key: NodeSecret) {
+  constructor(config: MemberConfig, assembler: Assembler, sign: SignMode, key: NodeSecret) {
+    this.#assembler = assembler;
     this.#member = new Member(config, key);
     this.#sign = sign;
     this.#stream = config.group.stream;
@@ -63,9 +66,9 @@ export class GroupOpener {
     return this.#member.take(sheet);
   }
 
-  /** The epoch of the last sheet that was taken. */
-  get epoch(): bigint | undefined {
-    return this.#member.epoch;
+  /** Suite and epoch of the last sheet that was taken. */
+  get keys(): { readonly suite: Suite; readonly epoch: bigint } | undefined {
+    return this.#member.keys;
   }
 
   /** Frames whose proof fits. */

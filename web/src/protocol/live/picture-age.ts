@@ -50,14 +50,15 @@ export class PictureAge {
   /** Roots of verified frames, the newest last. */
   readonly #roots: Bytes[] = [];
   #firstSent: number | undefined;
-  #next = -Infinity;
+  #next: number;
   /** When the newest challenge was sent that a verified frame answers. */
   #answered: number | undefined;
   #verified: number | undefined;
 
-  /** Begins with a challenge that is due at once. */
-  constructor(times: AgeTimes) {
+  /** Begins with a challenge that is due now. */
+  constructor(times: AgeTimes, now: number) {
     this.#times = times;
+    this.#next = now;
   }
 
   /** Other measurements of the round trip and of groups of pictures. */

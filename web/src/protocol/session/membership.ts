@@ -7,13 +7,14 @@ import { GroupOpener } from "../group/opener.ts";
 import { NodeSecret } from "../group/secret.ts";
 import { signatureCheck } from "../keys/identity.ts";
 import { parseAnswer } from "../live/answer.ts";
-import { type AgeState, PictureAge } from "../live/picture-age.ts";
+import { type AgeState, type AgeTimes, PictureAge } from "../live/picture-age.ts";
 import { type Suite } from "../seal/suite.ts";
 import { acceptCertificate } from "../sign/certificate.ts";
 import { type FrameRefusal, type FrameRefusalCounts } from "../sign/frame-verifier.ts";
 import { GopVerifier } from "../sign/gop-verifier.ts";
 import { covers, signsFrames } from "../sign/mode.ts";
 import { type Statement } from "../sign/statement.ts";
+import { type Assembler } from "../unit/assemble.ts";
 import { type GroupMessage, type SignMode } from "../wire/group-message.ts";
 import { type PeerId } from "../wire/peer-id.ts";
 import { type Link } from "./link.ts";
@@ -43,6 +44,8 @@ export interface GroupFacts {
   /** Frames whose proof fitted, and frames refused by reason. */
   readonly accepted: number;
   readonly refused: FrameRefusalCounts;
+  /** Frames that went without a signature of their group of pictures. */
+  readonly unproven: number;
 }
 
 /** What a membership is made with. */
@@ -53,6 +56,8 @@ export interface MembershipConfig {
   readonly camera: PeerId;
   /** A secret of the session, which this takes over. */
   readonly exporter: Bytes;
+  /** The session's. */
+  readonly assembler: Assembler;
 }
 
 /** What only a publisher says of a group. */
@@ -62,7 +67,6 @@ type OfPublisher = Exclude<GroupMessage, { type: "join" | "challenge" }>;
 interface Seat {
   readonly opener: GroupOpener;
   readonly sign: SignMode;
-  readonly suite: Suite;
   readonly stream: number;
   readonly age: PictureAge;
   gops: GopVerifier | undefined;
@@ -102,14 +106,14 @@ export class Membership {
   /** What is known, of a member. */
   facts(now: number): GroupFacts | undefined {
     const seat = this.#seat;
-    const epoch = seat?.opener.epoch;
-    if (seat === undefined || epoch === undefined) {
+    const keys = seat?.opener.keys;
+    if (seat === undefined || keys === undefined) {
       return undefined;
     }
-    const { opener, sign, suite, age } = seat;
+    const { opener, sign, age, gops } = seat;
     return {
-      signed: sign, suite: suite.name, epoch, accepted: opener.accepted, refused: opener.refused,
-      ...(signsFrames(sign) && { age: age.state(now) }),
+      signed: sign, suite: keys.suite.name, epoch: keys.epoch, accepted: opener.accepted, refused: opener.refused,
+      unproven: gops?.unproven ?? 0, ...(signsFrames(sign) && { age: age.state(now) }),
     };
   }
 
@@ -152,20 +156,24 @@ export class Membership {
     if (this.#seat !== undefined) {
       throw new ProtocolError("protocol-error");
     }
-    const { policy, suites, camera, exporter } = this.#config;
-    const suite = suites.find((known) => known.id === id);
-    if (policy === undefined || suite === undefined || !covers(sign, policy.sign)) {
+    const { policy, suites, camera, exporter, assembler } = this.#config;
+    const isKnown = suites.some((known) => known.id === id);
+    if (policy === undefined || !isKnown || !covers(sign, policy.sign)) {
       return;
     }
     const group = { camera, stream };
-    const config = { group, suites: [suite], check: await signatureCheck(camera) };
+    const config = { group, suites, check: await signatureCheck(camera) };
     const key = await NodeSecret.ofMember(exporter, group);
     this.#seat = {
-      opener: new GroupOpener(config, sign, key), sign, suite, stream, begun: false, challengeDue: false,
-      age: new PictureAge({ roundTrip: this.#roundTrip ?? HOPED_ROUND_TRIP, group: HOPED_GROUP }),
-      gops: undefined, groupBegan: undefined, group: HOPED_GROUP,
+      opener: new GroupOpener(config, assembler, sign, key), sign, stream, begun: false, challengeDue: false,
+      age: new PictureAge(this.#times(HOPED_GROUP), now.monotonic), gops: undefined, groupBegan: undefined,
+      group: HOPED_GROUP,
     };
     await this.#link.sendControl(now, { type: "join", stream, media: "here" });
+  }
+
+  #times(group: number): AgeTimes {
+    return { roundTrip: this.#roundTrip ?? HOPED_ROUND_TRIP, group };
   }
 
   async #sheet(seat: Seat, sheet: Bytes): Promise<void> {
@@ -251,7 +259,7 @@ export class Membership {
       throw misuse("only a member challenges a camera, and only one that signs frames");
     }
     seat.challengeDue = false;
-    seat.age.times = { roundTrip: this.#roundTrip ?? HOPED_ROUND_TRIP, group: seat.group };
+    seat.age.times = this.#times(seat.group);
     if (seat.age.challenge(now.monotonic, random)) {
       await this.#link.sendControl(now, { type: "challenge", challenge: random });
     }

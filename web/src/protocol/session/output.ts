@@ -34,7 +34,7 @@ export type SessionEvent =
   | { readonly type: "selection"; readonly selection: Selection }
   /** A reading of the peer's clock. */
   | { readonly type: "clock"; readonly reading: ClockReading }
-  /** Viewer: it is a member of the publisher's group, which signs this. From here on media is sealed for all members. */
+  /** Viewer: it is a member of the publisher's group, which signs this. Media is sealed for all from here on. */
   | { readonly type: "joined-group"; readonly signed: SignMode }
   /** Member: answer with `challenge`, and look at the picture's age. */
   | { readonly type: "challenge-due" }

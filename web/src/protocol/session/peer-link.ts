@@ -6,7 +6,7 @@ import { type Now } from "../clock/now.ts";
 import { ProtocolError, type Refusal, asProtocolError } from "../error.ts";
 import { type Opened } from "../seal/opener.ts";
 import { Refusals } from "../seal/refusals.ts";
-import { Assembler } from "../unit/assemble.ts";
+import { type Assembler } from "../unit/assemble.ts";
 import { type CellPlan, samePlan } from "../wire/cell.ts";
 import { type Control, parseControl } from "../wire/control.ts";
 import { MAX_CONTROL_RECORD, MAX_RECORD } from "../wire/framing.ts";
@@ -52,17 +52,18 @@ export class PeerLink {
   readonly #session: PeerListener;
   readonly #following = new Following();
   readonly #refusals: Refusals;
-  readonly #assembler = new Assembler();
+  readonly #assembler: Assembler;
   #reader: CellReader | undefined;
   #announced: ShapePlan | undefined;
 
   constructor(
-    link: Link, epochs: Epochs, membership: Membership | undefined, out: Outbox, session: PeerListener,
-    refusals: Refusals, now: Now,
+    link: Link, epochs: Epochs, membership: Membership | undefined, assembler: Assembler, out: Outbox,
+    session: PeerListener, refusals: Refusals, now: Now,
   ) {
     this.link = link;
     this.epochs = epochs;
     this.membership = membership;
+    this.#assembler = assembler;
     this.#leads = membership === undefined;
     this.#out = out;
     this.#session = session;

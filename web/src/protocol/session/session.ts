@@ -10,6 +10,7 @@ import { alertBytes, alerted } from "../keys/messages.ts";
 import { PresharedKey } from "../keys/psk.ts";
 import { Responder } from "../keys/responder.ts";
 import { type RefusalCounts, Refusals } from "../seal/refusals.ts";
+import { Assembler } from "../unit/assemble.ts";
 import { Cutter, encryptsDescription } from "../unit/cut.ts";
 import { type StreamInfo, infoBytes } from "../unit/info.ts";
 import { type Unsplit } from "../unit/planner.ts";
@@ -66,8 +67,9 @@ interface Keys {
  *   Messages that have come are fed before the time: after a pause of the browser the peer was perhaps heard in time.
  * - **Drain** it after each call: `poll` until it returns `undefined`, send what is to be sent, and show the rest. A
  *   call that throws ends the session: what `poll` returns then still tells the peer why.
- * - A responder answers the event `peer-proved` with `admit` or `close`, a member `challenge-due` with `challenge`. From `established` on a publisher calls
- *   `sealInfo` and `sealFrame`, and seals the next frame only when little of the last one waits to be sent.
+ * - A responder answers the event `peer-proved` with `admit` or `close`, a member `challenge-due` with `challenge`.
+ *   From `established` on a publisher calls `sealInfo` and `sealFrame`, and seals the next frame only when little of
+ *   the last one waits to be sent.
  */
 export class Session {
   readonly #config: SessionConfig;
@@ -280,13 +282,14 @@ export class Session {
       },
     };
     const epochs = new Epochs(exchange, link, this.#out);
-    const group = { policy: this.#config.group, suites: handshake.suites, camera: peer.id, exporter };
+    const assembler = new Assembler();
+    const group = { policy: this.#config.group, suites: handshake.suites, camera: peer.id, exporter, assembler };
     const membership = this.#leads ? undefined : new Membership(group, link, this.#out);
     if (this.#leads) {
       wipe(exporter);
     }
     return {
-      peer: new PeerLink(link, epochs, membership, this.#out, listener, this.#refusals, now),
+      peer: new PeerLink(link, epochs, membership, assembler, this.#out, listener, this.#refusals, now),
       facts: { peer, suite: suite.name, mechanism: mechanism.name, sessionId },
       enrolment,
     };

@@ -23,23 +23,22 @@ export interface FrameDigest {
 
 /** Makes the digest of a frame, record by record. WebCrypto cannot hash piece by piece, so the hashes are kept. */
 export class FrameHasher {
-  readonly #hashes: Bytes[] = [];
+  readonly #content = new Writer().bytes(LABEL);
   #records = 0;
 
   /** Adds a record by its hash. */
   push(hash: Bytes): void {
     this.#records += 1;
     if (this.#records <= MAX_FRAME_RECORDS) {
-      this.#hashes.push(hash);
+      this.#content.bytes(hash);
     }
   }
 
-  /** The digest; `undefined` if there are no records, or too many. */
+  /** The digest; `undefined` if there are no records, or too many. The last call. */
   async finish(): Promise<FrameDigest | undefined> {
     if (this.#records < 1 || this.#records > MAX_FRAME_RECORDS) {
       return undefined;
     }
-    const end = new Writer().u32(this.#records).done();
-    return { records: this.#records, digest: await sha256(concat(LABEL, ...this.#hashes, end)) };
+    return { records: this.#records, digest: await sha256(this.#content.u32(this.#records).done()) };
   }
 }

@@ -22,7 +22,7 @@ export async function rootOf(leaves: readonly Bytes[]): Promise<Bytes> {
   while (level.length > 1) {
     const below = level;
     const pairs = Array.from({ length: Math.ceil(below.length / 2) }, (_, at) => below.slice(2 * at, 2 * at + 2));
-    level = await Promise.all(pairs.map(([left = new Uint8Array(HASH_LEN), right]) =>
+    level = await Promise.all(pairs.map(async ([left = new Uint8Array(HASH_LEN), right]) =>
       right === undefined ? left : nodeOf(left, right)));
   }
   return level[0] ?? new Uint8Array(HASH_LEN);

@@ -15,7 +15,7 @@ export const CHALLENGE_LEN = 16;
 /** Where a member's media goes: on its session with the camera, or elsewhere. */
 const MEDIA = ["here", "elsewhere"] as const;
 
-/** A control message of a group. What is in sheets, answers, certificates and signatures is read by whom they are for. */
+/** A control message of a group. Sheets, answers, certificates and signatures are read by whom they are for. */
 export type GroupMessage =
   /** The publisher offers to seal for a group instead of this session. */
   | { readonly type: "group"; readonly stream: number; readonly sign: SignMode; readonly suite: number }

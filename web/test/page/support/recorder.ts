@@ -24,6 +24,8 @@ export interface Recorded {
 
 declare global {
   var recorded: Recorded;
+  /** The page's workers, the oldest first, for tests that speak in their place. */
+  var workers: Worker[];
 }
 
 /**
@@ -33,6 +35,7 @@ declare global {
 export function record(testing: boolean): void {
   const recorded: Recorded = { told: [], violations: [] };
   globalThis.recorded = recorded;
+  globalThis.workers = [];
   addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
     recorded.violations.push(`${violatedDirective}: ${blockedURI}`);
   });
@@ -65,6 +68,7 @@ export function record(testing: boolean): void {
         states: [], units: [], events: [], sizes: [], protections: [], figures: undefined, reports: 0,
       };
       recorded.told.push(told);
+      globalThis.workers.push(this);
       this.addEventListener("message", ({ data }: MessageEvent<FromWorker>) => {
         note(told, data);
       });

@@ -1,0 +1,190 @@
+// A camera that leads a group: it draws all secrets anew with each epoch, which costs bytes and no thought.
+
+import { type Bytes, ascii, concat } from "../../src/protocol/bytes.ts";
+import { aesKey, aesSeal, expandLabel } from "../../src/protocol/crypto/primitives.ts";
+import { ROOT, above, parentOf } from "../../src/protocol/group/node.ts";
+import { type Group, type GroupName, NodeSecret } from "../../src/protocol/group/secret.ts";
+import { type Scope, signedSheet } from "../../src/protocol/group/sheet.ts";
+import { wireNumber } from "../../src/protocol/keys/epoch.ts";
+import { type Identity, identityFromSeed } from "../../src/protocol/keys/identity.ts";
+import { challengeLeaf, nameOf } from "../../src/protocol/live/answer.ts";
+import { Sealer, WIDEST_LIMITS } from "../../src/protocol/seal/sealer.ts";
+import { AES_256_GCM } from "../../src/protocol/seal/suite.ts";
+import { FrameHasher, recordHash } from "../../src/protocol/sign/digest.ts";
+import { type Statement, checkOf, proofBytes, signedStatement } from "../../src/protocol/sign/statement.ts";
+import { infoBytes } from "../../src/protocol/unit/info.ts";
+import { preambleBytes } from "../../src/protocol/unit/preamble.ts";
+import { CONFIG_FLAGS, Flag, Kind, frameFlags } from "../../src/protocol/wire/header.ts";
+import { Writer } from "../../src/protocol/wire/writer.ts";
+
+export const GROUP_STREAM = 1;
+const SCOPES: readonly Scope[] = ["full", "update", "path"];
+
+/** The picture with this number. */
+export function picture(number: number): Bytes {
+  return new Uint8Array(3_000).map((_, at) => (at ^ number) & 0xff);
+}
+
+/** How a frame differs from the usual one. */
+export interface FrameOptions {
+  /** Signs in the place of the camera. */
+  readonly signer?: Identity;
+  /** The root of its statement. */
+  readonly liveness?: Bytes;
+  /** False: its proof has no signature. */
+  readonly signed?: boolean;
+}
+
+/** The camera. */
+export class GroupCamera {
+  readonly identity: Identity;
+  readonly name: GroupName;
+  readonly #group: Group;
+  /** Secrets that members share with the camera, by leaf. */
+  readonly #members = new Map<number, Bytes>();
+  /** Secrets of the present epoch by node, leaves included. */
+  #secrets = new Map<number, Bytes>();
+  #sealer: Sealer | undefined;
+  /** The epoch that the secrets are of. */
+  #announced = 0n;
+  epoch = 100n;
+  /** Numbers of the group of pictures under way, of the next frame in it, and of the next frame. */
+  group = 1_000n;
+  index = 0;
+  frames = 0;
+  /** Statements so far. */
+  readonly statements: Statement[] = [];
+
+  private constructor(identity: Identity, run: number) {
+    this.identity = identity;
+    this.name = { camera: identity.peerId, stream: GROUP_STREAM };
+    this.#group = { ...this.name, run: new Uint8Array(16).fill(run) };
+  }
+
+  static async create(identity?: Identity, run = 9): Promise<GroupCamera> {
+    return new GroupCamera(identity ?? (await identityFromSeed(new Uint8Array(32).fill(7))), run);
+  }
+
+  /** Seats a viewer that shares these 32 bytes with the camera, from the next epoch on. Returns its leaf. */
+  admit(shared: Bytes): number {
+    const leaf = this.#members.size === 0 ? 0 : Math.max(...this.#members.keys()) + 1;
+    this.#members.set(leaf, shared);
+    return leaf;
+  }
+
+  remove(leaf: number): void {
+    this.#members.delete(leaf);
+  }
+
+  /** Begins an epoch, under which the next frame is sealed. */
+  async announce(): Promise<void> {
+    this.epoch += 1n;
+    this.#announced = this.epoch;
+    this.#secrets = new Map();
+    for (const [leaf, shared] of this.#members) {
+      const context = new Writer().bytes(this.name.camera.bytes).u32(GROUP_STREAM).done();
+      this.#secrets.set(leaf, await expandLabel(shared, "group member", context, 32));
+      for (const node of above(leaf)) {
+        this.#secrets.set(node, this.#secrets.get(node) ?? crypto.getRandomValues(new Uint8Array(32)));
+      }
+    }
+    const root = this.#secrets.get(ROOT) ?? crypto.getRandomValues(new Uint8Array(32));
+    await this.#seal(new NodeSecret(root.slice()), this.epoch);
+  }
+
+  /** The next epoch comes of the ratchet: nobody is told anything. */
+  async ratchet(): Promise<void> {
+    const root = new NodeSecret((this.#secrets.get(ROOT) ?? new Uint8Array(32)).slice());
+    this.epoch += 1n;
+    await this.#seal(await root.ratcheted(this.#group, ROOT, this.#announced, this.epoch), this.epoch);
+  }
+
+  async #seal(secret: NodeSecret, epoch: bigint): Promise<void> {
+    const { key, base } = await secret.media(this.#group, epoch, AES_256_GCM);
+    this.#sealer = new Sealer(key, base, Kind.Media, wireNumber(epoch), WIDEST_LIMITS);
+  }
+
+  /** The sheet of the present epoch for all members, or the path of one. It takes effect with the next group. */
+  async sheet(leaf?: number, effect = this.group + 1n): Promise<Bytes> {
+    const inPath = leaf === undefined ? undefined : new Set([leaf, ...above(leaf)]);
+    const nodes = [...this.#secrets.keys()].filter((node) => node !== ROOT && inPath?.has(node) !== false);
+    nodes.sort((a, b) => a - b);
+    const out = new Writer()
+      .u8(0x20).u8(1).u8(SCOPES.indexOf(leaf === undefined ? "full" : "path") + 1).u8(AES_256_GCM.id)
+      .u32(GROUP_STREAM).bytes(this.name.camera.bytes).bytes(this.#group.run).u64(this.epoch).u64(effect)
+      .u16(nodes.length);
+    for (const node of nodes) {
+      out.u32(node).bytes(await this.#wrap(node));
+    }
+    const unsigned = out.done().slice();
+    return concat(unsigned, await this.identity.sign(await signedSheet(unsigned)));
+  }
+
+  async #wrap(node: number): Promise<Bytes> {
+    const { camera, stream, run } = this.#group;
+    const context = new Writer().bytes(camera.bytes).u32(stream).bytes(run).done();
+    const secret = this.#secrets.get(node) ?? new Uint8Array(32);
+    const key = await aesKey(await expandLabel(secret, "group wrap", context, 32));
+    const nonce = new Writer().u64(this.epoch).u32(node).done();
+    return aesSeal(key, nonce, new Uint8Array(0), this.#secrets.get(parentOf(node)) ?? new Uint8Array(32));
+  }
+
+  /** The records of the next frame: its description if it is a keyframe, the frame, its proof. */
+  async frame(keyframe: boolean, options: FrameOptions = {}): Promise<Bytes[]> {
+    const [number, data] = [this.frames, picture(this.frames)];
+    this.frames += 1;
+    this.group += keyframe ? 1n : 0n;
+    this.index = keyframe ? 0 : this.index + 1;
+    const stamps = {
+      frame: BigInt(number), mediaTime: BigInt(number) * 40_000_000n, captured: 1n, encoded: 2n, previousSeal: 0,
+      previousSend: 0, capture: 0, padding: 0, stamp: "arrival", layout: "source",
+    } as const;
+    const info = infoBytes({
+      codec: "mjpeg", width: 64, height: 48, rate: { numerator: 25, denominator: 1 }, parameters: new Uint8Array(0),
+    });
+    const records = [
+      ...(keyframe ? [await this.#record(CONFIG_FLAGS, info)] : []),
+      await this.#record(frameFlags(keyframe, true, true), concat(preambleBytes(stamps), data)),
+    ];
+    const proof = await this.#proof(records, number, options);
+    return [...records, await this.#record(Flag.Signed | (keyframe ? Flag.Keyframe : 0), proof)];
+  }
+
+  async #record(flags: number, payload: Bytes): Promise<Bytes> {
+    const sealer = this.#sealer;
+    if (sealer === undefined) {
+      throw new Error("announce an epoch before the first frame");
+    }
+    return sealer.seal({ flags, stream: GROUP_STREAM, timestamp: 5n }, [payload]);
+  }
+
+  async #proof(records: readonly Bytes[], frame: number, { signer, liveness, signed }: FrameOptions): Promise<Bytes> {
+    const hasher = new FrameHasher();
+    for (const record of records) {
+      hasher.push(await recordHash(record));
+    }
+    const digest = await hasher.finish();
+    if (digest === undefined) {
+      throw new Error("a frame has records");
+    }
+    const { index, epoch, group } = this;
+    const claims = { index, epoch, group, frame: BigInt(frame), ...(liveness && { liveness }) };
+    const statement = { ...claims, stream: GROUP_STREAM, digest };
+    this.statements.push(statement);
+    const signature = signed === false ? undefined : await (signer ?? this.identity).sign(signedStatement(statement));
+    return proofBytes({ ...claims, records: digest.records, check: checkOf(digest), ...(signature && { signature }) });
+  }
+}
+
+/** The root over one challenge, and the answer that leads to it. */
+export async function answerTo(challenge: Bytes): Promise<{ root: Bytes; answer: Bytes }> {
+  return {
+    root: await challengeLeaf(challenge),
+    answer: new Writer().u8(1).bytes(nameOf(challenge)).u16(1).u16(0).done(),
+  };
+}
+
+/** A certificate for an ML-DSA key, by a camera's identity. */
+export async function certify(identity: Identity, key: Bytes): Promise<Bytes> {
+  return concat(Uint8Array.of(1), key, await identity.sign(concat(ascii("sealcast2 gop key\0"), key)));
+}
