@@ -39,7 +39,7 @@ class Scene {
   static async joined(): Promise<Scene> {
     const scene = await Scene.begin();
     await scene.tell(OFFER);
-    same(parseControl(await scene.pair.heard()), { type: "join", stream: GROUP_STREAM, media: "here" }, "it joins");
+    same(parseControl(await scene.pair.heard()), { type: "join", stream: GROUP_STREAM, media: "session" }, "it joins");
     const leaf = scene.camera.admit(scene.pair.exporter);
     await scene.camera.announce();
     await scene.tell({ type: "key-sheet", sheet: await scene.camera.sheet(leaf) });
@@ -154,7 +154,7 @@ test("a frame that an insider sealed is refused, counted and ends nothing", asyn
 
 test("what a publisher says out of turn, or makes wrong, ends the session", async () => {
   const sheet = { type: "key-sheet", sheet: new Uint8Array(9) } as const;
-  const join = { type: "join", stream: GROUP_STREAM, media: "here" } as const;
+  const join = { type: "join", stream: GROUP_STREAM, media: "session" } as const;
   const early: readonly Control[] = [
     sheet, join, { type: "challenge", challenge: new Uint8Array(16) }, { type: "answer", answer: new Uint8Array(9) },
     { type: "gop-key", certificate: new Uint8Array(9) }, { type: "gop-signature", signature: new Uint8Array(9) },

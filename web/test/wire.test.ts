@@ -35,6 +35,7 @@ interface TicketCase extends Case {
   readonly transport_written?: boolean;
   readonly latency?: number | null;
   readonly cert_hashes?: readonly string[];
+  readonly broadcast?: string | null;
   readonly invite?: string | null;
   readonly page_link?: string | null;
 }
@@ -59,7 +60,7 @@ function fieldsOf(message: Control): Record<string, unknown> {
     case "group":
       return { ...fields, sign: SIGN_MODES.indexOf(message.sign) };
     case "join":
-      return { ...fields, media: ["here", "elsewhere"].indexOf(message.media) };
+      return { ...fields, media: ["session", "relay", "relay-enrolled"].indexOf(message.media) };
     case "gateway":
       return { message: toHex(message.message) };
     case "shape":
@@ -111,7 +112,7 @@ test("control messages are parsed and made as in the vectors", async () => {
 });
 
 test("control messages of groups are parsed and made as in the vectors", async () => {
-  await checkMessages((await vectors<ControlFile>("control")).group_messages, 21);
+  await checkMessages((await vectors<ControlFile>("control")).group_messages, 22);
 });
 
 test("codec configurations are parsed and made as in the vectors", async () => {
@@ -166,7 +167,7 @@ test("preambles are parsed and made as in the vectors", async () => {
 
 test("tickets are read and written in their one spelling", async () => {
   const { tickets } = await vectors<{ tickets: readonly TicketCase[] }>("tickets");
-  await each(tickets, { run: 208, skipped: 0 }, async (one) => {
+  await each(tickets, { run: 235, skipped: 0 }, async (one) => {
     if (one.expect !== "ok") {
       same(await reasonOf(() => parseTicket(one.ticket), "ticket"), "ticket", "reason");
       return true;
@@ -176,6 +177,7 @@ test("tickets are read and written in their one spelling", async () => {
     same([toHex(ticket.peer.bytes), ticket.transport], [one.peer_id, one.transport], "peer and transport");
     same(ticket.latency ?? null, one.latency, "latency");
     same(ticket.certHashes.map(toHex), one.cert_hashes, "certificate hashes");
+    same(ticket.broadcast ?? null, one.broadcast, "broadcast");
     same(ticket.invite ? toHex(ticket.invite.revealBytes()) : null, one.invite, "invite");
     const written = one.transport === "tcp" ? one.ticket.replace("?transport=tcp", "") : one.ticket;
     same([revealTicket(ticket), pageLink(ticket) ?? null], [written, one.page_link], "text and link");

@@ -169,7 +169,7 @@ export class Membership {
       age: new PictureAge(this.#times(HOPED_GROUP), now.monotonic), gops: undefined, groupBegan: undefined,
       group: HOPED_GROUP,
     };
-    await this.#link.sendControl(now, { type: "join", stream, media: "here" });
+    await this.#link.sendControl(now, { type: "join", stream, media: "session" });
   }
 
   #times(group: number): AgeTimes {

@@ -12,8 +12,8 @@ export type SignMode = (typeof SIGN_MODES)[number];
 
 /** Bytes of a challenge. */
 export const CHALLENGE_LEN = 16;
-/** Where a member's media goes: on its session with the camera, or elsewhere. */
-const MEDIA = ["here", "elsewhere"] as const;
+/** Where a member's frames come from: its session with the camera, a relay, or a relay by the key of an enrolment. */
+const MEDIA = ["session", "relay", "relay-enrolled"] as const;
 
 /** A control message of a group. Sheets, answers, certificates and signatures are read by whom they are for. */
 export type GroupMessage =
