@@ -48,15 +48,25 @@ impl Package {
     }
 }
 
-/// Every package of the lock file, whether anything uses it or not.
-pub(crate) fn locked() -> Result<BTreeMap<Label, Package>, String> {
-    let said = output(&mut cargo(&[
+/// The manifest of the program's workspace.
+pub(crate) const WORKSPACE: &str = "Cargo.toml";
+
+/// Every package of a workspace's lock file, whether anything uses it or not.
+pub(crate) fn locked(manifest: &str) -> Result<BTreeMap<Label, Package>, String> {
+    let arguments = [
         "metadata",
         "--format-version=1",
         "--locked",
         "--all-features",
-    ]))
-    .ok_or("`cargo metadata --locked` failed: run it by hand to see why (is Cargo.lock up to date?)")?;
+        "--manifest-path",
+        manifest,
+    ];
+    let said = output(&mut cargo(&arguments)).ok_or_else(|| {
+        format!(
+            "`cargo {}` failed: run it by hand to see why (is Cargo.lock up to date?)",
+            arguments.join(" ")
+        )
+    })?;
     let metadata: Metadata =
         serde_json::from_str(&said).map_err(|error| format!("what `cargo metadata` said: {error}"))?;
     let label = |package: &Package| (package.name.clone(), package.version.clone());

@@ -10,7 +10,8 @@ use crate::summary::Outcome;
 /// The relay that the client is tested with; its protocol changes between releases.
 const VERSION: &str = "0.17.10";
 const PROGRAM: &str = "moq-relay";
-const MANIFEST: &str = "crates/sealcast-moq/Cargo.toml";
+/// The client's workspace.
+pub(crate) const MANIFEST: &str = "crates/sealcast-moq/Cargo.toml";
 
 pub(crate) fn step() -> Outcome {
     let Some(relay) = relay() else {

@@ -90,7 +90,7 @@ pub(crate) fn write(build: &Build<'_>, place: &Path) -> Result<usize, String> {
 fn bill(build: &Build<'_>) -> Result<Value, String> {
     let edges = edges(&tree_of(build, "normal,build")?);
     let inside = inside(&tree_of(build, "normal")?);
-    let packages = metadata::locked()?;
+    let packages = metadata::locked(metadata::WORKSPACE)?;
     let (own, others) = edges.keys().partition::<Vec<_>, _>(|label| label.0 == PROGRAM);
     let own = own.first().ok_or("the program is not in its own tree")?;
     let sums = checksums()?;

@@ -8,12 +8,16 @@ mod tool;
 
 use std::collections::BTreeSet;
 
-use crate::metadata;
+use crate::metadata::{self, Label, WORKSPACE};
+use crate::relay;
 use crate::shell::root;
 use crate::summary::{Outcome, Summary};
 
 use rules::Rules;
 pub(crate) use tool::install;
+
+/// The manifests of the workspaces that the rules hold for, each with a lock file of its own.
+const MANIFESTS: [&str; 2] = [WORKSPACE, relay::MANIFEST];
 
 /// Two rows, since advisories may be out of reach while the rest is judged.
 pub(crate) fn steps(summary: &mut Summary) -> bool {
@@ -57,21 +61,31 @@ fn first(broken: &BTreeSet<String>) -> &str {
 fn judge_all() -> Result<(usize, BTreeSet<String>), String> {
     let text = std::fs::read_to_string(root().join("deny.toml")).map_err(|error| format!("deny.toml: {error}"))?;
     let rules = Rules::read(&text)?;
-    let packages = metadata::locked()?;
-    let (mut used, mut broken) = (BTreeSet::new(), BTreeSet::new());
+    let (mut all, mut broken) = (BTreeSet::new(), BTreeSet::new());
+    for manifest in MANIFESTS {
+        let packages = metadata::locked(manifest)?;
+        let used = used(&rules, manifest)?;
+        for label in &used {
+            let package = packages.get(label);
+            let package = package.ok_or_else(|| format!("`cargo metadata` does not know {} {}", label.0, label.1))?;
+            broken.extend(rules.broken_by(package));
+        }
+        all.extend(used);
+    }
+    Ok((all.len(), broken))
+}
+
+/// What a workspace uses on any of the targets.
+fn used(rules: &Rules, manifest: &str) -> Result<BTreeSet<Label>, String> {
+    let mut used = BTreeSet::new();
     for target in &rules.graph.targets {
-        let mut selected = vec!["--workspace", "--target", target];
+        let mut selected = vec!["--manifest-path", manifest, "--workspace", "--target", target];
         if rules.graph.all_features {
             selected.push("--all-features");
         }
         used.extend(metadata::tree(&selected)?.into_iter().map(|branch| branch.label));
     }
-    for label in &used {
-        let package = packages.get(label);
-        let package = package.ok_or_else(|| format!("`cargo metadata` does not know {} {}", label.0, label.1))?;
-        broken.extend(rules.broken_by(package));
-    }
-    Ok((used.len(), broken))
+    Ok(used)
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! cargo-deny itself.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::shell::{cargo, output, run};
 use crate::summary::Outcome;
+
+use super::MANIFESTS;
 
 /// deny.toml is written for this one.
 const VERSION: &str = "0.20.2";
@@ -25,18 +27,36 @@ pub(crate) fn install() -> Outcome {
 }
 
 pub(super) fn rules() -> Outcome {
-    match run(&mut cargo(&[
-        "deny", "--locked", "check", "licenses", "bans", "sources",
-    ])) {
+    let mut judged = MANIFESTS
+        .into_iter()
+        .map(|manifest| run(check(manifest).args(["licenses", "bans", "sources"])));
+    match judged.try_for_each(|judged| judged) {
         Ok(()) => Outcome::Ok("licences, bans and sources, by cargo-deny".to_owned()),
         Err(reason) => Outcome::Failed(reason),
     }
 }
 
+/// deny.toml is in a folder above each manifest, where the tool looks for it.
+fn check(manifest: &str) -> Command {
+    cargo(&["deny", "--locked", "--manifest-path", manifest, "check"])
+}
+
+/// A fault in one workspace says more than that another one could not be looked at.
 pub(super) fn advisories() -> Outcome {
-    println!("$ cargo deny --locked check advisories");
-    let mut command = cargo(&["deny", "--locked", "check", "advisories"]);
-    let output = match command.stdin(Stdio::null()).output() {
+    let mut all = Outcome::Ok(String::new());
+    for manifest in MANIFESTS {
+        match advisories_of(manifest) {
+            failed @ Outcome::Failed(_) => return failed,
+            Outcome::Ok(_) if matches!(all, Outcome::Skipped(_)) => {}
+            outcome => all = outcome,
+        }
+    }
+    all
+}
+
+fn advisories_of(manifest: &str) -> Outcome {
+    println!("$ cargo deny --locked --manifest-path {manifest} check advisories");
+    let output = match check(manifest).arg("advisories").stdin(Stdio::null()).output() {
         Ok(output) => output,
         Err(error) => return Outcome::Failed(format!("cargo-deny did not start: {error}")),
     };
