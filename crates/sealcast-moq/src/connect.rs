@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use moq_net::{cache, origin};
+use moq_net::{Pattern, Patterns, cache, origin};
 use moq_tokio::{Client, Connection, connect, quic};
 use tokio::sync::mpsc::Sender;
 use tokio::time::{Instant, sleep, timeout};
@@ -32,6 +32,14 @@ const MAX_WORDS: usize = 500;
 
 /// What fails if a relay has another certificate than it should, in the words of the library.
 const WRONG_CERTIFICATE: &str = "fingerprint mismatch";
+
+/// Why a connection is used no more.
+pub(crate) enum Ended {
+    /// It ended.
+    Closed(moq_tokio::Result<()>),
+    /// The relay does not take what this end publishes.
+    NotTaken,
+}
 
 /// The way to a relay, and the connection to it while there is one.
 pub(crate) struct Relay {
@@ -67,21 +75,12 @@ impl Relay {
         })
     }
 
-    /// Keeps a connection to the relay, for ever. `prepare` says what it carries.
-    pub(crate) async fn keep(&self, prepare: impl Fn(Client) -> Client) {
-        self.keep_with(
-            |client| (prepare(client), ()),
-            async |connection, ()| connection.closed().await,
-        )
-        .await;
-    }
-
-    /// As [`keep`](Self::keep). `during` uses each connection, with what `prepare` made for it, and returns why it
-    /// ended.
-    pub(crate) async fn keep_with<T>(
+    /// Keeps a connection to the relay, for ever. `prepare` says what it carries. `during` uses each connection, with
+    /// what `prepare` made for it, and returns why it ended.
+    pub(crate) async fn keep<T>(
         &self,
         prepare: impl Fn(Client) -> (Client, T),
-        mut during: impl AsyncFnMut(&Connection, T) -> moq_tokio::Result<()>,
+        mut during: impl AsyncFnMut(&Connection, T) -> Ended,
     ) {
         let mut wait = FIRST_WAIT;
         let mut said = String::new();
@@ -95,6 +94,9 @@ impl Relay {
                     let words = format!("connected to relay {}", self.peer());
                     self.say(State::Connected, words).await;
                     let ended = during(&connection, prepared).await;
+                    if matches!(ended, Ended::NotTaken) {
+                        connection.abort(moq_net::Error::Cancel);
+                    }
                     self.remember(None);
                     if since.elapsed() >= LASTING {
                         wait = FIRST_WAIT;
@@ -142,12 +144,13 @@ impl Relay {
         format!("{host}:{}", self.url.port_or_known_default().unwrap_or_default())
     }
 
-    fn why_ended(&self, ended: moq_tokio::Result<()>) -> String {
+    fn why_ended(&self, ended: Ended) -> String {
         let peer = self.peer();
         match ended {
-            Err(error) if error.is_auth() => self.why_refused(&error),
-            Err(error) => format!("the connection to relay {peer} ended ({error}); connecting again"),
-            Ok(()) => format!("relay {peer} is closing; connecting again"),
+            Ended::NotTaken => self.why_refused("what is published here is not taken"),
+            Ended::Closed(Err(error)) if error.is_auth() => self.why_refused(&error.to_string()),
+            Ended::Closed(Err(error)) => format!("the connection to relay {peer} ended ({error}); connecting again"),
+            Ended::Closed(Ok(())) => format!("relay {peer} is closing; connecting again"),
         }
     }
 
@@ -155,7 +158,7 @@ impl Relay {
         let words = error.to_string();
         let peer = self.peer();
         if error.is_auth() {
-            return self.why_refused(error);
+            return self.why_refused(&words);
         }
         if words.contains(WRONG_CERTIFICATE) {
             return format!(
@@ -167,9 +170,9 @@ impl Relay {
         format!("no connection to relay {peer} ({words}); trying again")
     }
 
-    fn why_refused(&self, error: &moq_tokio::Error) -> String {
+    fn why_refused(&self, why: &str) -> String {
         let peer = self.peer();
-        format!("relay {peer} refuses access ({error}); check the path and the token in its URL; trying again")
+        format!("relay {peer} refuses access ({why}); check the path and the token in its URL; trying again")
     }
 
     /// Words that can be shown: some are the relay's. The library leaves the query out; this does not depend on it.
@@ -192,6 +195,22 @@ pub(crate) fn origin() -> origin::Producer {
         .with_expiry(cache::DEFAULT_EXPIRY);
     config.pool = cache::Pool::new(pool);
     moq_tokio::origin::spawn_config(config)
+}
+
+/// Paths of broadcasts that match a pattern.
+///
+/// # Errors
+/// It is no pattern; in words.
+pub(crate) fn paths(pattern: &str) -> Result<Patterns, String> {
+    let pattern: Result<Pattern, _> = pattern.parse();
+    pattern
+        .map(Patterns::from)
+        .map_err(|error| format!("no broadcast has this name ({error})"))
+}
+
+/// As [`origin`], for broadcasts of the relay with these paths and no others, which are not even announced.
+pub(crate) fn origin_of(paths: &Patterns) -> origin::Producer {
+    origin().scope("", paths).expect("an origin has all paths")
 }
 
 /// Half of `wait` to all of it, so that the peers of a relay that starts again do not come all at once.

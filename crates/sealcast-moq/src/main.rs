@@ -4,27 +4,33 @@
 #![forbid(unsafe_code)]
 
 mod connect;
+mod offers;
 mod open;
 mod pipe;
 mod publish;
+mod session;
 mod watch;
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::fd::AsFd;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use moq_net::Patterns;
 use tokio::sync::{mpsc, oneshot};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use connect::Relay;
+use connect::{Ended, Relay};
+use offers::Offers;
 use open::{Open, Role};
 use pipe::{Broken, Incoming, Outgoing};
 use publish::Publisher;
+use session::{Link, Opener, Table, Viewers};
 use watch::Watcher;
 
 /// Messages of at most [`pipe::MAX_MESSAGE`] that wait in each direction.
@@ -35,6 +41,8 @@ const BUFFER: usize = 64 << 10;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The exit status if the input or the arguments are wrong.
 const MISUSED: u8 = 2;
+
+const SECOND_OPEN: &str = "there is a second open message";
 
 const HELP: &str = "\
 sealcast-moq: carries sealed objects between sealcast and a relay for Media over QUIC
@@ -129,20 +137,35 @@ async fn publish(
 ) -> Result<(), String> {
     let relay = Relay::new(open, output.clone())?;
     let origin = connect::origin();
-    let mut publisher = Publisher::new(&origin, &open.name)?;
+    let (mut publisher, requests) = Publisher::new(&origin, &open.name)?;
+    let sessions = Table::new(output.clone());
+    let mut viewers = Viewers::new(open.name.clone(), requests, sessions.clone());
+    let of_viewers = connect::paths(&format!("{}/{}/*", open.name, session::VIEWERS))?;
     let feed = async {
         while let Some(message) = input.recv().await {
             match message.map_err(|why| why.to_string())? {
                 Incoming::Group(track, number) => publisher.begin(track, number)?,
                 Incoming::Object(track, object) => publisher.add(track, object)?,
-                Incoming::Open(_) => return Err("there is a second open message".to_owned()),
+                Incoming::SessionData(session, bytes) => sessions.push(session, &bytes),
+                Incoming::SessionClose(session) => sessions.close(session),
+                Incoming::SessionOpen(_) => return Err("a publishing client opens no sessions".to_owned()),
+                Incoming::Open(_) => return Err(SECOND_OPEN.to_owned()),
             }
         }
         Ok(())
     };
+    let prepare = |client: moq_tokio::Client| {
+        let found = connect::origin_of(&of_viewers);
+        let offers = Offers::new(of_viewers.clone());
+        let client = client.with_publisher(&origin).with_subscriber(found.clone());
+        (client.with_stats(offers.counter()), (found, offers))
+    };
     let ended = tokio::select! {
         ended = feed => ended,
-        () = relay.keep(|client| client.with_publisher(&origin)) => Ok(()),
+        () = relay.keep(prepare, async |connection, (found, offers)| tokio::select! {
+            ended = viewers.follow(connection, &found) => Ended::Closed(ended),
+            () = offers.refused(&open.name) => Ended::NotTaken,
+        }) => Ok(()),
         () = output.closed() => Ok(()),
     };
     publisher.close();
@@ -157,18 +180,42 @@ async fn watch(
 ) -> Result<(), String> {
     let relay = Relay::new(open, output.clone())?;
     let mut watcher = Watcher::new(open.name.clone(), open.patience, output.clone());
+    let outgoing = connect::origin();
+    let sessions = Table::new(output.clone());
+    let mut opener = Opener::new(open.name.clone(), outgoing.clone(), sessions.clone());
+    let links = opener.links();
+    let of_camera = connect::paths(&open.name)?;
+    let feed = async {
+        while let Some(message) = input.recv().await {
+            match message.map_err(|why| why.to_string())? {
+                Incoming::SessionOpen(session) => opener.open(session)?,
+                Incoming::SessionData(session, bytes) => sessions.push(session, &bytes),
+                Incoming::SessionClose(session) => sessions.close(session),
+                Incoming::Group(..) | Incoming::Object(..) => {
+                    return Err("a watching client takes no groups and no objects".to_owned());
+                }
+                Incoming::Open(_) => return Err(SECOND_OPEN.to_owned()),
+            }
+        }
+        Ok(())
+    };
     let prepare = |client: moq_tokio::Client| {
-        // A new one for each connection, so that nothing of an old one is taken for new.
-        let origin = connect::origin();
-        (client.with_subscriber(origin.clone()), origin)
+        // New ones for each connection, so that nothing of an old one is taken for new.
+        let found = connect::origin_of(&of_camera);
+        let offers = Arc::new(Offers::new(Patterns::new()));
+        let client = client.with_publisher(&outgoing).with_subscriber(found.clone());
+        (client.with_stats(offers.counter()), (found, offers))
     };
     let ended = tokio::select! {
-        message = input.recv() => match message {
-            None => Ok(()),
-            Some(Err(why)) => Err(why.to_string()),
-            Some(Ok(_)) => Err("a watching client takes no message after open".to_owned()),
-        },
-        () = relay.keep_with(prepare, async |connection, origin| watcher.follow(connection, origin).await) => Ok(()),
+        ended = feed => ended,
+        () = relay.keep(prepare, async |connection, (found, offers)| {
+            // Sessions end when it is dropped.
+            let (_alive, alive) = tokio::sync::watch::channel(());
+            links.send_replace(Some(Link { camera: found.consume(), offers, alive }));
+            let ended = watcher.follow(connection, found).await;
+            links.send_replace(None);
+            Ended::Closed(ended)
+        }) => Ok(()),
         () = output.closed() => Ok(()),
     };
     relay.close().await;

@@ -1,5 +1,6 @@
 //! The messages between sealcast and this program: `length u32 | type u8 | fields`, integers big-endian.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::io::{self, Read, Write};
 
@@ -14,15 +15,24 @@ pub(crate) const MAX_OBJECT: usize = MAX_MESSAGE - 2;
 /// Maximum of an open message, which is JSON.
 pub(crate) const MAX_OPEN: usize = 64 << 10;
 
+/// The longest piece of a session's bytes in one message.
+pub(crate) const MAX_SESSION_DATA: usize = 64 << 10;
+
 /// The largest number of a group: on the wire it is a QUIC integer of 62 bits.
 pub(crate) const MAX_NUMBER: u64 = (1 << 62) - 1;
 
 const OPEN: u8 = 1;
 const GROUP: u8 = 2;
 const OBJECT: u8 = 3;
+const SESSION_OPEN: u8 = 4;
+const SESSION_DATA: u8 = 5;
+const SESSION_CLOSE: u8 = 6;
 const STATE: u8 = 16;
 const WATCHED_GROUP: u8 = 17;
 const WATCHED_OBJECT: u8 = 18;
+const SESSION_OPENED: u8 = 19;
+const SESSION_BYTES: u8 = 20;
+const SESSION_CLOSED: u8 = 21;
 
 /// One of the tracks of a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +82,12 @@ pub(crate) enum Incoming {
     Group(Track, u64),
     /// An object of the group of this track.
     Object(Track, Bytes),
+    /// A session with the camera, under a number that no other had.
+    SessionOpen(u32),
+    /// Bytes for the other end of a session.
+    SessionData(u32, Bytes),
+    /// No more bytes of this session are wanted.
+    SessionClose(u32),
 }
 
 /// A message to sealcast.
@@ -83,6 +99,12 @@ pub(crate) enum Outgoing {
     Group(Track, u64),
     /// As [`Incoming::Object`].
     Object(Track, Bytes),
+    /// A session has its other end.
+    SessionOpened(u32),
+    /// Bytes from the other end of a session, at most [`MAX_SESSION_DATA`].
+    SessionData(u32, Bytes),
+    /// A session has ended, with the reason in words: the last message with this number.
+    SessionClosed(u32, String),
 }
 
 /// How things stand between this program and the relay.
@@ -105,7 +127,7 @@ pub(crate) enum Broken {
     TooLong(u8, usize),
     /// A message has no type, or fewer fields than its type has.
     TooShort,
-    /// A group message is longer than its fields.
+    /// A message that has no rest is longer than its fields.
     TooMuch,
     /// The input ended within a message.
     CutOff,
@@ -123,7 +145,7 @@ impl fmt::Display for Broken {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong(kind, length) => {
-                let limit = if *kind == OPEN { MAX_OPEN } else { MAX_MESSAGE };
+                let limit = limit(*kind);
                 write!(formatter, "a message has {length} bytes; at most {limit} are allowed")
             }
             Self::TooShort => write!(formatter, "a message is shorter than its fields"),
@@ -163,35 +185,67 @@ pub(crate) fn read(input: &mut impl Read) -> Result<Option<Incoming>, Broken> {
         return Err(Broken::TooLong(0, length));
     }
     let [kind] = read_array(input)?;
+    if length > limit(kind) {
+        return Err(Broken::TooLong(kind, length));
+    }
+    read_fields(input, kind, rest).map(Some)
+}
+
+/// Maximum of `length`, by type.
+fn limit(kind: u8) -> usize {
     match kind {
-        OPEN if length > MAX_OPEN => Err(Broken::TooLong(kind, length)),
-        OPEN => Ok(Some(Incoming::Open(read_bytes(input, rest)?))),
+        OPEN => MAX_OPEN,
+        SESSION_DATA => size_of::<u8>() + size_of::<u32>() + MAX_SESSION_DATA,
+        _ => MAX_MESSAGE,
+    }
+}
+
+/// Reads `rest` bytes, the fields of a message of this type.
+fn read_fields(input: &mut impl Read, kind: u8, rest: usize) -> Result<Incoming, Broken> {
+    match kind {
+        OPEN => Ok(Incoming::Open(read_bytes(input, rest)?)),
         GROUP => {
-            let fields = size_of::<u8>() + size_of::<u64>();
-            if rest != fields {
-                return Err(if rest < fields {
-                    Broken::TooShort
-                } else {
-                    Broken::TooMuch
-                });
-            }
+            exactly(rest, size_of::<u8>() + size_of::<u64>())?;
             let [track] = read_array(input)?;
             let number = u64::from_be_bytes(read_array(input)?);
             if number > MAX_NUMBER {
                 return Err(Broken::UnknownNumber(number));
             }
-            Ok(Some(Incoming::Group(Track::parse(track)?, number)))
+            Ok(Incoming::Group(Track::parse(track)?, number))
         }
         OBJECT => {
-            let Some(payload) = rest.checked_sub(1) else {
-                return Err(Broken::TooShort);
-            };
+            let payload = rest.checked_sub(size_of::<u8>()).ok_or(Broken::TooShort)?;
             let [track] = read_array(input)?;
             let track = Track::parse(track)?;
-            Ok(Some(Incoming::Object(track, read_bytes(input, payload)?.into())))
+            Ok(Incoming::Object(track, read_bytes(input, payload)?.into()))
+        }
+        SESSION_OPEN => {
+            exactly(rest, size_of::<u32>())?;
+            Ok(Incoming::SessionOpen(read_session(input)?))
+        }
+        SESSION_DATA => {
+            let payload = rest.checked_sub(size_of::<u32>()).ok_or(Broken::TooShort)?;
+            let session = read_session(input)?;
+            Ok(Incoming::SessionData(session, read_bytes(input, payload)?.into()))
+        }
+        SESSION_CLOSE => {
+            exactly(rest, size_of::<u32>())?;
+            Ok(Incoming::SessionClose(read_session(input)?))
         }
         _ => Err(Broken::UnknownType(kind)),
     }
+}
+
+fn exactly(rest: usize, fields: usize) -> Result<(), Broken> {
+    match rest.cmp(&fields) {
+        Ordering::Less => Err(Broken::TooShort),
+        Ordering::Equal => Ok(()),
+        Ordering::Greater => Err(Broken::TooMuch),
+    }
+}
+
+fn read_session(input: &mut impl Read) -> Result<u32, Broken> {
+    Ok(u32::from_be_bytes(read_array(input)?))
 }
 
 /// `None` if the input ended before a message, which is its proper end.
@@ -224,30 +278,35 @@ fn read_bytes(input: &mut impl Read, length: usize) -> Result<Vec<u8>, Broken> {
     Ok(bytes)
 }
 
-/// Writes a message. Words of a state that are too long are cut.
+/// Writes a message. Words that are too long are cut.
 ///
 /// # Errors
 /// Nobody reads the output any more, or an object is longer than [`MAX_OBJECT`].
 pub(crate) fn write(output: &mut impl Write, message: &Outgoing) -> io::Result<()> {
+    let cut = |words: &str| words.floor_char_boundary(MAX_MESSAGE / 2);
     match message {
-        Outgoing::State(state, words) => {
-            let words = &words.as_bytes()[..words.floor_char_boundary(MAX_MESSAGE / 2)];
-            write_parts(output, STATE, &[*state as u8], words)
-        }
+        Outgoing::State(state, words) => write_parts(output, STATE, &[*state as u8], &words.as_bytes()[..cut(words)]),
         Outgoing::Group(track, number) => {
             write_parts(output, WATCHED_GROUP, &[track.index() as u8], &number.to_be_bytes())
         }
         Outgoing::Object(track, bytes) => write_parts(output, WATCHED_OBJECT, &[track.index() as u8], bytes),
+        Outgoing::SessionOpened(session) => write_parts(output, SESSION_OPENED, &session.to_be_bytes(), &[]),
+        Outgoing::SessionData(session, bytes) => write_parts(output, SESSION_BYTES, &session.to_be_bytes(), bytes),
+        Outgoing::SessionClosed(session, words) => {
+            let words = &words.as_bytes()[..cut(words)];
+            write_parts(output, SESSION_CLOSED, &session.to_be_bytes(), words)
+        }
     }
 }
 
-fn write_parts(output: &mut impl Write, kind: u8, first: &[u8; 1], rest: &[u8]) -> io::Result<()> {
-    let length = 2 + rest.len();
+fn write_parts(output: &mut impl Write, kind: u8, first: &[u8], rest: &[u8]) -> io::Result<()> {
+    let length = size_of::<u8>() + first.len() + rest.len();
     let Some(written) = u32::try_from(length).ok().filter(|_| length <= MAX_MESSAGE) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     output.write_all(&written.to_be_bytes())?;
-    output.write_all(&[kind, first[0]])?;
+    output.write_all(&[kind])?;
+    output.write_all(first)?;
     output.write_all(rest)
 }
 
@@ -278,6 +337,10 @@ mod tests {
         input.extend(message(GROUP, &[1, 0, 0, 0, 0, 0, 0, 1, 2]));
         input.extend(message(OBJECT, b"\x02sealed"));
         input.extend(message(OBJECT, b"\x00"));
+        input.extend(message(SESSION_OPEN, &[0, 0, 1, 2]));
+        input.extend(message(SESSION_DATA, b"\x00\x00\x01\x02sealed"));
+        input.extend(message(SESSION_DATA, &[255; 4]));
+        input.extend(message(SESSION_CLOSE, &[0, 0, 1, 2]));
         let mut input = input.as_slice();
         let mut next = || read(&mut input).unwrap();
         assert_eq!(next(), Some(Incoming::Open(b"{}".to_vec())));
@@ -287,6 +350,10 @@ mod tests {
             Some(Incoming::Object(Track::Proofs, Bytes::from_static(b"sealed")))
         );
         assert_eq!(next(), Some(Incoming::Object(Track::Video, Bytes::new())));
+        assert_eq!(next(), Some(Incoming::SessionOpen(258)));
+        assert_eq!(next(), Some(Incoming::SessionData(258, Bytes::from_static(b"sealed"))));
+        assert_eq!(next(), Some(Incoming::SessionData(u32::MAX, Bytes::new())));
+        assert_eq!(next(), Some(Incoming::SessionClose(258)));
         assert_eq!(next(), None);
     }
 
@@ -308,6 +375,14 @@ mod tests {
         assert_eq!(words(&message(OBJECT, &[3])), "there is no track 3, only 0, 1 and 2");
         assert_eq!(words(&message(GROUP, &[0; 8])), "a message is shorter than its fields");
         assert_eq!(words(&message(GROUP, &[0; 10])), "a message is longer than its fields");
+        for (kind, fields) in [(SESSION_OPEN, 4), (SESSION_CLOSE, 4)] {
+            let short = message(kind, &[0; 8][..fields - 1]);
+            assert_eq!(words(&short), "a message is shorter than its fields", "{kind}");
+            let long = message(kind, &[0; 8][..fields + 1]);
+            assert_eq!(words(&long), "a message is longer than its fields", "{kind}");
+        }
+        let short = message(SESSION_DATA, &[0; 3]);
+        assert_eq!(words(&short), "a message is shorter than its fields");
         let highest = [&[0][..], &u64::MAX.to_be_bytes()].concat();
         assert!(words(&message(GROUP, &highest)).contains("is above 4611686018427387903"));
     }
@@ -322,6 +397,10 @@ mod tests {
         assert_eq!(words(&open), "a message has 65537 bytes; at most 65536 are allowed");
         let longest = message(OBJECT, &vec![0; MAX_MESSAGE - 1]);
         assert_eq!(words(&longest), "the end");
+        let longest = message(SESSION_DATA, &vec![0; 4 + MAX_SESSION_DATA]);
+        assert_eq!(words(&longest), "the end");
+        let too_long = message(SESSION_DATA, &vec![0; 5 + MAX_SESSION_DATA]);
+        assert_eq!(words(&too_long), "a message has 65542 bytes; at most 65541 are allowed");
     }
 
     #[test]
@@ -337,7 +416,7 @@ mod tests {
                 .collect();
             words(&bytes);
             // With a length that is allowed, the fields are reached.
-            let start = [0, 0, 0, bytes[5] % 64, bytes[4] % 5];
+            let start = [0, 0, 0, bytes[5] % 64, bytes[4] % 8];
             bytes[..5].copy_from_slice(&start);
             words(&bytes);
         }
@@ -356,6 +435,14 @@ mod tests {
         assert_eq!(written(group), message(WATCHED_GROUP, &[1, 0, 0, 0, 0, 0, 0, 1, 2]));
         let object = Outgoing::Object(Track::Proofs, Bytes::from_static(b"sealed"));
         assert_eq!(written(object), message(WATCHED_OBJECT, b"\x02sealed"));
+        assert_eq!(
+            written(Outgoing::SessionOpened(258)),
+            message(SESSION_OPENED, &[0, 0, 1, 2])
+        );
+        let data = Outgoing::SessionData(258, Bytes::from_static(b"sealed"));
+        assert_eq!(written(data), message(SESSION_BYTES, b"\x00\x00\x01\x02sealed"));
+        let closed = Outgoing::SessionClosed(258, "it ended".to_owned());
+        assert_eq!(written(closed), message(SESSION_CLOSED, b"\x00\x00\x01\x02it ended"));
         let longest = Outgoing::Object(Track::Video, vec![0; MAX_OBJECT].into());
         assert_eq!(written(longest).len(), 4 + MAX_MESSAGE);
         let too_long = Outgoing::Object(Track::Video, vec![0; MAX_OBJECT + 1].into());

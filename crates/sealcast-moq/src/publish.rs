@@ -34,11 +34,11 @@ struct OpenGroup {
 }
 
 impl Publisher {
-    /// Announces the broadcast, with its tracks.
+    /// Announces the broadcast, with its tracks. The second value has the requests for others.
     ///
     /// # Errors
     /// The library refuses the name; in words.
-    pub(crate) fn new(origin: &origin::Producer, name: &str) -> Result<Self, String> {
+    pub(crate) fn new(origin: &origin::Producer, name: &str) -> Result<(Self, broadcast::Dynamic), String> {
         let refused = |error: moq_net::Error| format!("broadcast {name} cannot be published ({error})");
         let broadcast = origin.create_broadcast(name).map_err(refused)?;
         let create = |track: Track| {
@@ -52,9 +52,10 @@ impl Publisher {
         };
         let [video, keys, proofs] = Track::ALL;
         let tracks = [create(video)?, create(keys)?, create(proofs)?];
+        let requests = broadcast.dynamic();
         // Who sees the broadcast finds all of its tracks.
         broadcast.announce(origin::Route::default()).map_err(refused)?;
-        Ok(Self { broadcast, tracks })
+        Ok((Self { broadcast, tracks }, requests))
     }
 
     /// Begins a group. The one before is complete.

@@ -182,8 +182,8 @@ fn priority(track: Track) -> u8 {
     }
 }
 
-/// Waits for ever if there is no group.
-async fn next_object(group: &mut Option<group::Consumer>) -> moq_net::Result<Option<moq_net::bytes::Bytes>> {
+/// The next object of the group, `None` at its end. Waits for ever if there is no group.
+pub(crate) async fn next_object(group: &mut Option<group::Consumer>) -> moq_net::Result<Option<moq_net::bytes::Bytes>> {
     match group {
         Some(group) => Ok(group.read_frame().await?.map(|frame| frame.payload)),
         None => std::future::pending().await,

@@ -26,6 +26,9 @@ pub(crate) enum Message {
     State(u8, String),
     Group(u8, u64),
     Object(u8, Vec<u8>),
+    Opened(u32),
+    Data(u32, Vec<u8>),
+    Closed(u32, String),
 }
 
 /// A running client; it is killed when this is dropped.
@@ -39,6 +42,17 @@ pub(crate) struct Client {
 impl Client {
     /// Starts the program without saying anything to it.
     pub(crate) fn start() -> Self {
+        Self::start_that(true)
+    }
+
+    /// Starts a watching client whose output nobody reads.
+    pub(crate) fn watch_unread(relay: &Relay, name: &str) -> Self {
+        let mut client = Self::start_that(false);
+        client.send_open("watch", &relay.url(name), relay.sha256());
+        client
+    }
+
+    fn start_that(is_read: bool) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_sealcast-moq"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -50,6 +64,11 @@ impl Client {
         let mut errors = process.stderr.take().unwrap();
         let (sender, messages) = channel();
         thread::spawn(move || {
+            if !is_read {
+                // The pipe stays open, for as long as the test lasts.
+                std::mem::forget(output);
+                return;
+            }
             while let Some(message) = read(&mut output) {
                 if sender.send(message).is_err() {
                     return;
@@ -82,10 +101,14 @@ impl Client {
     /// Starts a client with this role, URL and SHA-256.
     pub(crate) fn open(role: &str, url: &str, sha256: &str) -> Self {
         let mut client = Self::start();
+        client.send_open(role, url, sha256);
+        client
+    }
+
+    fn send_open(&mut self, role: &str, url: &str, sha256: &str) {
         let open =
             format!(r#"{{"role": "{role}", "relay": "{url}", "certificates": ["{sha256}"], "patience_ms": 60000}}"#);
-        client.send(1, &[open.as_bytes()]);
-        client
+        self.send(1, &[open.as_bytes()]);
     }
 
     /// Sends a message; a client that has ended does not get it.
@@ -109,6 +132,18 @@ impl Client {
         self.send(3, &[&[track], object]);
     }
 
+    pub(crate) fn send_session_open(&mut self, session: u32) {
+        self.send(4, &[&session.to_be_bytes()]);
+    }
+
+    pub(crate) fn send_session_data(&mut self, session: u32, bytes: &[u8]) {
+        self.send(5, &[&session.to_be_bytes(), bytes]);
+    }
+
+    pub(crate) fn send_session_close(&mut self, session: u32) {
+        self.send(6, &[&session.to_be_bytes()]);
+    }
+
     /// Returns the next message.
     pub(crate) fn next(&mut self) -> Message {
         match self.messages.recv_timeout(DEADLINE) {
@@ -116,6 +151,40 @@ impl Client {
             Err(RecvTimeoutError::Timeout) => panic!("the client said nothing for {DEADLINE:?}"),
             Err(RecvTimeoutError::Disconnected) => panic!("the client ended: {}", self.log()),
         }
+    }
+
+    /// Returns the next message about a session; others before it are skipped.
+    pub(crate) fn next_of_sessions(&mut self) -> Message {
+        loop {
+            let message = self.next();
+            if matches!(message, Message::Opened(_) | Message::Data(..) | Message::Closed(..)) {
+                return message;
+            }
+        }
+    }
+
+    /// Waits for the end of a session and returns its last bytes and why it ended. No other session says anything.
+    pub(crate) fn wait_for_end(&mut self, session: u32) -> (Vec<u8>, String) {
+        let mut last = Vec::new();
+        loop {
+            match self.next_of_sessions() {
+                Message::Data(found, bytes) if found == session => last.extend(bytes),
+                Message::Closed(found, words) if found == session => return (last, words),
+                message => panic!("{} before the end of session {session}", brief(&message)),
+            }
+        }
+    }
+
+    /// Waits for as many bytes of a session. No other session says anything.
+    pub(crate) fn wait_for_bytes(&mut self, session: u32, length: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while bytes.len() < length {
+            match self.next_of_sessions() {
+                Message::Data(found, more) if found == session => bytes.extend(more),
+                message => panic!("{} instead of bytes of session {session}", brief(&message)),
+            }
+        }
+        bytes
     }
 
     /// Waits for a state and returns its words. Nothing but states comes before it.
@@ -185,6 +254,11 @@ pub(crate) fn brief(message: &Message) -> String {
             object.len(),
             &object[..object.len().min(8)]
         ),
+        Message::Data(session, bytes) => format!(
+            "{} bytes ({:02x?}...) of session {session}",
+            bytes.len(),
+            &bytes[..bytes.len().min(8)]
+        ),
         other => format!("{other:?}"),
     }
 }
@@ -195,6 +269,18 @@ fn read(output: &mut impl Read) -> Option<Message> {
     let mut message = vec![0; u32::from_be_bytes(length) as usize];
     output.read_exact(&mut message).ok()?;
     let (kind, fields) = message.split_first().unwrap();
+    if let 19..=21 = kind {
+        let (session, rest) = fields.split_first_chunk().unwrap();
+        let session = u32::from_be_bytes(*session);
+        return Some(match kind {
+            19 => {
+                assert!(rest.is_empty(), "{rest:?}");
+                Message::Opened(session)
+            }
+            20 => Message::Data(session, rest.to_vec()),
+            _ => Message::Closed(session, String::from_utf8(rest.to_vec()).unwrap()),
+        });
+    }
     let (first, rest) = fields.split_first().unwrap();
     Some(match kind {
         16 => Message::State(*first, String::from_utf8(rest.to_vec()).unwrap()),

@@ -101,7 +101,7 @@ fn a_late_watcher_gets_the_newest_groups_from_their_first_objects() {
         let found = late.next();
         let track = match &found {
             Message::Group(track, _) | Message::Object(track, _) => *track,
-            Message::State(..) => panic!("{found:?}"),
+            _ => panic!("{found:?}"),
         };
         let of_track =
             |message: &Message| matches!(message, Message::Group(t, _) | Message::Object(t, _) if *t == track);

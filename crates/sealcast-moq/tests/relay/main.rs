@@ -10,3 +10,7 @@ mod delivery;
 mod failures;
 mod misuse;
 mod relay;
+mod sessions;
+mod sessions_end;
+mod sessions_many;
+mod viewer;

@@ -76,7 +76,36 @@ fn messages_in_the_wrong_order_are_refused() {
     let mut client = Client::start();
     client.send(1, &[OPEN.replace("publish", "watch").as_bytes()]);
     client.send_group(VIDEO, 4);
-    refused(client, "a watching client takes no message after open");
+    refused(client, "a watching client takes no groups and no objects");
+}
+
+#[test]
+fn sessions_that_are_used_wrongly_are_refused() {
+    let mut camera = opened();
+    // Those of no session are none of it.
+    camera.send_session_data(3, b"crossed");
+    camera.send_session_close(3);
+    camera.send_session_open(3);
+    refused(camera, "a publishing client opens no sessions");
+    let watching = || {
+        let mut client = Client::start();
+        client.send(1, &[OPEN.replace("publish", "watch").as_bytes()]);
+        client.send_session_open(5);
+        client
+    };
+    let mut viewer = watching();
+    viewer.send_session_close(5);
+    viewer.send_session_open(5);
+    refused(viewer, "session 5 is opened a second time");
+    let mut viewer = watching();
+    viewer.send_session_data(5, &[0; 65_537]);
+    refused(viewer, "a message has 65542 bytes; at most 65541 are allowed");
+    let mut viewer = watching();
+    viewer.send(4, &[&[0; 5]]);
+    refused(viewer, "longer than its fields");
+    let mut viewer = watching();
+    viewer.send(6, &[&[0; 3]]);
+    refused(viewer, "shorter than its fields");
 }
 
 #[test]

@@ -23,9 +23,13 @@ impl Relay {
 
     /// Starts a relay that takes broadcasts from another one.
     pub(crate) fn start_beside(test: &str, other: &Self) -> Self {
-        let (url, sha256) = (other.origin(), &other.certificate.sha256);
-        let cluster = format!("[cluster]\nconnect = [\"{url}\"]\n[connect.tls]\nfingerprint = [\"{sha256}\"]\n");
-        Self::start_with(test, "**", &cluster)
+        Self::start_with(test, "**", &other.cluster())
+    }
+
+    /// The configuration of a relay that takes broadcasts from this one.
+    pub(crate) fn cluster(&self) -> String {
+        let (url, sha256) = (self.origin(), &self.certificate.sha256);
+        format!("[cluster]\nconnect = [\"{url}\"]\n[connect.tls]\nfingerprint = [\"{sha256}\"]\n")
     }
 
     /// Starts a relay that lets everybody use these paths, with more lines of its configuration.
