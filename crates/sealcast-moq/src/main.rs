@@ -45,7 +45,7 @@ const MISUSED: u8 = 2;
 const SECOND_OPEN: &str = "there is a second open message";
 
 const HELP: &str = "\
-sealcast-moq: carries sealed objects between sealcast and a relay for Media over QUIC
+sealcast-moq: carries sealed objects and sessions between sealcast and a relay for Media over QUIC
 
 sealcast starts this program for each relay and talks to it over standard input and output.
 Messages have the form: length u32 | type u8 | fields. The first one says what to do.

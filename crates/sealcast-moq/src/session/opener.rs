@@ -15,8 +15,10 @@ use super::table::Table;
 use super::{APPEARANCE, BROKEN, TRACK, VIEWERS, answers, info};
 use crate::offers::Offers;
 
-/// Sessions at a time: one in use, and some that begin or end.
+/// Sessions that are open at a time: one in use, and some that begin.
 const MAX_SESSIONS: usize = 4;
+/// Sessions with those that sealcast closed and whose last bytes are still on their way.
+const MAX_UNFINISHED: usize = 16;
 /// Sessions that one client opens, one after the other, since their numbers are remembered.
 const MAX_NUMBERS: usize = 1 << 16;
 
@@ -67,7 +69,7 @@ impl Opener {
                 name,
                 outgoing,
                 link: watch::Sender::new(None),
-                slots: Semaphore::new(MAX_SESSIONS),
+                slots: Semaphore::new(MAX_UNFINISHED),
                 table,
             }),
         }
@@ -86,28 +88,33 @@ impl Opener {
         if self.numbers.contains(&session) {
             return Err(format!("session {session} is opened a second time"));
         }
-        let full = self.numbers.len() == MAX_NUMBERS;
-        if !full {
+        let refused = self.refusal();
+        if self.numbers.len() < MAX_NUMBERS {
             self.numbers.insert(session);
         }
-        let outbox = self.way.table.add(session);
-        let way = self.way.clone();
+        let (way, outbox) = (self.way.clone(), self.way.table.add(session));
         tokio::spawn(async move {
-            match way.slots.try_acquire() {
-                Ok(_slot) if !full => way.carry(session, outbox).await,
-                Ok(_) => way.refuse(session, MAX_NUMBERS, "this client has opened").await,
-                Err(_) => way.refuse(session, MAX_SESSIONS, "there are already").await,
-            }
+            let why = match (refused, way.slots.try_acquire()) {
+                (None, Ok(_slot)) => return way.carry(session, outbox).await,
+                (None, Err(_)) => format!("{MAX_UNFINISHED} sessions still end"),
+                (Some(why), _) => why,
+            };
+            way.table.end(session, why).await;
         });
         Ok(())
+    }
+
+    /// Why there can be no further session now.
+    fn refusal(&self) -> Option<String> {
+        if self.numbers.len() == MAX_NUMBERS {
+            return Some(format!("this client has opened {MAX_NUMBERS} sessions"));
+        }
+        let full = self.way.table.len() >= MAX_SESSIONS;
+        full.then(|| format!("there are already {MAX_SESSIONS} sessions"))
     }
 }
 
 impl Way {
-    async fn refuse(&self, session: u32, sessions: usize, why: &str) {
-        self.table.end(session, format!("{why} {sessions} sessions")).await;
-    }
-
     async fn carry(&self, session: u32, outbox: Arc<Outbox>) {
         let met = tokio::select! {
             met = self.meet() => met,
@@ -152,7 +159,9 @@ impl Way {
         let Ok(Ok(camera)) = timeout_at(deadline, link.camera.routed_broadcast(name)).await else {
             return Err(format!("broadcast {name} is not at the relay"));
         };
-        let why = match timeout_at(deadline, Inlet::open(&camera, &answers(&token))).await {
+        let answers = timeout_at(deadline, Inlet::open(&camera, &answers(&token))).await;
+        let taken = link.offers.taken(&path);
+        let why = match answers {
             Ok(Ok(inlet)) => {
                 return Ok(Met {
                     camera,
@@ -168,7 +177,7 @@ impl Way {
                  publish {name}/{VIEWERS}/..., and the camera subscribe to it"
             ),
         };
-        match link.offers.taken(&path) {
+        match taken {
             true => Err(why),
             false => Err(format!(
                 "the relay does not let this viewer publish {name}/{VIEWERS}/..., which a session needs: the token in \

@@ -44,6 +44,11 @@ impl Table {
         }
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.lock().open.len()
+    }
+
     /// Adds a session under a number that sealcast chose.
     pub(super) fn add(&self, session: u32) -> Arc<Outbox> {
         let outbox = Arc::new(Outbox::default());
