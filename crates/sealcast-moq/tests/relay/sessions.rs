@@ -184,25 +184,28 @@ fn a_viewer_whose_output_nobody_reads_holds_up_neither_media_nor_other_sessions(
 /// Prints how long it takes, and judges nothing: that depends on the machine.
 #[test]
 fn round_trips_of_a_challenge_are_measured() {
-    let relay = Relay::start("sessions-round-trips");
-    let mut camera = Client::publish(&relay, "door");
-    let mut viewer = Client::watch(&relay, "door");
-    viewer.wait_for(PRESENT);
-    let number = open(&mut camera, &mut viewer, 1);
-    let mut times: Vec<Duration> = (0..500_u32)
-        .map(|_| {
-            let since = Instant::now();
-            viewer.send_session_data(1, &[1; 60]);
-            let challenge = camera.wait_for_bytes(number, 60);
-            camera.send_session_data(number, &challenge);
-            assert_eq!(viewer.wait_for_bytes(1, 60), challenge);
-            since.elapsed()
-        })
-        .collect();
-    times.sort();
-    println!(
-        "round trip of 60 bytes through a relay on this machine: p50 {:?}, p99 {:?}",
-        times[times.len() / 2],
-        times[times.len() * 99 / 100]
-    );
+    let first = Relay::start("sessions-round-trips");
+    let second = Relay::start_beside("sessions-round-trips-beside", &first);
+    let mut camera = Client::publish(&first, "door");
+    camera.wait_for(CONNECTED);
+    for (relay, relays) in [(&first, "one relay"), (&second, "two relays")] {
+        let mut viewer = Client::watch(relay, "door");
+        viewer.wait_for(PRESENT);
+        let number = open(&mut camera, &mut viewer, 1);
+        let mut times: Vec<Duration> = (0..500)
+            .map(|_| {
+                let since = Instant::now();
+                viewer.send_session_data(1, &[1; 60]);
+                let challenge = camera.wait_for_bytes(number, 60);
+                camera.send_session_data(number, &challenge);
+                assert_eq!(viewer.wait_for_bytes(1, 60), challenge);
+                since.elapsed()
+            })
+            .collect();
+        times.sort();
+        let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+        println!("round trip of 60 bytes through {relays} on this machine: p50 {p50:?}, p99 {p99:?}");
+        viewer.send_session_close(1);
+        assert_eq!(camera.wait_for_end(number).1, "the other end closed it");
+    }
 }

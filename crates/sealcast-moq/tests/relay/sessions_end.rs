@@ -109,6 +109,27 @@ fn a_relay_that_was_killed_ends_the_sessions_at_both_ends_and_new_ones_open_when
 }
 
 #[test]
+fn a_relay_on_the_way_that_was_killed_ends_the_session_at_both_ends() {
+    let mut first = Relay::start("end-first-relay");
+    let second = Relay::start_beside("end-second-relay", &first);
+    let mut camera = Client::publish(&first, "door");
+    camera.wait_for(CONNECTED);
+    let mut viewer = Client::watch(&second, "door");
+    viewer.wait_for(PRESENT);
+    let number = open(&mut camera, &mut viewer, 1);
+    first.kill();
+    let (_, words) = camera.wait_for_end(number);
+    assert_eq!(words, "the connection to the relay broke");
+    let (_, words) = viewer.wait_for_end(1);
+    assert!(words.contains("the camera is gone"), "{words}");
+    first.restart();
+    camera.wait_for(CONNECTED);
+    viewer.collect_until(PRESENT);
+    let number = open(&mut camera, &mut viewer, 2);
+    exchange(&mut camera, number, &mut viewer, 2);
+}
+
+#[test]
 fn a_session_with_a_camera_that_is_not_there_is_closed_in_words() {
     let relay = Relay::start("end-nobody");
     let mut viewer = Client::watch(&relay, "door");
