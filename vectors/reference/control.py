@@ -83,6 +83,9 @@ MESSAGES = {
     24: ("answer", [("answer", "rest")]),
     25: ("gop-key", [("certificate", "rest")]),
     26: ("gop-signature", [("signature", "rest")]),
+    27: ("begin", [("number", 4)]),
+    28: ("numbered", [("number", 2), ("more", 1), ("bytes", "rest")]),
+    29: ("taken", [("next", 2)]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
@@ -169,6 +172,8 @@ def decode(data):
     if name == "group" and fields["sign"] > 3:
         raise Malformed
     if name == "join" and fields["media"] > 2:
+        raise Malformed
+    if name == "numbered" and fields["more"] > 1:
         raise Malformed
     if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
         raise Malformed

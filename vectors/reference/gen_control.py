@@ -212,7 +212,7 @@ def messages():
         *MALFORMED_ON_DATAGRAMS,
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
-        ("type 27", b"\x1b", "ignored", "An unknown type is ignored."),
+        ("type 30", b"\x1e", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),
@@ -303,6 +303,11 @@ OK_GROUP_MESSAGES = [
     ("answer", "answer", {"answer": fixed("some answer", 41)}),
     ("gop-key", "gop-key", {"certificate": fixed("some certificate", 2017)}),
     ("gop-signature", "gop-signature", {"signature": fixed("some signature", 3390)}),
+    ("begin", "begin", {"number": 7}),
+    ("begin, the highest number", "begin", {"number": 2**32 - 1}),
+    ("numbered", "numbered", {"number": 0, "more": 0, "bytes": b"\x16" + fixed("some sheet", 190)}),
+    ("numbered, the highest number", "numbered", {"number": 65_535, "more": 1, "bytes": b""}),
+    ("taken", "taken", {"next": 258}),
 ]
 
 
@@ -324,6 +329,13 @@ def group_messages():
         ("join, a byte more", b"\x15\0\1\0\0", "malformed", "A byte is left over."),
         ("challenge, 15 bytes", b"\x17" + bytes(15), "malformed", "It has 16 bytes."),
         ("challenge, 17 bytes", b"\x17" + bytes(17), "malformed", "It has 16 bytes."),
+        ("begin, cut", b"\x1b\0\0\0", "malformed", "The number has 4 bytes."),
+        ("begin, a byte more", b"\x1b\0\0\0\1\0", "malformed", "A byte is left over."),
+        ("numbered, cut", b"\x1c\0", "malformed", "The number has 2 bytes."),
+        ("numbered, no more", b"\x1c\0\1", "malformed", "Whether there is more is missing."),
+        ("numbered, more 2", b"\x1c\0\1\2", "malformed", "It is 0 or 1."),
+        ("taken, cut", b"\x1d\0", "malformed", "The number has 2 bytes."),
+        ("taken, a byte more", b"\x1d\0\1\0", "malformed", "A byte is left over."),
     ]
     return check_names(cases + _negative(control.decode, rows))
 

@@ -66,13 +66,13 @@ def wraps():
 def media_keys():
     cases = []
     for suite in SUITES.values():
-        for epoch in (0, 65_536):
-            secret = fixed(f"group media {epoch}", 32)
-            key_bytes, base = groups.media(secret, GROUP, epoch, suite)
-            record = groups.seal(secret, GROUP, epoch, suite, 5, b"frame")
-            cases.append({"name": f"{suite.name}, epoch {epoch}", "expect": "ok", "group": group_json(GROUP),
-                          "suite": suite.number, "epoch": epoch, "group_secret": secret.hex(), "key": key_bytes.hex(),
-                          "base": base.hex(), "record": record.hex()})
+        for epoch, flags in ((0, groups.WHOLE), (65_536, groups.WHOLE), (0, groups.REPAIR), (65_536, groups.REPAIR)):
+            secret, use = fixed(f"group media {epoch}", 32), groups.use_of(flags)
+            key_bytes, base = groups.media(secret, GROUP, epoch, suite, use)
+            record = groups.seal(secret, GROUP, epoch, suite, 5, b"frame", flags)
+            cases.append({"name": f"{suite.name}, {use}, epoch {epoch}", "expect": "ok", "group": group_json(GROUP),
+                          "suite": suite.number, "epoch": epoch, "use": use, "group_secret": secret.hex(),
+                          "key": key_bytes.hex(), "base": base.hex(), "record": record.hex()})
     return check_names(cases)
 
 
@@ -165,6 +165,8 @@ def large_group():
 
 def histories():
     _, start, updates = large_group()
+    leader = Leader(CAMERA, STREAM, SUITES[2], RUN, 10, 1, fixed("group taking", 32))
+    leader.change(fixed("group taking 0", 32), 1, admit=[(member, key(member)) for member in range(260)])
     sheets, records = [sheet for sheet, _ in updates], [record for _, record in updates]
     wrong_key = "It knows another epoch's secret."
     cases = [
@@ -183,6 +185,9 @@ def histories():
         taking("an update and nothing before", 0, [(sheets[0], "There is nothing to build on.")],
                [(records[0], "It has no sheet.")]),
         taking("a member's path for another", 2, [(start, "It is for member 0.")]),
+        taking("records in packets", 0, [(start, None)],
+               [(leader.record(flags=groups.WHOLE | 0x80), None), (leader.record(flags=groups.REPAIR), None),
+                (flip(leader.record(1, flags=groups.REPAIR), 1, 6), "Repair records have a key of their own.")]),
     ]
     joins = Leader(CAMERA, STREAM, SUITES[1], RUN, 65_530, 1, fixed("group joins", 32))
     before = joins.record()

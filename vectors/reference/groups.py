@@ -12,6 +12,8 @@ import records
 from suites import SUITES
 
 KIND, VERSION = 0x20, 1
+# The flags of a record with a whole keyframe, and of a repair record.
+WHOLE, REPAIR = 0x0F, 0xC1
 FULL, UPDATE, PATH = 1, 2, 3
 ARITY, DEPTH, MAX_MEMBERS = 4, 7, 16_384
 MAX_RATCHET, FULL_UP_TO = 64, 256
@@ -98,17 +100,22 @@ def unwrap(secret, group, epoch, number, wrapped):
         return None
 
 
-def media(secret, group, epoch, suite):
-    """(key, base) of an epoch's media records."""
+def media(secret, group, epoch, suite, use="media"):
+    """(key, base) of an epoch's media records, or of the repair records among them."""
     context = bytes([suite.number]) + group.encode() + epoch.to_bytes(8, "big")
-    key = keys.expand_label(secret, b"group media key", context, suite.key_len)
-    return key, keys.expand_label(secret, b"group media base", context, 8)
+    key = keys.expand_label(secret, f"group {use} key".encode(), context, suite.key_len)
+    return key, keys.expand_label(secret, f"group {use} base".encode(), context, 8)
 
 
-def seal(secret, group, epoch, suite, seq, payload):
-    """A media record with a whole frame."""
-    key, base = media(secret, group, epoch, suite)
-    header = records.Header(records.MEDIA, 0x0F, epoch & 0xFFFF, group.stream, seq, 1_800_000_000_000_000_000).encode()
+def use_of(flags):
+    """What the key of a record with these flags is for."""
+    return "repair" if flags & records.REPAIR else "media"
+
+
+def seal(secret, group, epoch, suite, seq, payload, flags=WHOLE):
+    """A media record, by default with a whole frame."""
+    key, base = media(secret, group, epoch, suite, use_of(flags))
+    header = records.Header(records.MEDIA, flags, epoch & 0xFFFF, group.stream, seq, 1_800_000_000_000_000_000).encode()
     return header + suite.seal(key, keys.nonce(suite, base, seq), header, payload)
 
 
@@ -221,8 +228,8 @@ class Leader:
     def signed(self, sheet):
         return sheet.signed_by(self.seed)
 
-    def record(self, seq=0, payload=b"picture"):
-        return seal(self.inner[ROOT], self.group, self.epoch, self.suite, seq, payload)
+    def record(self, seq=0, payload=b"picture", flags=WHOLE):
+        return seal(self.inner[ROOT], self.group, self.epoch, self.suite, seq, payload, flags)
 
 
 class Member:
@@ -292,14 +299,15 @@ class Member:
 
     def opens(self, record):
         """(epoch, payload) of a record of the last sheet's epoch or a later one."""
-        header = records.parse(record)
+        header = records.parse(record, group=True)
         if self.last is None or header.stream != self.stream:
             raise Refused("unknown-epoch")
         steps = (header.epoch - self.last.epoch) & 0xFFFF
         if steps > MAX_RATCHET:
             raise Refused("unknown-epoch")
         epoch, group, suite = self.last.epoch + steps, self.last.group, SUITES[self.last.suite]
-        key, base = media(ratchet_to(self.path[ROOT], group, ROOT, self.last.epoch, epoch), group, epoch, suite)
+        secret = ratchet_to(self.path[ROOT], group, ROOT, self.last.epoch, epoch)
+        key, base = media(secret, group, epoch, suite, use_of(header.flags))
         head, sealed = record[:records.HEADER.size], record[records.HEADER.size:]
         payload = suite.open(key, keys.nonce(suite, base, header.seq), head, sealed)
         if payload is None:

@@ -14,7 +14,7 @@ HEADER = struct.Struct(">BBHIQQ")
 SHORTEST = HEADER.size + 16
 
 MEDIA, CONTROL, CELL = 0x10, 0x11, 0x12
-ENCRYPTED, KEYFRAME, FIRST, LAST, SIGNED, CODEC_CONFIG, REPAIR = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40
+ENCRYPTED, KEYFRAME, FIRST, LAST, SIGNED, CODEC_CONFIG, REPAIR, UNIT = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80
 PURPOSE_OF_KIND = {MEDIA: "media", CONTROL: "control", CELL: "cell"}
 
 
@@ -38,15 +38,17 @@ class Refused(Exception):
     """A refusal; its text is the reason word."""
 
 
-def parse(record, clear=False):
+def parse(record, clear=False, group=False):
     """The header of a well-formed record. A record that is short or not a record is malformed before its flags are
-    read. `clear`: a selection in force lets media come in clear."""
+    read. `clear`: a selection in force lets media come in clear. `group`: it is a group's, whose records may have the
+    flag `unit`."""
     if len(record) < SHORTEST or record[0] not in PURPOSE_OF_KIND:
         raise Refused("malformed")
     header = Header(*HEADER.unpack(record[:HEADER.size]))
     if not header.flags & ENCRYPTED and not (clear and header.kind == MEDIA):
         raise Refused("cleartext")
-    if header.flags & (SIGNED | 0x80) or header.seq > MAX_SEQ:
+    flags = header.flags & ~UNIT if group and header.kind == MEDIA else header.flags
+    if flags & (SIGNED | UNIT) or header.seq > MAX_SEQ:
         raise Refused("malformed")
     if header.kind in (CONTROL, CELL):
         if header.flags != ENCRYPTED or header.stream != 0:
@@ -54,9 +56,9 @@ def parse(record, clear=False):
     else:
         if not 1 <= header.stream <= 15:
             raise Refused("malformed")
-        if header.flags & CODEC_CONFIG and header.flags not in (0x2D, 0x2C):
+        if flags & CODEC_CONFIG and flags not in (0x2D, 0x2C):
             raise Refused("malformed")
-        if header.flags & REPAIR and header.flags != REPAIR | ENCRYPTED:
+        if flags & REPAIR and flags != REPAIR | ENCRYPTED:
             raise Refused("malformed")
     return header
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::MAX_RATCHET;
 use super::node::Node;
-use super::secret::{Group, NodeSecret};
+use super::secret::{Group, KeyUse, NodeSecret};
 use crate::seal::{Opened, Opener, Refusal, Sealed, Suite};
 
 /// Time for which the openers of earlier epochs are kept, from when a later one is in use.
@@ -33,9 +33,13 @@ impl Base {
         (steps <= MAX_RATCHET).then(ratcheted)
     }
 
-    fn opener_of(&self, epoch: u64) -> Option<Opener> {
+    fn openers_of(&self, epoch: u64) -> Option<Openers> {
         let secret = self.secret_of(epoch)?;
-        Some(secret.opener(&self.group, epoch, &self.suite))
+        let opener = |of| secret.opener(&self.group, epoch, &self.suite, of);
+        Some(Openers {
+            media: opener(KeyUse::Media),
+            repairs: opener(KeyUse::Repair),
+        })
     }
 
     /// The epoch that a header means: the nearest one with these low bits.
@@ -45,9 +49,29 @@ impl Base {
     }
 }
 
+/// The openers of an epoch.
+struct Openers {
+    media: Opener,
+    repairs: Opener,
+}
+
+impl Openers {
+    fn open<'b>(&mut self, record: Sealed<'b>) -> Result<Opened<'b>, Refusal> {
+        if record.unverified_header().flags.repair() {
+            self.repairs.open(record)
+        } else {
+            self.media.open(record)
+        }
+    }
+
+    fn integrity_spent(&self) -> bool {
+        self.media.integrity_spent() || self.repairs.integrity_spent()
+    }
+}
+
 struct Held {
     epoch: u64,
-    opener: Opener,
+    openers: Openers,
     /// When it is wiped, of an epoch before the one in use.
     until: Option<Duration>,
 }
@@ -99,29 +123,33 @@ impl Epochs {
         let low_bits = record.unverified_header().epoch;
         let epoch = self.base.epoch_of(low_bits).ok_or(Refusal::UnknownEpoch)?;
         if let Ok(at) = self.find(epoch) {
-            return Ok((self.held[at].opener.open(record)?, epoch));
+            return Ok((self.held[at].openers.open(record)?, epoch));
         }
         if epoch < self.in_use {
             // Its opener was wiped, and another one would have forgotten which records it opened.
             return Err(Refusal::UnknownEpoch);
         }
-        let mut opener = self.base.opener_of(epoch).ok_or(Refusal::UnknownEpoch)?;
-        let opened = opener.open(record)?;
-        self.insert(epoch, opener);
+        let mut openers = self.base.openers_of(epoch).ok_or(Refusal::UnknownEpoch)?;
+        let opened = openers.open(record)?;
+        self.insert(epoch, openers);
         self.bound();
         Ok((opened, epoch))
     }
 
+    /// True if these low bits are those of an epoch after the sheet's, of which nothing was opened yet.
+    pub(super) fn is_ahead(&self, low_bits: u16) -> bool {
+        let epoch = self.base.epoch_of(low_bits);
+        epoch.is_some_and(|epoch| epoch > self.base.epoch && self.find(epoch).is_err())
+    }
+
     /// True if a record is of an epoch after the sheet's, and the ratchet does not lead to its key.
     pub(super) fn waits_for_key(&self, record: Sealed<'_>) -> bool {
-        let Some(epoch) = self.base.epoch_of(record.unverified_header().epoch) else {
+        let low_bits = record.unverified_header().epoch;
+        let Some(epoch) = self.base.epoch_of(low_bits).filter(|_| self.is_ahead(low_bits)) else {
             return false;
         };
-        if epoch <= self.base.epoch || self.find(epoch).is_ok() {
-            return false;
-        }
-        let opener = self.base.opener_of(epoch);
-        opener.is_none_or(|mut opener| opener.open(record).is_err())
+        let openers = self.base.openers_of(epoch);
+        openers.is_none_or(|mut openers| openers.open(record).is_err())
     }
 
     /// Notes that a frame under this epoch is the camera's.
@@ -151,7 +179,7 @@ impl Epochs {
     }
 
     pub(super) fn integrity_spent(&self) -> bool {
-        self.held.iter().any(|held| held.opener.integrity_spent())
+        self.held.iter().any(|held| held.openers.integrity_spent())
     }
 
     fn find(&self, epoch: u64) -> Result<usize, usize> {
@@ -159,15 +187,15 @@ impl Epochs {
     }
 
     fn hold(&mut self, epoch: u64) {
-        if let Some(opener) = self.base.opener_of(epoch) {
-            self.insert(epoch, opener);
+        if let Some(openers) = self.base.openers_of(epoch) {
+            self.insert(epoch, openers);
         }
     }
 
-    fn insert(&mut self, epoch: u64, opener: Opener) {
+    fn insert(&mut self, epoch: u64, openers: Openers) {
         let (Ok(at) | Err(at)) = self.find(epoch);
         let until = None;
-        self.held.insert(at, Held { epoch, opener, until });
+        self.held.insert(at, Held { epoch, openers, until });
     }
 
     /// Drops the earliest of too many earlier epochs, and the furthest of too many later ones.

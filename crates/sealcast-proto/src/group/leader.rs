@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pending::{LeaderError, MemberId, Pending};
-use super::secret::{Group, GroupName, MemberKey, RUN_LEN};
+use super::secret::{Group, GroupName, KeyUse, MemberKey, RUN_LEN};
 use super::sheet::{Head, Scope, Wraps};
 use super::tree::{Changes, Tree};
 use super::{FULL_UP_TO, MAX_RATCHET};
@@ -50,6 +50,8 @@ pub struct InForce {
     pub epoch: u64,
     /// Seals the group's media records.
     pub sealer: Sealer,
+    /// Seals the repair records among them.
+    pub repairs: Sealer,
 }
 
 /// The camera's side of a group. It is deterministic: the program passes the monotonic clock and fresh random bytes in.
@@ -227,8 +229,13 @@ impl Leader {
     /// Makes the sealer of the announced epoch. It is called once for each: at the switch to it.
     fn in_force(&self) -> InForce {
         let (epoch, secret) = (self.tree.epoch(), self.tree.group_secret());
-        let sealer = secret.sealer(self.tree.group(), epoch, &self.config.suite, self.config.limits);
-        InForce { epoch, sealer }
+        let LeaderConfig { suite, limits, .. } = &self.config;
+        let sealer = |of| secret.sealer(self.tree.group(), epoch, suite, *limits, of);
+        InForce {
+            epoch,
+            sealer: sealer(KeyUse::Media),
+            repairs: sealer(KeyUse::Repair),
+        }
     }
 
     #[cfg(test)]

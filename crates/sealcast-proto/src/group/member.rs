@@ -113,6 +113,12 @@ impl Member {
         epochs.ok_or(Refusal::UnknownEpoch)?.open(record)
     }
 
+    /// Returns true if a record with these low bits of an epoch is of a later one than the last sheet, or there is no
+    /// sheet yet.
+    pub fn is_ahead(&self, low_bits: u16) -> bool {
+        self.epochs.as_ref().is_none_or(|epochs| epochs.is_ahead(low_bits))
+    }
+
     /// Returns true if a record of the group does not open under any key that the last sheet leads to, and is of a
     /// later epoch: its sheet may be under way. The record is not to be used any more.
     pub fn waits_for_key(&self, record: Sealed<'_>) -> bool {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::secret::KeyUse;
 use super::sheet::signed;
 use super::test_world::{World, camera, key, member, name, open, seal, seed};
 use super::*;
@@ -372,7 +373,13 @@ fn a_member_that_seals_ahead_drives_nobody_away() {
     let now = world.leader.epoch();
     for epoch in (now + 1..=now + MAX_RATCHET).rev() {
         let ahead = secret.ratcheted(&group, node::Node::ROOT, now, epoch);
-        let mut sealer = ahead.sealer(&group, epoch, &AES_128_GCM, crate::seal::SealLimits::COUNTER);
+        let mut sealer = ahead.sealer(
+            &group,
+            epoch,
+            &AES_128_GCM,
+            crate::seal::SealLimits::COUNTER,
+            KeyUse::Media,
+        );
         assert_eq!(open(&mut watching, &seal(&mut sealer)), Ok(epoch));
     }
     assert!(open(&mut watching, &world.record()).is_ok());

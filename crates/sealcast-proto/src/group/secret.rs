@@ -75,6 +75,23 @@ impl MemberKey {
     }
 }
 
+/// What a key of an epoch seals. Repair records have one of their own, so that the numbers of the others have no gaps
+/// for who gets no repair records.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyUse {
+    Media,
+    Repair,
+}
+
+impl KeyUse {
+    fn labels(self) -> [&'static [u8]; 2] {
+        match self {
+            Self::Media => [b"group media key", b"group media base"],
+            Self::Repair => [b"group repair key", b"group repair base"],
+        }
+    }
+}
+
 /// The secret of a node in one epoch. It cannot be printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(super) struct NodeSecret([u8; SECRET_LEN]);
@@ -118,19 +135,19 @@ impl NodeSecret {
         WrapKey(aead::LessSafeKey::new(key))
     }
 
-    /// The sealer of an epoch whose group secret this is. Callers make one for each epoch.
-    pub(super) fn sealer(&self, group: &Group, epoch: u64, suite: &Suite, limits: SealLimits) -> Sealer {
-        let (key, base) = self.media(group, epoch, suite);
+    /// The sealer of an epoch whose group secret this is. Callers make one for each epoch and use.
+    pub(super) fn sealer(&self, group: &Group, epoch: u64, suite: &Suite, limits: SealLimits, of: KeyUse) -> Sealer {
+        let (key, base) = self.packet_key(group, epoch, suite, of);
         Sealer::new(key, base, Kind::Media, epoch as u16, limits)
     }
 
     /// The opener of an epoch whose group secret this is.
-    pub(super) fn opener(&self, group: &Group, epoch: u64, suite: &Suite) -> Opener {
-        let (key, base) = self.media(group, epoch, suite);
+    pub(super) fn opener(&self, group: &Group, epoch: u64, suite: &Suite, of: KeyUse) -> Opener {
+        let (key, base) = self.packet_key(group, epoch, suite, of);
         Opener::new(key, base)
     }
 
-    fn media(&self, group: &Group, epoch: u64, suite: &Suite) -> (Box<dyn PacketKey>, [u8; 8]) {
+    fn packet_key(&self, group: &Group, epoch: u64, suite: &Suite, of: KeyUse) -> (Box<dyn PacketKey>, [u8; 8]) {
         let mut context = [0; 1 + GROUP_LEN + 8];
         context[0] = suite.id;
         context[1..=GROUP_LEN].copy_from_slice(&group.bytes());
@@ -139,8 +156,9 @@ impl NodeSecret {
         let mut key = Zeroizing::new([0; MAX_KEY_LEN]);
         let key = &mut key[..suite.key_len];
         let mut base = [0; 8];
-        secret.expand(b"group media key", &context, key);
-        secret.expand(b"group media base", &context, &mut base);
+        let [key_label, base_label] = of.labels();
+        secret.expand(key_label, &context, key);
+        secret.expand(base_label, &context, &mut base);
         ((suite.make_key)(key), base)
     }
 }

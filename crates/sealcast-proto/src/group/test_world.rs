@@ -97,7 +97,7 @@ impl World {
         let announced = self.leader.announce(self.now, self.group, &seed);
         let announced = announced.expect("there are numbers").expect("a change waits");
         self.now += Duration::from_secs(1);
-        let InForce { epoch, sealer } = self.leader.switch(self.now, true).expect("it is announced");
+        let InForce { epoch, sealer, .. } = self.leader.switch(self.now, true).expect("it is announced");
         assert_eq!(epoch, announced.epoch);
         self.sealer = sealer;
         announced

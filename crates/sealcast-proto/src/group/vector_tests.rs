@@ -7,7 +7,7 @@ use sealcast_testkit::vectors::{Hex, load};
 use serde::Deserialize;
 
 use super::node::Node;
-use super::secret::{Group, NodeSecret};
+use super::secret::{Group, KeyUse, NodeSecret};
 use super::*;
 use crate::keys::{Identity, PeerId};
 use crate::seal::suite::RECOMMENDED;
@@ -91,6 +91,8 @@ struct MediaKeyCase {
     group: GroupFields,
     suite: u8,
     epoch: u64,
+    #[serde(rename = "use")]
+    of: String,
     group_secret: Hex,
     // Compared by the record that they seal.
     #[serde(rename = "key")]
@@ -195,10 +197,14 @@ fn suite(id: u8) -> Suite {
         .expect("the vectors use no study suite")
 }
 
-/// A record with a whole frame, as all records in the vectors are.
+/// A record with a whole frame, as most records in the vectors are.
 fn seal(sealer: &mut Sealer, stream: u32, payload: &[u8]) -> Vec<u8> {
+    seal_as(sealer, Flags::frame(true, true, true), stream, payload)
+}
+
+fn seal_as(sealer: &mut Sealer, flags: Flags, stream: u32, payload: &[u8]) -> Vec<u8> {
     let meta = RecordMeta {
-        flags: Flags::frame(true, true, true),
+        flags,
         stream,
         timestamp: 1_800_000_000_000_000_000,
     };
@@ -257,17 +263,23 @@ fn wraps_are_the_references() {
 #[test]
 fn media_keys_are_the_references() {
     let cases = load::<File>("groups").media_keys;
-    assert_eq!(cases.len(), 8);
+    assert_eq!(cases.len(), 16);
     for case in cases {
         assert_eq!(case.expect, "ok");
+        let (of, flags) = match case.of.as_str() {
+            "media" => (KeyUse::Media, Flags::frame(true, true, true)),
+            _ => (KeyUse::Repair, Flags::REPAIR.with_unit()),
+        };
         let (group, secret) = (case.group.group(), NodeSecret::new(case.group_secret.array()));
-        let mut sealer = secret.sealer(&group, case.epoch, &suite(case.suite), SealLimits::COUNTER);
+        let mut sealer = secret.sealer(&group, case.epoch, &suite(case.suite), SealLimits::COUNTER, of);
         // The reference's record is the sixth.
-        let records: Vec<Vec<u8>> = (0..6).map(|_| seal(&mut sealer, group.name.stream, b"frame")).collect();
+        let records: Vec<Vec<u8>> = (0..6)
+            .map(|_| seal_as(&mut sealer, flags, group.name.stream, b"frame"))
+            .collect();
         assert_eq!(records[5], case.record.0, "{}", case.name);
-        let mut opener = secret.opener(&group, case.epoch, &suite(case.suite));
+        let mut opener = secret.opener(&group, case.epoch, &suite(case.suite), of);
         let mut record = case.record.0.clone();
-        let sealed = Sealed::parse(&mut record, Accept::EncryptedOnly).expect("it is one");
+        let sealed = Sealed::parse(&mut record, Accept::Group).expect("it is one");
         assert_eq!(
             opener.open(sealed).expect("its key").payload(),
             b"frame",
@@ -337,7 +349,7 @@ fn play(leader: &mut Leader, step: &Step, case: &LeaderCase) {
 #[test]
 fn members_take_and_refuse_what_the_reference_does() {
     let cases = load::<File>("groups").members;
-    assert_eq!(cases.len(), 54);
+    assert_eq!(cases.len(), 55);
     for case in cases {
         let config = MemberConfig {
             group: name(&case.camera, case.stream),
@@ -357,7 +369,7 @@ fn members_take_and_refuse_what_the_reference_does() {
         }
         for (step, at) in case.records.iter().zip(0..) {
             let mut record = step.record.0.clone();
-            let sealed = Sealed::parse(&mut record, Accept::EncryptedOnly).expect("it is a record");
+            let sealed = Sealed::parse(&mut record, Accept::Group).expect("it is a record");
             let (word, epoch, payload) = match member.open(sealed) {
                 Ok((opened, epoch)) => ("ok".to_owned(), Some(epoch), Some(Hex(opened.payload().to_vec()))),
                 Err(refusal) => (refusal.to_string(), None, None),

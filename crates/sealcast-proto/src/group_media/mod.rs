@@ -4,9 +4,11 @@
 
 mod key_track;
 mod opener;
+mod packets;
 mod relayed;
 #[cfg(test)]
 mod relayed_tests;
+mod release;
 mod sealer;
 #[cfg(test)]
 mod test_camera;
@@ -15,5 +17,6 @@ mod tests;
 
 pub use key_track::KeyTrack;
 pub use opener::{GroupOpener, GroupOpenerConfig, GroupRefusal};
+pub use packets::SealedBlock;
 pub use relayed::{KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
 pub use sealer::{GroupSealError, GroupSealer, GroupSealerConfig, SealedFrame, Sealing};

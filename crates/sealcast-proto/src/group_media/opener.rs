@@ -1,16 +1,18 @@
 //! A member's half.
 
-use std::collections::VecDeque;
 use std::time::Duration;
+
+use super::release::Release;
 
 use crate::group::{Member, MemberConfig, MemberKey, SheetRefusal, Taken};
 use crate::seal::{Opened, Refusal, Sealed};
-use crate::sign::{
-    FrameHasher, FrameRefusal, FrameRefusalCounts, FrameVerifier, ReceivedFrame, SignMode, Statement, Verified,
-    record_hash,
-};
-use crate::unit::{Assembled, Assembler, StreamInfo};
-use crate::wire::{Accept, Malformed};
+use crate::session::{Mark, Ordered};
+use crate::sign::{FrameRefusal, FrameRefusalCounts, SignMode, Statement, Verified, record_hash};
+use crate::unit::{Assembled, Assembler};
+use crate::wire::{Header, Malformed};
+
+/// A record that came in a packet, and what is known of it.
+pub(crate) type Marked<'b> = (Opened<'b>, Mark);
 
 /// Settings of a [`GroupOpener`].
 #[derive(Clone)]
@@ -34,46 +36,20 @@ pub enum GroupRefusal {
     Frame(#[from] FrameRefusal),
 }
 
-/// A frame whose records come, until its proof does.
-struct Unproven {
-    epoch: u64,
-    hasher: FrameHasher,
-    info: Option<StreamInfo>,
-    /// True once a record of the frame itself came.
-    begun: bool,
-    /// Once all of them came.
-    frame: Option<Assembled>,
-}
-
 /// Opens the records of a group in the order in which the camera sealed them, and releases the frames that it signed.
 pub struct GroupOpener {
     member: Member,
-    sign: SignMode,
-    stream: u16,
-    verifier: FrameVerifier,
+    release: Release,
     assembler: Assembler,
-    unproven: Option<Unproven>,
-    out: VecDeque<Assembled>,
-    /// Statements of frames that were released, for the program's own use of them.
-    verified: Option<Verified>,
-    claimed: Option<Statement>,
 }
 
 impl GroupOpener {
     /// A member that has no sheet yet. `key` is what it shares with the camera.
     pub fn new(config: GroupOpenerConfig, key: MemberKey) -> Self {
-        let group = config.member.group;
-        let stream = group.stream as u16;
         Self {
+            release: Release::new(config.member.group, config.sign),
             member: Member::new(config.member, key),
-            sign: config.sign,
-            stream,
-            verifier: FrameVerifier::new(group.camera, stream),
             assembler: Assembler::new(config.tell_units),
-            unproven: None,
-            out: VecDeque::new(),
-            verified: None,
-            claimed: None,
         }
     }
 
@@ -102,38 +78,38 @@ impl GroupOpener {
     /// Returns true if the record cannot be opened now and perhaps can once a sheet has come, which may be late where
     /// sheets travel apart from records.
     pub fn waits_for_key(&self, record: &[u8]) -> bool {
-        let accept = if self.sign == SignMode::Off {
-            Accept::EncryptedOnly
-        } else {
-            Accept::Signed
-        };
+        let accept = self.release.accept();
+        let ahead = Header::parse(record, accept).is_ok_and(|header| self.member.is_ahead(header.epoch));
+        if !ahead {
+            return false;
+        }
         let mut copy = record.to_vec();
         Sealed::parse(&mut copy, accept).is_ok_and(|record| self.member.waits_for_key(record))
     }
 
     /// The next description, frame or loss.
     pub fn next_media(&mut self) -> Option<Assembled> {
-        self.out.pop_front()
+        self.release.next()
     }
 
     /// The statement of the frame that was released last, once, if the camera signed it.
     pub fn take_verified(&mut self) -> Option<Verified> {
-        self.verified.take()
+        self.release.take_verified()
     }
 
     /// The statement of the frame that was released last, once: the signature of its group of pictures will prove it.
     pub fn take_statement(&mut self) -> Option<Statement> {
-        self.claimed.take()
+        self.release.take_statement()
     }
 
     /// Counters of the frames refused.
     pub fn refused(&self) -> &FrameRefusalCounts {
-        self.verifier.refused()
+        self.release.refused()
     }
 
     /// Number of frames whose signature was verified, or whose statement fits where only groups of pictures are signed.
     pub fn accepted(&self) -> u64 {
-        self.verifier.accepted()
+        self.release.accepted()
     }
 
     /// Returns the epoch of the last sheet that was taken.
@@ -146,21 +122,57 @@ impl GroupOpener {
         self.member.integrity_spent()
     }
 
+    /// Opens a record in place that came in a packet, in whatever order. It is put in its place by [`Inbound`], and
+    /// what that makes of it is [taken](Self::take_ordered).
+    pub(crate) fn open_packet<'b>(&mut self, now: Duration, record: &'b mut [u8]) -> Result<Marked<'b>, Refusal> {
+        self.member.retire(now);
+        let hash = self.release.is_signed().then(|| record_hash(record));
+        let (opened, epoch) = self.member.open(Sealed::parse(record, self.release.accept())?)?;
+        if !opened.header().flags.unit() {
+            return Err(Refusal::Malformed);
+        }
+        if !self.release.is_signed() {
+            self.member.confirm(now, epoch);
+        }
+        Ok((opened, Mark { epoch, hash }))
+    }
+
+    /// Takes what came in packets and is in order now.
+    ///
+    /// # Errors
+    /// [`GroupRefusal`], as [`open`](Self::open).
+    pub(crate) fn take_ordered(&mut self, now: Duration, ordered: Ordered) -> Result<(), GroupRefusal> {
+        match ordered {
+            Ordered::Media(Assembled::Lost, _) => self.release.lost(),
+            Ordered::Media(media, _) if !self.release.is_signed() => self.release.pass(media),
+            Ordered::Media(media, marks) => self.release.add_whole(marks.epoch, &marks.hashes, media),
+            Ordered::Proof(proof, epoch) => {
+                let proven = self.release.prove(now, &mut self.member, epoch, &proof);
+                if proven.is_err() {
+                    self.release.lost();
+                }
+                return proven;
+            }
+        }
+        Ok(())
+    }
+
     fn lost(&mut self) {
-        self.unproven = None;
+        self.release.lost();
         self.assembler.lost();
-        self.out.push_back(Assembled::Lost);
     }
 
     fn open_record(&mut self, now: Duration, record: &mut [u8]) -> Result<(), GroupRefusal> {
-        let signed = self.sign != SignMode::Off;
-        let hash = signed.then(|| record_hash(record));
-        let accept = if signed { Accept::Signed } else { Accept::EncryptedOnly };
-        let (opened, epoch) = self.member.open(Sealed::parse(record, accept)?)?;
+        let hash = self.release.is_signed().then(|| record_hash(record));
+        let (mut opened, epoch) = self.member.open(Sealed::parse(record, self.release.accept())?)?;
         let flags = opened.header().flags;
         if flags.repair() {
             // They repair what a byte stream does not lose.
             return Err(Refusal::Malformed.into());
+        }
+        if flags.unit() {
+            // On a byte stream records come in order, so nothing is to be learnt from it.
+            opened.take_unit_header().map_err(malformed)?;
         }
         if opened.follows_gap() {
             self.lost();
@@ -168,79 +180,18 @@ impl GroupOpener {
         let Some(hash) = hash else {
             self.member.confirm(now, epoch);
             let assembled = self.assembler.take(&opened, now).map_err(malformed)?;
-            self.out.extend(assembled);
+            assembled.into_iter().for_each(|media| self.release.pass(media));
             return Ok(());
         };
         if flags.proof() {
-            return self.prove(now, epoch, opened.payload());
+            return self.release.prove(now, &mut self.member, epoch, opened.payload());
         }
-        self.begin_if_new(epoch, &opened)?;
+        // The description of a keyframe is before it, and begins it.
+        if (flags.codec_config() || flags.first()) && !self.release.begin(epoch, flags.codec_config()) {
+            self.assembler.lost();
+        }
         let assembled = self.assembler.take(&opened, now).map_err(malformed)?;
-        let Some(unproven) = self.unproven.as_mut().filter(|unproven| unproven.epoch == epoch) else {
-            return Ok(());
-        };
-        unproven.hasher.push_hash(&hash);
-        match assembled {
-            Some(Assembled::Info(info)) => unproven.info = Some(info),
-            Some(frame) => (unproven.begun, unproven.frame) = (true, Some(frame)),
-            None => unproven.begun = true,
-        }
-        Ok(())
-    }
-
-    /// Begins a frame with its first record: the description before it, or its own.
-    fn begin_if_new(&mut self, epoch: u64, record: &Opened<'_>) -> Result<(), GroupRefusal> {
-        let flags = record.header().flags;
-        let follows_description = |unproven: &Unproven| unproven.epoch == epoch && !unproven.begun;
-        let begins =
-            flags.codec_config() || (flags.first() && !self.unproven.as_ref().is_some_and(follows_description));
-        if !begins {
-            return Ok(());
-        }
-        let before = self.unproven.replace(Unproven {
-            epoch,
-            hasher: FrameHasher::new(),
-            info: None,
-            begun: false,
-            frame: None,
-        });
-        if before.is_none() {
-            return Ok(());
-        }
-        // The one before has no proof, and what comes now depends on it.
-        self.verifier.unsigned();
-        self.assembler.lost();
-        self.out.push_back(Assembled::Lost);
-        Ok(())
-    }
-
-    /// Releases the frame whose records came, if this proves it.
-    fn prove(&mut self, now: Duration, epoch: u64, proof: &[u8]) -> Result<(), GroupRefusal> {
-        let Some(unproven) = self.unproven.take() else {
-            // Its frame was lost, and counted then.
-            return Ok(());
-        };
-        let digest = unproven.hasher.finish().ok_or(FrameRefusal::Records)?;
-        let frame = ReceivedFrame {
-            digest,
-            stream: self.stream,
-            epoch: unproven.epoch,
-        };
-        let statement = if self.sign.frames() {
-            let verified = self.verifier.verify(&frame, Some(proof))?;
-            self.verified = Some(verified);
-            *verified.statement()
-        } else {
-            *self.verifier.claim(&frame, Some(proof))?.statement()
-        };
-        if epoch != unproven.epoch || !self.member.allows(epoch, statement.group) {
-            self.verified = None;
-            return Err(FrameRefusal::Epoch.into());
-        }
-        self.claimed = Some(statement);
-        self.member.confirm(now, epoch);
-        self.out.extend(unproven.info.map(Assembled::Info));
-        self.out.extend(unproven.frame);
+        self.release.add(epoch, &hash, assembled);
         Ok(())
     }
 }

@@ -4,12 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::packets::{Packets, SealedBlock, Target};
 use crate::clock::Now;
 use crate::group::{Announcement, InForce, Leader, LeaderConfig, LeaderError, MemberId, MemberKey, RUN_LEN};
 use crate::keys::Identity;
 use crate::live::{Batch, Challenge, Challenges, MAX_CHALLENGERS, NoSuchSlot};
 use crate::seal::{Exhausted, RecordMeta, SealLimits, Suite};
-use crate::session::{OutgoingFrame, OutgoingUnit, SealedRecords};
+use crate::session::{Content, OutgoingFrame, OutgoingUnit, RepairNeed, SealedRecords};
 use crate::sign::{
     FrameHasher, FrameSigner, GopSigner, OutgoingStatement, SignError, SignMode, Statement, UnsignedPart,
 };
@@ -45,6 +46,8 @@ pub struct SealedFrame {
     /// Its records, each behind its length as on a byte stream (protocol.md §1): a description before a keyframe, the
     /// frame, and its proof.
     pub bytes: Vec<u8>,
+    /// The blocks of these records, where they fit packets; else none.
+    pub blocks: Vec<SealedBlock>,
     /// True if it begins a group of pictures.
     pub keyframe: bool,
     /// Number of its group of pictures.
@@ -102,6 +105,9 @@ pub struct GroupSealer {
     next_group: u64,
     /// True once a group of pictures has begun.
     begun: bool,
+    packets: Packets,
+    /// True if records must fit packets.
+    in_packets: bool,
 }
 
 impl GroupSealer {
@@ -137,6 +143,8 @@ impl GroupSealer {
             gops: config.sign.gops().then(|| GopSigner::new(camera)),
             challenges: Challenges::new(MAX_CHALLENGERS),
             cutter: Cutter::new(config.unit, 0),
+            packets: Packets::new(config.unit),
+            in_packets: false,
             next_group,
             begun: false,
             config,
@@ -215,6 +223,13 @@ impl GroupSealer {
         self.leader.full_sheet()
     }
 
+    /// Says what the worst path needs of those to members whose media travels in packets; `None` if there are no such
+    /// members. While there are some, all members' records fit packets, since what is signed is one cutting.
+    pub fn carry_in_packets(&mut self, worst: Option<RepairNeed>) {
+        self.in_packets = worst.is_some();
+        self.packets.need = worst.unwrap_or(RepairNeed::NONE);
+    }
+
     /// Returns the epoch under which frames are sealed.
     pub fn epoch(&self) -> u64 {
         self.current.epoch
@@ -227,7 +242,7 @@ impl GroupSealer {
 
     /// Signs frames with another identity than the camera's, as whoever knows the group's key could.
     #[cfg(test)]
-    pub(super) fn sign_as(&mut self, identity: Arc<Identity>) {
+    pub(crate) fn sign_as(&mut self, identity: Arc<Identity>) {
         self.config.identity = identity;
     }
 
@@ -249,9 +264,14 @@ impl GroupSealer {
             return Err(GroupSealError::Misuse);
         }
         self.switch_if_due(now, frame.keyframe);
-        let mut bytes = Vec::with_capacity(frame.data.len() + 512);
+        let (mut bytes, mut blocks) = (Vec::with_capacity(frame.data.len() + 512), Vec::new());
         let mut hasher = (self.config.sign != SignMode::Off).then(FrameHasher::new);
-        let mut records = self.seal_records(now, info, frame, &mut bytes, &mut hasher)?;
+        let into = (&mut bytes, &mut blocks);
+        let mut records = if self.in_packets {
+            self.seal_packets(now, info, frame, into, &mut hasher)?
+        } else {
+            self.seal_records(now, info, frame, &mut bytes, &mut hasher)?
+        };
         let answers = (self.config.sign.frames())
             .then(|| self.challenges.fold(MAX_ANSWERS))
             .flatten();
@@ -264,9 +284,8 @@ impl GroupSealer {
             liveness: answers.as_ref().map(Batch::root),
         });
         let statement = outgoing
-            .map(|outgoing| self.prove(now, &outgoing, &mut bytes))
+            .map(|outgoing| self.prove(now, &outgoing, (&mut bytes, &mut blocks), &mut records))
             .transpose()?;
-        records.records += u64::from(statement.is_some());
         let part = statement
             .zip(self.gops.as_mut())
             .and_then(|(statement, gops)| gops.push(&statement));
@@ -277,6 +296,7 @@ impl GroupSealer {
         let group = self.next_group - 1;
         let frame = SealedFrame {
             bytes,
+            blocks,
             keyframe: frame.keyframe,
             group,
             records,
@@ -325,17 +345,59 @@ impl GroupSealer {
         Ok(sealed)
     }
 
+    /// Seals a frame in records that fit packets.
+    fn seal_packets(
+        &mut self,
+        now: Now,
+        info: &StreamInfo,
+        frame: &OutgoingFrame<'_>,
+        (bytes, blocks): (&mut Vec<u8>, &mut Vec<SealedBlock>),
+        hasher: &mut Option<FrameHasher>,
+    ) -> Result<SealedRecords, Exhausted> {
+        let mut into = Target {
+            now,
+            keys: &mut self.current,
+            bytes,
+            blocks,
+            hasher: hasher.as_mut(),
+        };
+        let mut sealed = SealedRecords::default();
+        if frame.keyframe {
+            self.cutter.describe(frame.stream, info);
+            let of = (frame.stream, false);
+            sealed += self
+                .packets
+                .seal_whole(&mut into, Content::Config, of, &info.to_bytes())?;
+        }
+        sealed += self.packets.seal(&mut into, &mut self.cutter, &frame.into())?;
+        Ok(sealed)
+    }
+
     /// Signs a frame whose records are sealed, and appends the record with its proof.
     fn prove(
         &mut self,
         now: Now,
         outgoing: &OutgoingStatement,
-        bytes: &mut Vec<u8>,
+        (bytes, blocks): (&mut Vec<u8>, &mut Vec<SealedBlock>),
+        records: &mut SealedRecords,
     ) -> Result<Statement, GroupSealError> {
         let (statement, proof) = self.signer.sign(&self.config.identity, outgoing)?;
-        let flags = Flags::signed(outgoing.keyframe);
-        let meta = meta(now, self.config.stream.into(), flags);
-        self.current.sealer.seal_framed(meta, &[&proof.to_bytes()], bytes)?;
+        let (proof, stream) = (proof.to_bytes(), u32::from(self.config.stream));
+        if self.in_packets {
+            let mut into = Target {
+                now,
+                keys: &mut self.current,
+                bytes,
+                blocks,
+                hasher: None,
+            };
+            let of = (stream, outgoing.keyframe);
+            *records += self.packets.seal_whole(&mut into, Content::Proof, of, &proof)?;
+        } else {
+            let meta = meta(now, stream, Flags::signed(outgoing.keyframe));
+            self.current.sealer.seal_framed(meta, &[&proof], bytes)?;
+            records.records += 1;
+        }
         Ok(statement)
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::nonce::BASE_LEN;
 use super::{Nonce, PacketKey, Refusal, ReplayWindow};
-use crate::wire::{Accept, HEADER_LEN, Header, TAG_LEN, check};
+use crate::unit::{UNIT_HEADER_LEN, UnitHeader};
+use crate::wire::{Accept, HEADER_LEN, Header, Malformed, TAG_LEN, check};
 
 /// Number of failed openings after which a key is no longer used (keys.md §6).
 const INTEGRITY_LIMIT: u64 = 1 << 36;
@@ -34,6 +35,8 @@ impl<'a> Sealed<'a> {
 pub struct Opened<'a> {
     /// Header and payload.
     record: &'a [u8],
+    /// Where the payload begins.
+    payload: usize,
     follows_gap: bool,
     newest: bool,
 }
@@ -58,7 +61,17 @@ impl<'a> Opened<'a> {
     /// Returns the payload in clear.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
-        &self.record[HEADER_LEN..]
+        &self.record[self.payload..]
+    }
+
+    /// Parses the unit header at the beginning of the payload, and takes it away from there.
+    ///
+    /// # Errors
+    /// [`Malformed`] as [`UnitHeader::split`] says.
+    pub fn take_unit_header(&mut self) -> Result<UnitHeader, Malformed> {
+        let (unit, _) = UnitHeader::split(self.payload(), self.header().flags.repair())?;
+        self.payload += UNIT_HEADER_LEN;
+        Ok(unit)
     }
 
     /// Returns true if records that were sealed before this one under the same key have not been opened. On a byte
@@ -77,6 +90,7 @@ impl<'a> Opened<'a> {
     pub(crate) fn made_up(record: &'a [u8], follows_gap: bool) -> Self {
         Self {
             record,
+            payload: HEADER_LEN,
             follows_gap,
             newest: true,
         }
@@ -139,6 +153,7 @@ impl Opener {
         let record = &bytes[..end];
         Ok(Opened {
             record,
+            payload: HEADER_LEN,
             follows_gap,
             newest,
         })

@@ -137,7 +137,7 @@ impl Session {
     }
 
     /// True if control messages may be lost and are therefore repeated.
-    fn says_twice(&self) -> bool {
+    pub(super) fn says_twice(&self) -> bool {
         self.datagram_handshake.is_some()
     }
 

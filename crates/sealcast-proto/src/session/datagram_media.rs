@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use super::flow::{Packets, Sealing, When};
+use super::flow::{Content, Ordered, Packets, Sealing, When};
+use super::flow::{Outbound, RepairNeed};
 use super::keyring::{NotOpened, Repeated};
 use super::machine::{Session, State};
-use super::media::OutgoingUnit;
+use super::media::{OutgoingUnit, pack_whole};
 use super::{Carrier, Output, QuicMedia, SealedRecords, SessionError};
 use crate::clock::Now;
-use crate::seal::{Exhausted, Opened, Sealed};
-use crate::unit::{Cutter, PREAMBLE_LEN, Piece, Room, Selection, Unit, cut_padded};
+use crate::seal::{Exhausted, Opened, Refusal, Sealed};
+use crate::unit::{Cutter, Piece, Selection, Unit};
 use crate::wire::{CONNECTION_LEN, Control, Feedback, HEADER_LEN, Kind, TAG_LEN};
 
 /// Length of a probe's datagram without its padding.
@@ -28,7 +29,7 @@ const MIN_CHUNK: u16 = 64;
 
 /// The unit on a carrier that may lose media. A record there holds a whole frame or one packet's worth of it, and a
 /// frame that is a unit is encrypted as a whole or not at all.
-pub(super) fn unit(asked: Unit) -> Unit {
+pub(crate) fn unit(asked: Unit) -> Unit {
     match asked {
         Unit::Frame | Unit::Packet => Unit::Packet,
         Unit::Chunk(bytes) => Unit::Chunk(bytes.max(MIN_CHUNK)),
@@ -118,31 +119,22 @@ impl Session {
         outgoing: &OutgoingUnit<'_>,
         cutter: &mut Cutter,
     ) -> Result<SealedRecords, SessionError> {
-        let outbound = self.outbound.as_ref().ok_or(SessionError::Misuse)?;
-        let selection = self.selecting.in_force();
-        let padding = outgoing.padding();
-        let pieces = outgoing.cut(cutter, selection);
-        let bytes = PREAMBLE_LEN + pieces.bytes() + padding;
-        let unit = outbound.unit(bytes, self.config.unit);
-        let room = Room {
-            first: unit - PREAMBLE_LEN,
-            others: unit,
-        };
-        let preamble = outgoing.preamble(&pieces).to_bytes();
-        let sealing = Sealing {
-            stream: outgoing.stream,
-            keyframe: outgoing.keyframe,
-            config: false,
-            may_be_clear: selection != Selection::All,
-            preamble: &preamble,
-            bytes,
-            unit,
-        };
-        if padding > 0 {
-            let mut pieces = cut_padded(outgoing.data, padding, self.config.unit, room);
-            return self.push_media(now, &sealing, &mut pieces);
-        }
-        self.push_media(now, &sealing, &mut pieces.in_room(room))
+        let outbound = self.own_outbound().ok_or(SessionError::Misuse)?;
+        let (packing, selection) = (outbound.packing(self.config.unit), self.selecting.in_force());
+        outgoing.pack(packing, cutter, selection, &mut |sealing, pieces| {
+            self.push_media(now, sealing, pieces)
+        })
+    }
+
+    /// Publisher: the outbound half, while it sends what is sealed for this viewer alone.
+    fn own_outbound(&self) -> Option<&Outbound> {
+        self.outbound.as_ref().filter(|outbound| !outbound.is_of_group())
+    }
+
+    /// Publisher: what repair symbols must make up for on the way to this viewer, where media travels in packets that
+    /// may be lost.
+    pub fn repair_need(&mut self) -> Option<RepairNeed> {
+        self.outbound.as_mut().map(Outbound::repair_need)
     }
 
     /// Publisher: the same for a stream's description.
@@ -153,26 +145,15 @@ impl Session {
         data: &[u8],
         encrypt: bool,
     ) -> Result<SealedRecords, SessionError> {
-        let outbound = self.outbound.as_ref().ok_or(SessionError::Misuse)?;
-        let most = outbound.unit(usize::MAX, Unit::Packet);
-        let unit = data.len().div_ceil(data.len().div_ceil(most));
+        let outbound = self.own_outbound().ok_or(SessionError::Misuse)?;
+        let packing = outbound.packing(Unit::Packet);
+        let clear = self.selecting.in_force() != Selection::All;
+        let (sealing, mut pieces) = pack_whole(Content::Config, (stream, false), data, packing);
         let sealing = Sealing {
-            stream,
-            keyframe: false,
-            config: true,
-            may_be_clear: self.selecting.in_force() != Selection::All,
-            preamble: &[],
-            bytes: data.len(),
-            unit,
+            may_be_clear: clear,
+            ..sealing
         };
-        let last = data.len().div_ceil(unit) - 1;
-        let mut pieces = data.chunks(unit).enumerate().map(|(index, data)| Piece {
-            data,
-            zeros: 0,
-            encrypt,
-            first: index == 0,
-            last: index == last,
-        });
+        let mut pieces = pieces.by_ref().map(|piece| Piece { encrypt, ..piece });
         self.push_media(now, &sealing, &mut pieces)
     }
 
@@ -199,10 +180,15 @@ impl Session {
             return Ok(());
         };
         inbound
-            .take(now, record, round_trip)
+            .take(now, record, None, round_trip)
             .map_err(|_| SessionError::PeerMisbehaved)?;
         self.take_recovered(now)?;
-        self.hand_out();
+        self.hand_out(now);
+        self.ask_and_report(now)
+    }
+
+    /// Viewer: send what is due after media came.
+    pub(super) fn ask_and_report(&mut self, now: Now) -> Result<(), SessionError> {
         self.ask_again(now)?;
         self.report(now, When::Overdue)
     }
@@ -219,7 +205,7 @@ impl Session {
                 .and_then(|record| established.ring.open(record));
             match opened {
                 Ok((record, _)) if record.header().kind == Kind::Media => {
-                    let taken = inbound.take_recovered(now, &record);
+                    let taken = inbound.take_recovered(now, &record, None);
                     taken.map_err(|_| SessionError::PeerMisbehaved)?;
                 }
                 Ok(_) => return Err(SessionError::PeerMisbehaved),
@@ -240,9 +226,14 @@ impl Session {
     }
 
     /// Viewer: deliver complete frames.
-    fn hand_out(&mut self) {
-        while let Some(media) = self.inbound.as_mut().and_then(|inbound| inbound.next()) {
-            self.out.push_back(Output::Media(media));
+    pub(super) fn hand_out(&mut self, now: Now) {
+        while let Some(ordered) = self.inbound.as_mut().and_then(|inbound| inbound.next()) {
+            match ordered {
+                ordered if self.gets_group_packets() => self.release_of_group(now, ordered),
+                Ordered::Media(media, _) => self.out.push_back(Output::Media(media)),
+                // Only records of a group have the flag.
+                Ordered::Proof(..) => {}
+            }
         }
     }
 
@@ -295,12 +286,16 @@ impl Session {
             }
         }
         if let Some(inbound) = &mut self.inbound {
-            inbound
-                .handle_timeout(now.monotonic)
-                .map_err(|_| SessionError::PeerMisbehaved)?;
-            self.hand_out();
-            self.ask_again(now)?;
-            self.report(now, When::Overdue)?;
+            let handled = inbound.handle_timeout(now.monotonic);
+            if handled.is_err() {
+                // In a group it need not be the publisher's fault.
+                if !self.gets_group_packets() {
+                    return Err(SessionError::PeerMisbehaved);
+                }
+                self.refuse_of_group(Refusal::Malformed)?;
+            }
+            self.hand_out(now);
+            self.ask_and_report(now)?;
         }
         Ok(())
     }

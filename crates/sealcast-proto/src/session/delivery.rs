@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::rate::RateConfig;
+use crate::repair::{PathLoss, RepairPolicy, max_repairs};
 
 /// Default budget: how much later than on the fastest path a frame may be.
 pub const DEFAULT_BUDGET: Duration = Duration::from_millis(120);
@@ -19,6 +20,17 @@ pub enum Fec {
     Adaptive,
     /// This percentage of a frame's records, at most 50, rounded up.
     Fixed(u8),
+}
+
+impl Fec {
+    /// Number of repair symbols for a block on this path.
+    pub(crate) fn repairs(self, sources: usize, path: &PathLoss, policy: &mut RepairPolicy) -> usize {
+        match self {
+            Self::Off => 0,
+            Self::Fixed(percent) => (sources * usize::from(percent)).div_ceil(100).min(max_repairs(sources)),
+            Self::Adaptive => policy.repairs(sources, path),
+        }
+    }
 }
 
 /// Longest datagram.

@@ -1,15 +1,25 @@
-//! A session whose media is sealed for a group (groups.md §10), on a byte stream.
+//! A session whose media is sealed for a group (groups.md §10).
 
 use std::time::Duration;
 
+use super::flow::Outbound;
+use super::group_channel::{MAX_UNHEARD, backoff, patience};
+use super::group_packets::EarlyRecords;
 use super::machine::Session;
 use super::{Event, Handled, Output, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::group::{GroupName, MemberConfig, MemberKey};
 use crate::group_media::{GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
 use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, PictureAge};
-use crate::sign::{Certificate, GopVerifier, SignMode};
-use crate::wire::{Control, GroupMessage, Kind, MediaFrom};
+use crate::sign::{Certificate, FrameRefusal, GopOutcome, GopVerdict, GopVerifier, SignMode, Taken};
+use crate::wire::{Control, GroupMessage, Kind, MAX_GROUP_RECORD, MediaFrom};
+
+/// Something that may be lost is said again.
+#[derive(Clone, Copy)]
+struct Again {
+    at: Duration,
+    times: u32,
+}
 
 /// How far a publisher has come with a viewer.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,16 +29,18 @@ pub(super) enum GroupStanding {
     Member(u16),
 }
 
-/// How far a viewer has come with a group whose frames come through a relay.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum RelayedGroup {
-    Offered(u16),
-    Joined,
+/// A group whose frames come to a viewer through a relay.
+pub(super) struct RelayedGroup {
+    stream: u16,
+    /// How the viewer joined it, once it has.
+    media: Option<MediaFrom>,
+    /// When the wish to join is said again, where it may be lost.
+    says_join: Option<Again>,
 }
 
 /// A viewer's view of its group.
 pub(super) struct GroupView {
-    opener: GroupOpener,
+    pub(super) opener: GroupOpener,
     sign: SignMode,
     stream: u16,
     age: PictureAge,
@@ -37,6 +49,15 @@ pub(super) struct GroupView {
     gops: Option<GopVerifier>,
     /// True from the first sheet on: all media is the group's.
     joined: bool,
+    /// When the wish to join is said again, where it may be lost.
+    says_join: Option<Again>,
+    /// Where media travels in packets: true once the number of the first one is known.
+    pub(super) begun: bool,
+    pub(super) early: EarlyRecords,
+    /// A frame was refused, and the program was not told yet.
+    pub(super) forged: Option<FrameRefusal>,
+    /// A frame was released that its group's signature, which came before, does not cover.
+    late_forgery: Option<GopVerdict>,
 }
 
 impl Session {
@@ -62,7 +83,8 @@ impl Session {
 
     /// Publisher: send a message of the group.
     pub(super) fn tell_group(&mut self, now: Now, message: GroupMessage<'_>) -> Result<(), SessionError> {
-        if !self.is_established() || !self.leads() || self.unordered() || message.is_of_viewer() {
+        let begins = matches!(message, GroupMessage::Begin { .. });
+        if !self.may_have_group() || message.is_of_viewer() || message.is_of_carriage() || begins {
             return Err(SessionError::Misuse);
         }
         self.group = match (message, self.group) {
@@ -73,14 +95,17 @@ impl Session {
             }
             (_, standing) => standing,
         };
-        self.send_control(now, &Control::Group(message))?;
+        self.send_group(now, message)?;
         // Answers use up the control key.
         self.rekey_if_due(now)
     }
 
-    /// Publisher: true if the carrier is a byte stream, so that a group can be offered.
+    /// Publisher: true if a group can be offered: its records fit the packets of this carrier, and what leaves shows
+    /// nothing of them.
     pub fn may_have_group(&self) -> bool {
-        self.leads() && !self.unordered()
+        let fits = |outbound: &Outbound| outbound.carries(MAX_GROUP_RECORD);
+        let fits = self.outbound.as_ref().is_none_or(fits);
+        self.is_established() && self.leads() && fits && !(self.unordered() && self.is_shaped())
     }
 
     /// Publisher: true if the viewer is a member: media is [forwarded](Self::forward) to it, and not sealed for it
@@ -89,15 +114,40 @@ impl Session {
         matches!(self.group, Some(GroupStanding::Member(_)))
     }
 
-    /// Publisher: append a frame of the group to `out`, or to the media that waits for cells.
+    /// Publisher: append a frame of the group to `out`, or to the media that waits for cells. Where media may be lost
+    /// `out` is not touched, as by [`seal_frame`](Self::seal_frame).
     ///
     /// # Errors
-    /// [`SessionError::Misuse`] if the viewer is no member.
-    pub fn forward(&mut self, frame: &SealedFrame, out: &mut Vec<u8>) -> Result<SealedRecords, SessionError> {
+    /// [`SessionError::Misuse`] if the viewer is no member, or the frame was not sealed for packets where they are
+    /// needed; [`SessionError::PeerLost`] if the viewer takes no messages of the group.
+    pub fn forward(&mut self, now: Now, frame: &SealedFrame, out: &mut Vec<u8>) -> Result<SealedRecords, SessionError> {
         if !self.is_established() || !self.is_member() {
             return Err(SessionError::Misuse);
         }
+        if self.unordered() {
+            return self.forward_packets(now, frame);
+        }
         self.seal_for_cells_or(out, |_, out| out.extend_from_slice(&frame.bytes));
+        Ok(frame.records)
+    }
+
+    fn forward_packets(&mut self, now: Now, frame: &SealedFrame) -> Result<SealedRecords, SessionError> {
+        let (Some(outbound), Some(first)) = (&mut self.outbound, frame.blocks.first()) else {
+            return Err(SessionError::Misuse);
+        };
+        if self.liveness.is_stalled() {
+            return Ok(SealedRecords::default());
+        }
+        let begins = !outbound.is_of_group();
+        if begins {
+            outbound.begin_group(first.first);
+        }
+        outbound.forward(now.monotonic, &frame.bytes, &frame.blocks);
+        if begins {
+            let number = first.first as u32;
+            let told = self.send_group(now, GroupMessage::Begin { number });
+            told.map_err(|error| self.fail(now, error))?;
+        }
         Ok(frame.records)
     }
 
@@ -107,10 +157,34 @@ impl Session {
             return Err(SessionError::PeerMisbehaved);
         }
         match message {
+            GroupMessage::Taken { next } if self.says_twice() => return self.group_taken(now, next),
+            GroupMessage::Numbered { number, more, bytes } if self.says_twice() => {
+                return self.group_told_in_order(now, (number, more), bytes);
+            }
+            GroupMessage::Taken { .. } | GroupMessage::Numbered { .. } => return Err(SessionError::PeerMisbehaved),
+            _ => {}
+        }
+        // What the publisher says comes with a number where it may be lost, but for answers.
+        let alone = self.leads() || matches!(message, GroupMessage::Answer(_));
+        if self.says_twice() && !alone {
+            return Err(SessionError::PeerMisbehaved);
+        }
+        self.group_said_in_order(now, message)
+    }
+
+    /// Process a message of the group whose turn it is.
+    pub(super) fn group_said_in_order(&mut self, now: Now, message: GroupMessage<'_>) -> Result<(), SessionError> {
+        match message {
             GroupMessage::Offer { stream, sign, suite } => {
                 let sign = SignMode::from_byte(sign).ok_or(SessionError::PeerMisbehaved)?;
                 return self.offered(now, stream, sign, suite);
             }
+            // It was said again, because the answer is late.
+            GroupMessage::Join { stream, .. }
+                if self.says_twice()
+                    && [GroupStanding::Wanted(stream), GroupStanding::Member(stream)]
+                        .map(Some)
+                        .contains(&self.group) => {}
             GroupMessage::Join { stream, media } => {
                 if self.group != Some(GroupStanding::Offered(stream)) {
                     return Err(SessionError::PeerMisbehaved);
@@ -130,20 +204,24 @@ impl Session {
                 }
             }
             _ if self.attends_group() => self.pass_on(message),
-            _ => return self.told_as_member(message),
+            _ => return self.told_as_member(now, message),
         }
         Ok(())
     }
 
     /// Viewer: let the program have what the camera says where frames come through a relay.
     fn pass_on(&mut self, message: GroupMessage<'_>) {
+        if let Some(relayed) = &mut self.relayed {
+            // The wish to join was heard.
+            relayed.says_join = None;
+        }
         let bytes = Control::Group(message).to_bytes();
         self.out.push_back(Output::Event(Event::GroupSaid(bytes)));
     }
 
     /// Viewer: the publisher offers a group. It joins if that is good enough; else everything stays as it is.
     fn offered(&mut self, now: Now, stream: u16, sign: SignMode, suite: u8) -> Result<(), SessionError> {
-        if self.unordered() || self.group_view.is_some() || self.relayed.is_some() {
+        if self.group_view.is_some() || self.relayed.is_some() {
             return Err(SessionError::PeerMisbehaved);
         }
         let good = self.config.group.is_some_and(|policy| sign.covers(policy.sign));
@@ -153,7 +231,11 @@ impl Session {
             return Ok(());
         };
         if self.config.group.is_some_and(|policy| policy.relayed) {
-            self.relayed = Some(RelayedGroup::Offered(stream));
+            self.relayed = Some(RelayedGroup {
+                stream,
+                media: None,
+                says_join: None,
+            });
             let sign = sign.byte();
             self.pass_on(GroupMessage::Offer { stream, sign, suite });
             return Ok(());
@@ -171,27 +253,57 @@ impl Session {
             challenge_due: false,
             gops: None,
             joined: false,
+            says_join: None,
+            begun: false,
+            early: EarlyRecords::default(),
+            forged: None,
+            late_forgery: None,
         }));
-        let media = MediaFrom::Session;
-        self.send_control(now, &Control::Group(GroupMessage::Join { stream, media }))
+        self.say_join(now)
     }
 
     /// Viewer: join a group whose frames come through a relay.
     pub(super) fn join_relayed(&mut self, now: Now, enrolled: bool) -> Result<(), SessionError> {
-        let Some(RelayedGroup::Offered(stream)) = self.relayed else {
-            return Err(SessionError::Misuse);
+        let relayed = self.relayed.as_mut().filter(|relayed| relayed.media.is_none());
+        let relayed = relayed.ok_or(SessionError::Misuse)?;
+        relayed.media = Some(match enrolled {
+            true => MediaFrom::RelayEnrolled,
+            false => MediaFrom::Relay,
+        });
+        self.say_join(now)
+    }
+
+    /// Viewer: say that it wants to be a member.
+    fn say_join(&mut self, now: Now) -> Result<(), SessionError> {
+        let wait = self.says_twice().then(|| patience(self.round_trip()));
+        let (stream, media, says_join) = match (&mut self.group_view, &mut self.relayed) {
+            (Some(view), _) => (view.stream, MediaFrom::Session, &mut view.says_join),
+            (None, Some(relayed)) => match relayed.media {
+                Some(media) => (relayed.stream, media, &mut relayed.says_join),
+                None => return Ok(()),
+            },
+            (None, None) => return Ok(()),
         };
-        self.relayed = Some(RelayedGroup::Joined);
-        let media = if enrolled {
-            MediaFrom::RelayEnrolled
-        } else {
-            MediaFrom::Relay
-        };
+        let times = says_join.map_or(0, |again| again.times + 1);
+        // The group may be full, and then there is no answer.
+        let wait = wait.filter(|_| times < MAX_UNHEARD);
+        *says_join = wait.map(|wait| Again {
+            at: now.monotonic + backoff(wait, times),
+            times,
+        });
         self.send_control(now, &Control::Group(GroupMessage::Join { stream, media }))
     }
 
+    /// Viewer: say again that it wants to be a member, if the publisher has not answered.
+    pub(super) fn repeat_join(&mut self, now: Now) -> Result<(), SessionError> {
+        match self.says_join().is_some_and(|due| now.monotonic >= due.at) {
+            true => self.say_join(now),
+            false => Ok(()),
+        }
+    }
+
     /// Viewer: the publisher said something to a member.
-    fn told_as_member(&mut self, message: GroupMessage<'_>) -> Result<(), SessionError> {
+    fn told_as_member(&mut self, now: Now, message: GroupMessage<'_>) -> Result<(), SessionError> {
         let camera = self.facts().map(|facts| facts.peer.id);
         let (Some(view), Some(camera)) = (&mut self.group_view, camera) else {
             return Err(SessionError::PeerMisbehaved);
@@ -203,9 +315,18 @@ impl Session {
                 view.opener
                     .take_sheet(sheet)
                     .map_err(|_| SessionError::PeerMisbehaved)?;
+                view.says_join = None;
                 if !std::mem::replace(&mut view.joined, true) {
                     self.out.push_back(Output::Event(Event::JoinedGroup(view.sign)));
                 }
+                return self.take_early_packets(now);
+            }
+            GroupMessage::Begin { number } => {
+                let inbound = self.inbound.as_mut().filter(|_| view.joined && !view.begun);
+                let inbound = inbound.ok_or(SessionError::PeerMisbehaved)?;
+                view.begun = true;
+                inbound.begin_anew(number, now.monotonic);
+                return self.take_early_packets(now);
             }
             GroupMessage::Answer(answer) => {
                 view.age.answer(&Answer::parse(answer).map_err(misbehaved)?);
@@ -221,13 +342,21 @@ impl Session {
                 let verdict = gops.verify(signature).map_err(|_| SessionError::PeerMisbehaved)?;
                 self.out.push_back(Output::Event(Event::Proven(verdict)));
             }
-            GroupMessage::Offer { .. } | GroupMessage::Join { .. } | GroupMessage::Challenge(_) => {}
+            // Handled before.
+            GroupMessage::Offer { .. }
+            | GroupMessage::Join { .. }
+            | GroupMessage::Challenge(_)
+            | GroupMessage::Numbered { .. }
+            | GroupMessage::Taken { .. } => {}
         }
         Ok(())
     }
 
     /// Viewer: a record came. `None` if it is none of a group's media.
     pub(super) fn group_media_came(&mut self, now: Now, record: &mut [u8]) -> Result<Option<Handled>, SessionError> {
+        if self.unordered() {
+            return self.group_packet_came(now, record);
+        }
         let Some(view) = self.group_view.as_mut().filter(|view| view.joined) else {
             return Ok(None);
         };
@@ -236,6 +365,7 @@ impl Session {
         }
         let opened = view.opener.open(now.monotonic, record);
         view.note(now.monotonic);
+        self.out.extend(view.take_late_forgery());
         self.out
             .extend(std::iter::from_fn(|| view.opener.next_media()).map(Output::Media));
         let spent = view.opener.integrity_spent();
@@ -255,8 +385,10 @@ impl Session {
 
     /// Viewer: tell the program that a challenge is due.
     pub(super) fn challenge_if_due(&mut self, now: Now) {
-        if self.group_deadline() <= now.monotonic
-            && let Some(view) = &mut self.group_view
+        if let Some(view) = &mut self.group_view
+            && view.challenges()
+            && !view.challenge_due
+            && view.live.next_challenge() <= now.monotonic
         {
             view.challenge_due = true;
             self.out.push_back(Output::Event(Event::ChallengeDue));
@@ -285,7 +417,7 @@ impl Session {
 
     /// Viewer: true once it joined a group whose frames come through a relay, so that it can challenge the camera.
     pub fn attends_group(&self) -> bool {
-        self.relayed == Some(RelayedGroup::Joined)
+        self.relayed.as_ref().is_some_and(|relayed| relayed.media.is_some())
     }
 
     /// Viewer: how old the picture can be, where the camera signs frames.
@@ -295,9 +427,23 @@ impl Session {
     }
 
     pub(super) fn group_deadline(&self) -> Duration {
+        let says_join = self.says_join().map_or(Duration::MAX, |again| again.at);
         let view = self.group_view.as_ref();
         let view = view.filter(|view| view.challenges() && !view.challenge_due);
-        view.map_or(Duration::MAX, |view| view.age.next_challenge())
+        let challenge = view.map_or(Duration::MAX, |view| view.age.next_challenge());
+        challenge.min(says_join)
+    }
+
+    fn says_join(&self) -> Option<Again> {
+        match &self.group_view {
+            Some(view) => view.says_join,
+            None => self.relayed.as_ref()?.says_join,
+        }
+    }
+
+    /// Viewer: true if media comes in packets, and is the group's.
+    pub(super) fn gets_group_packets(&self) -> bool {
+        self.group_view.as_ref().is_some_and(|view| view.begun)
     }
 }
 
@@ -308,16 +454,30 @@ impl GroupView {
     }
 
     /// Notes the frame that was released last.
-    fn note(&mut self, now: Duration) {
+    pub(super) fn note(&mut self, now: Duration) {
         if let Some(verified) = self.opener.take_verified() {
             self.age.verified(now, &verified);
         }
         let Some(statement) = self.opener.take_statement() else {
             return;
         };
-        if let Some(gops) = &mut self.gops {
-            gops.took(&statement);
+        let taken = self.gops.as_mut().map(|gops| gops.took(&statement));
+        if taken == Some(Taken::Forged) {
+            // Its signature overtook it.
+            self.late_forgery = Some(GopVerdict {
+                group: statement.group,
+                outcome: GopOutcome::Forged {
+                    forged: vec![statement.index],
+                },
+                follows: true,
+            });
         }
         self.age.released(now, &statement);
+    }
+
+    /// What to say of a frame that was released and is not the camera's.
+    pub(super) fn take_late_forgery(&mut self) -> Option<Output> {
+        let verdict = self.late_forgery.take();
+        verdict.map(|verdict| Output::Event(Event::Proven(verdict)))
     }
 }

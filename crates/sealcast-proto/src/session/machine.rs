@@ -11,6 +11,7 @@ use super::datagram_handshake::DatagramHandshake;
 use super::datagram_media;
 use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts};
 use super::group::{GroupStanding, GroupView, RelayedGroup};
+use super::group_channel::GroupChannel;
 use super::keyframe_request::{KeyframeRequester, KeyframeResponder};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
@@ -99,6 +100,8 @@ pub struct Session {
     pub(super) path_validation: PathValidation,
     /// Publisher: the viewer is a member of the group, or was offered to be one.
     pub(super) group: Option<GroupStanding>,
+    /// Messages of the group, where they may be lost.
+    pub(super) group_channel: GroupChannel,
     /// Viewer: the group whose media it gets.
     pub(super) group_view: Option<Box<GroupView>>,
     /// Viewer: the group whose frames come through a relay.
@@ -154,6 +157,7 @@ impl Session {
             elsewhere: None,
             path_validation: PathValidation::default(),
             group: None,
+            group_channel: GroupChannel::default(),
             group_view: None,
             relayed: None,
             config,
@@ -261,7 +265,10 @@ impl Session {
                 self.liveness.part_came(now.monotonic);
                 Ok(Handled::Done)
             }
-            Input::Timeout => self.handle_timeout(now).map(|()| Handled::Done),
+            Input::Timeout => {
+                let handled = self.handle_timeout(now);
+                handled.map(|()| self.take_forged().unwrap_or(Handled::Done))
+            }
             Input::Admit => self.admit(now).map(|()| Handled::Done),
             Input::Close(reason, text) => {
                 self.close(now, reason, text);

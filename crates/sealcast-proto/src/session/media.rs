@@ -1,11 +1,13 @@
 //! Seals frames into records, directly in the caller's buffer.
 
 use super::SessionError;
+use super::flow::{Content, Packing, Sealing};
 use super::machine::{Session, State};
 use crate::clock::Now;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::unit::{
-    Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Pieces, Preamble, Room, Selection, StreamInfo, Unit, Unsplit, cut_padded,
+    Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Piece, Pieces, Preamble, Room, Selection, StreamInfo, Unit, Unsplit,
+    cut_padded,
 };
 use crate::wire::{Flags, HEADER_LEN, MAX_RECORD, MAX_STREAM, TAG_LEN};
 
@@ -75,12 +77,7 @@ pub(crate) struct OutgoingUnit<'a> {
     pub(super) data: &'a [u8],
 }
 
-impl<'a> OutgoingUnit<'a> {
-    /// Its pieces under a selection.
-    pub(super) fn cut(&self, cutter: &'a mut Cutter, selection: Selection) -> Pieces<'a> {
-        cutter.cut(selection, self.stream, self.codec, self.keyframe, self.data)
-    }
-
+impl OutgoingUnit<'_> {
     /// Its preamble, if it travels in these pieces.
     pub(super) fn preamble(&self, pieces: &Pieces<'_>) -> Preamble {
         Preamble {
@@ -131,6 +128,72 @@ impl<'a> OutgoingUnit<'a> {
         }
         Ok(sealed)
     }
+}
+
+/// Takes the properties of a frame and its pieces.
+type Push<'f, R> = dyn FnMut(&Sealing<'_>, &mut dyn Iterator<Item = Piece<'_>>) -> R + 'f;
+
+impl OutgoingUnit<'_> {
+    /// Cuts it into records that fit packets, and passes it to `push`.
+    pub(crate) fn pack<R>(
+        &self,
+        packing: Packing,
+        cutter: &mut Cutter,
+        selection: Selection,
+        push: &mut Push<'_, R>,
+    ) -> R {
+        let pieces = cutter.cut(selection, self.stream, self.codec, self.keyframe, self.data);
+        let bytes = PREAMBLE_LEN + pieces.bytes() + self.padding();
+        let unit = packing.share(bytes);
+        let room = Room {
+            first: unit - PREAMBLE_LEN,
+            others: unit,
+        };
+        let preamble = self.preamble(&pieces).to_bytes();
+        let sealing = Sealing {
+            stream: self.stream,
+            keyframe: self.keyframe,
+            content: Content::Frame,
+            may_be_clear: selection != Selection::All,
+            preamble: &preamble,
+            bytes,
+            unit,
+        };
+        if self.padding() > 0 {
+            let mut pieces = cut_padded(self.data, self.padding(), packing.unit(), room);
+            return push(&sealing, &mut pieces);
+        }
+        push(&sealing, &mut pieces.in_room(room))
+    }
+}
+
+/// Cuts what is no frame, of this stream and of a keyframe or not, into as few records as packets allow.
+pub(crate) fn pack_whole(
+    content: Content,
+    (stream, keyframe): (u32, bool),
+    data: &[u8],
+    packing: Packing,
+) -> (Sealing<'static>, impl Iterator<Item = Piece<'_>>) {
+    let most = packing.share(usize::MAX);
+    let unit = data.len().div_ceil(data.len().div_ceil(most));
+    let last = data.len().div_ceil(unit) - 1;
+    let pieces = data.chunks(unit).enumerate().map(move |(index, data)| Piece {
+        data,
+        zeros: 0,
+        encrypt: true,
+        first: index == 0,
+        last: index == last,
+    });
+    let sealing = Sealing {
+        stream,
+        keyframe,
+        content,
+        may_be_clear: false,
+        preamble: &[],
+        bytes: data.len(),
+        unit,
+    };
+    (sealing, pieces)
 }
 
 impl<'a> From<&OutgoingFrame<'a>> for OutgoingUnit<'a> {

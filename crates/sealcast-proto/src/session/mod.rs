@@ -47,6 +47,10 @@ mod flow;
 mod forgery_tests;
 mod gateway;
 mod group;
+mod group_channel;
+#[cfg(test)]
+mod group_forgery_tests;
+mod group_packets;
 mod handshake;
 #[cfg(test)]
 mod hostile_tests;
@@ -70,11 +74,13 @@ mod vector_tests;
 
 pub use config::{Carrier, GroupPolicy, QuicMedia, RekeyPolicy, SessionConfig};
 pub use datagram_handshake::Entry;
+pub(crate) use datagram_media::unit as packet_unit;
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
-pub use flow::{InboundCounts, OutboundCounts, Packets};
+pub(crate) use flow::{BlockSealer, Content, Mark, Ordered, Packing, Place, Prefix, Sealing, blocks_of};
+pub use flow::{InboundCounts, OutboundCounts, Packets, RepairNeed};
 pub use machine::Session;
-pub(crate) use media::OutgoingUnit;
 pub use media::{OutgoingFrame, OutgoingPackets, SealedRecords};
+pub(crate) use media::{OutgoingUnit, pack_whole};
 pub use path::Elsewhere;
 pub use rekey::RekeyCause;
 pub use shape::{RATES, ShapeCounts, ShapePlan};
@@ -128,7 +134,7 @@ pub enum Input<'b> {
     /// Send a message to the other gateway: the bytes of a [`GatewayMessage`] that this end may send. It may be lost
     /// on datagrams.
     Gateway(&'b [u8]),
-    /// Publisher, on a byte stream: a message of the group. An offer begins it; the first sheet, which must be one for
+    /// Publisher: a message of the group. An offer begins it; the first sheet, which must be one for
     /// this viewer, makes all media that follows the group's.
     Group(GroupMessage<'b>),
     /// Viewer whose frames come through a relay: join the group that was offered, by the key of an enrolment or else by

@@ -106,6 +106,10 @@ impl Session {
         if self.leads() || !self.is_established() {
             return Err(SessionError::PeerMisbehaved);
         }
+        if self.gets_group_packets() {
+            // It was sealed for this viewer alone before it was a member, and is late.
+            return Ok(());
+        }
         match &mut self.assembler {
             Some(assembler) => {
                 let assembled = assemble(assembler, &mut self.out, record, now.monotonic);

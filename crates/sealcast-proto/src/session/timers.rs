@@ -43,6 +43,8 @@ impl Session {
             let knock = handshake.and_then(DatagramHandshake::ask);
             self.out.extend(knock.map(Output::Transmit));
         }
+        self.repeat_group(now)?;
+        self.repeat_join(now)?;
         self.challenge_if_due(now);
         // Last, so that all the above is in these cells.
         self.send_cells(now)
@@ -93,7 +95,8 @@ impl Session {
         let rekey = self.rekey_deadline();
         let asking = self.asking_keyframe.deadline();
         let flow = self.flow_deadline().min(self.selection_deadline()).min(asking);
-        let flow = flow.min(self.shape_deadline()).min(self.group_deadline());
+        let group = self.group_deadline().min(self.group_channel_deadline());
+        let flow = flow.min(self.shape_deadline()).min(group);
         self.liveness.deadline().min(rekey).min(hard).min(retirement).min(flow)
     }
 }

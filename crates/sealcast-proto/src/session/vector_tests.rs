@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::flow::Sealing;
+use super::flow::{Content, Sealing};
 use super::machine::{Session, State};
 use super::tests::session_over;
 use super::{Carrier, Delivery, Entry, Fec, Input, Output, SessionError};
@@ -133,7 +133,7 @@ fn send(session: &mut Session, stream: &Stream, push: &Push) -> Vec<Vec<u8>> {
     let sealing = Sealing {
         stream: stream.stream,
         keyframe: push.keyframe,
-        config: push.config,
+        content: if push.config { Content::Config } else { Content::Frame },
         may_be_clear: false,
         preamble,
         bytes: push.data.0.len(),

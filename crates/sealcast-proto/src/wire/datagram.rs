@@ -6,6 +6,9 @@ use super::{Kind, MAX_HANDSHAKE_MESSAGE, Malformed, Reader, TICKET_MAC_LEN, Tick
 pub const CONNECTION_LEN: usize = 4;
 /// Maximum length of a datagram on a path with unknown MTU, in bytes of UDP payload.
 pub const BASE_DATAGRAM: usize = 1200;
+/// Maximum length of a record of a group whose media travels in packets: it fits a datagram on any path, and a packet
+/// of QUIC of the shortest length with what QUIC adds (groups.md §11).
+pub const MAX_GROUP_RECORD: usize = BASE_DATAGRAM - 50;
 /// Maximum length of any datagram, in bytes of UDP payload.
 pub const MAX_DATAGRAM: usize = 8972;
 

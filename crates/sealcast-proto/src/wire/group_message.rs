@@ -58,6 +58,25 @@ pub enum GroupMessage<'a> {
     Certificate(&'a [u8]),
     /// The signature of a group of pictures.
     Signature(&'a [u8]),
+    /// Where media travels in packets, the number of the first record of the group that is sent to this viewer.
+    Begin {
+        /// The number, modulo 2³².
+        number: u32,
+    },
+    /// Where control messages may be lost, a piece of one of the above.
+    Numbered {
+        /// Its number, from 0, modulo 2¹⁶.
+        number: u16,
+        /// True if the next piece belongs to the same message.
+        more: bool,
+        /// The bytes; a message begins with its type.
+        bytes: &'a [u8],
+    },
+    /// The viewer has taken the pieces before this one.
+    Taken {
+        /// The number of the next one.
+        next: u16,
+    },
 }
 
 impl<'a> GroupMessage<'a> {
@@ -68,10 +87,18 @@ impl<'a> GroupMessage<'a> {
     const ANSWER: u8 = 24;
     const CERTIFICATE: u8 = 25;
     const SIGNATURE: u8 = 26;
+    const BEGIN: u8 = 27;
+    const NUMBERED: u8 = 28;
+    const TAKEN: u8 = 29;
 
     /// True if only a viewer sends it.
     pub fn is_of_viewer(&self) -> bool {
-        matches!(self, Self::Join { .. } | Self::Challenge(_))
+        matches!(self, Self::Join { .. } | Self::Challenge(_) | Self::Taken { .. })
+    }
+
+    /// True if it carries other messages, or says that they came.
+    pub fn is_of_carriage(&self) -> bool {
+        matches!(self, Self::Numbered { .. } | Self::Taken { .. })
     }
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {
@@ -91,6 +118,13 @@ impl<'a> GroupMessage<'a> {
             Self::Answer(answer) => put(out, Self::ANSWER, answer),
             Self::Certificate(certificate) => put(out, Self::CERTIFICATE, certificate),
             Self::Signature(signature) => put(out, Self::SIGNATURE, signature),
+            Self::Begin { number } => put(out, Self::BEGIN, &number.to_be_bytes()),
+            Self::Numbered { number, more, bytes } => {
+                put(out, Self::NUMBERED, &number.to_be_bytes());
+                out.push(u8::from(more));
+                out.extend_from_slice(bytes);
+            }
+            Self::Taken { next } => put(out, Self::TAKEN, &next.to_be_bytes()),
         }
     }
 
@@ -112,6 +146,13 @@ impl<'a> GroupMessage<'a> {
             Self::ANSWER => Self::Answer(reader.rest()),
             Self::CERTIFICATE => Self::Certificate(reader.rest()),
             Self::SIGNATURE => Self::Signature(reader.rest()),
+            Self::BEGIN => Self::Begin { number: reader.u32()? },
+            Self::NUMBERED => Self::Numbered {
+                number: reader.u16()?,
+                more: more(reader.u8()?)?,
+                bytes: reader.rest(),
+            },
+            Self::TAKEN => Self::Taken { next: reader.u16()? },
             _ => return Ok(None),
         }))
     }
@@ -125,6 +166,10 @@ fn put(out: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
 fn stream(stream: u16) -> Result<u16, Malformed> {
     let fits = (1..=MAX_STREAM).contains(&stream.into());
     fits.then_some(stream).ok_or(Malformed)
+}
+
+fn more(more: u8) -> Result<bool, Malformed> {
+    (more <= 1).then_some(more == 1).ok_or(Malformed)
 }
 
 fn sign(sign: u8) -> Result<u8, Malformed> {
@@ -153,6 +198,13 @@ mod tests {
             GroupMessage::Answer(b"answer"),
             GroupMessage::Certificate(b"certificate"),
             GroupMessage::Signature(b"signature"),
+            GroupMessage::Begin { number: 1 << 31 },
+            GroupMessage::Numbered {
+                number: 65_535,
+                more: true,
+                bytes: b"piece",
+            },
+            GroupMessage::Taken { next: 7 },
         ] {
             let bytes = Control::Group(message).to_bytes();
             assert_eq!(Control::parse(&bytes), Ok(Control::Group(message)));
@@ -173,6 +225,13 @@ mod tests {
             &[21, 0, 1, 0, 0],
             &[23, 1, 2, 3],
             &[23; 18],
+            &[27, 0, 0, 0],
+            &[27, 0, 0, 0, 1, 0],
+            &[28, 1],
+            &[28, 0, 1],
+            &[28, 0, 1, 2],
+            &[29, 1],
+            &[29, 0, 1, 0],
         ] {
             assert_eq!(Control::parse(bytes), Err(Malformed), "{bytes:?}");
         }

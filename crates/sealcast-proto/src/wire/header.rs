@@ -53,7 +53,8 @@ impl Flags {
     const SIGNED: u8 = 0x10;
     const CODEC_CONFIG: u8 = 0x20;
     const OF_REPAIR: u8 = 0x40;
-    /// Flags that a record of a frame may have. In this version no record has 0x80.
+    const UNIT: u8 = 0x80;
+    /// Flags that a record of a frame may have.
     const OF_FRAME: u8 = Self::ENCRYPTED | Self::KEYFRAME | Self::FIRST | Self::LAST;
 
     /// The flags of every control record.
@@ -83,10 +84,21 @@ impl Flags {
         Self(self.0 & !Self::ENCRYPTED)
     }
 
+    /// The same flags for a record of a group whose payload begins with a unit header on every carrier (groups.md §11).
+    #[must_use]
+    pub fn with_unit(self) -> Self {
+        Self(self.0 | Self::UNIT)
+    }
+
     /// Returns true if the payload is encrypted. A payload in clear is authenticated, too.
     #[inline]
     pub fn encrypted(self) -> bool {
         self.0 & Self::ENCRYPTED != 0
+    }
+
+    /// Returns true if the payload is in clear and need not be.
+    pub fn in_clear_by_selection(self) -> bool {
+        !self.encrypted() && !self.proof()
     }
 
     /// Returns true if the frame can be decoded without earlier ones.
@@ -119,13 +131,20 @@ impl Flags {
         self.0 & Self::SIGNED != 0
     }
 
+    /// Returns true if the record is a group's and its payload begins with a unit header on every carrier.
+    pub fn unit(self) -> bool {
+        self.0 & Self::UNIT != 0
+    }
+
     /// Returns true if a media record may have these flags.
     fn fit_media(self, accept: Accept) -> bool {
-        if accept == Accept::Signed && (self == Self::signed(false) || self == Self::signed(true)) {
+        let of_group = matches!(accept, Accept::Group | Accept::Signed);
+        let flags = if of_group { self.0 & !Self::UNIT } else { self.0 };
+        if accept == Accept::Signed && [Self::signed(false).0, Self::signed(true).0].contains(&flags) {
             return true;
         }
-        let sealed = self.0 | Self::ENCRYPTED;
-        sealed & !Self::OF_FRAME == 0 || sealed == Self::CONFIG.0 || self.0 == Self::REPAIR.0
+        let sealed = flags | Self::ENCRYPTED;
+        sealed & !Self::OF_FRAME == 0 || sealed == Self::CONFIG.0 || flags == Self::REPAIR.0
     }
 }
 
@@ -137,8 +156,10 @@ pub enum Accept {
     EncryptedOnly,
     /// Media records in clear: for a viewer that has acknowledged a selection (protocol.md §4).
     ClearMedia,
-    /// Of media records those with a frame's proof, which nobody needs a key to read: for a member of a group whose
-    /// frames are signed (groups.md §10).
+    /// No record in clear, but records of a group: for a member of one whose frames are not signed (groups.md §10).
+    Group,
+    /// As [`Group`](Self::Group), and of media records those with a frame's proof, which nobody needs a key to read:
+    /// for a member of a group whose frames are signed (groups.md §10).
     Signed,
 }
 
@@ -240,7 +261,7 @@ pub(crate) fn check(record: &[u8], accept: Accept) -> Result<&[u8; HEADER_LEN], 
     }
     let flags = Flags(*flags);
     let clear_fits = match accept {
-        Accept::EncryptedOnly => false,
+        Accept::EncryptedOnly | Accept::Group => false,
         Accept::ClearMedia => media,
         Accept::Signed => media && flags.proof(),
     };

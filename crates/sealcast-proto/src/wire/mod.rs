@@ -24,7 +24,9 @@ pub use cert_hash::CertHash;
 pub use control::{CloseReason, Control, MAX_GATEWAY_MESSAGE};
 pub(crate) use control::{MAX_PARTS, kem_field};
 pub use cookie::{AddressBytes, RetryCookies, Unconnected};
-pub use datagram::{BASE_DATAGRAM, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, MAX_DATAGRAM, connection_of};
+pub use datagram::{
+    BASE_DATAGRAM, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, MAX_DATAGRAM, MAX_GROUP_RECORD, connection_of,
+};
 pub use feedback::{Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
 pub(crate) use framing::append;
 pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};

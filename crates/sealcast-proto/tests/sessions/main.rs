@@ -6,6 +6,8 @@ mod datagrams_copies;
 mod datagrams_loss;
 mod datagrams_outages;
 mod gateway_messages;
+mod group_datagrams;
+mod group_show;
 mod groups;
 mod rekeying;
 mod repair_policy;

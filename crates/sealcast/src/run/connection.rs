@@ -299,7 +299,9 @@ impl<T: Transport> Connection<T> {
         let now = self.clock.at(arrived);
         if now.monotonic >= self.deadline && !self.session.is_over() {
             self.session.carrier_holds(self.transport.backlog());
-            self.session.handle(now, Input::Timeout).map_err(Ended::Session)?;
+            let handled = self.session.handle(now, Input::Timeout).map_err(Ended::Session)?;
+            // A frame that had waited for others may be none of the camera's.
+            self.note_handled(handled, None, (0, opened), listener);
         }
         Ok(())
     }

@@ -55,7 +55,8 @@ impl MediaSender {
         observation: &Observation,
         frame: &SealedFrame,
     ) -> Result<(), Ended> {
-        connection.seal(|session, out| session.forward(frame, out))?;
+        let now = observation.clock.now();
+        connection.seal(|session, out| session.forward(now, frame, out))?;
         self.send = Duration::ZERO;
         self.sending_since = Some(Instant::now());
         observation.metrics.frame_forwarded(frame.bytes.len() as u64);

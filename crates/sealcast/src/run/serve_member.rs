@@ -1,5 +1,7 @@
 //! What a viewer's task does for a member of the group: it passes on what is sealed once for all.
 
+use std::sync::Arc;
+
 use sealcast_proto::live::Challenge;
 use sealcast_proto::session::Input;
 use sealcast_proto::wire::{CloseReason, MediaFrom};
@@ -18,7 +20,7 @@ pub(super) async fn wait(membership: &mut Option<Membership>, ready: bool) -> Wo
 }
 
 impl ViewerRole {
-    /// Offers the group to a viewer, if there is one and the carrier is a byte stream.
+    /// Offers the group to a viewer, if there is one and the session can carry what is sealed for it.
     pub(super) fn offer_group<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         match &self.shared.group {
             Some(group) if task.connection.session.may_have_group() => task.handle(Input::Group(group.offer())),
@@ -34,11 +36,13 @@ impl ViewerRole {
         let Some(key) = task.connection.session.member_key(GROUP_STREAM) else {
             return;
         };
+        let mut need = task.connection.session.repair_need();
         if media != MediaFrom::Session {
+            need = None;
             self.shared.hub.detach(subscription.id);
             tracing::info!(viewer = %task.name(), "it gets the stream through a relay");
         }
-        match group.join(self.shared.observation.clock.now(), media, key) {
+        match group.join(self.shared.observation.clock.now(), media, key, need) {
             Ok(mut membership) => {
                 if media == MediaFrom::RelayEnrolled {
                     // Its sheets come with its frames.
@@ -85,7 +89,12 @@ impl ViewerRole {
             let Some(membership) = membership.filter(|membership| membership.has_begun()) else {
                 return Ok(());
             };
-            let Some(frame) = membership.frames().pop() else {
+            let frames = Arc::clone(membership.frames());
+            let Some(frame) = self.next_in_time(task, &frames, |frame| frame.encoded) else {
+                return Ok(());
+            };
+            let membership = self.subscription.as_mut().and_then(|one| one.membership.as_mut());
+            let Some(membership) = membership else {
                 return Ok(());
             };
             // What the group told before it sealed the frame is here by now.
@@ -95,7 +104,9 @@ impl ViewerRole {
             }
             if let Some(subscription) = &mut self.subscription {
                 let observation = &self.shared.observation;
-                subscription.sender.forward(&mut task.connection, observation, &frame)?;
+                subscription
+                    .sender
+                    .forward(&mut task.connection, observation, &frame.sealed)?;
             }
             task.connection.work(&mut task.listener)?;
             self.note_sent(task);

@@ -16,6 +16,7 @@ use super::group::{Membership, Told};
 use super::hub::SourceEnd;
 use super::media_sender::MediaSender;
 use super::publisher_state::PublisherState;
+use super::queue::Queued;
 use super::runtime_settings::SettingsReceiver;
 use super::session_task::{Role, SessionTask};
 use super::target_rate::PathTarget;
@@ -54,6 +55,14 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
+    /// Bytes of frames that wait to be sealed or forwarded.
+    fn waiting(&self) -> usize {
+        match &self.membership {
+            Some(membership) if membership.has_begun() => membership.frames().bytes(),
+            _ => self.queue.bytes(),
+        }
+    }
+
     /// True if nothing more is to be sealed or forwarded.
     fn finished(&self) -> bool {
         match &self.membership {
@@ -188,6 +197,9 @@ impl<T: Transport> Role<T> for ViewerRole {
                 if let Some(subscription) = &mut self.subscription {
                     subscription.info_version = 0;
                     subscription.queue.clear();
+                    if let Some(membership) = &subscription.membership {
+                        membership.frames().clear();
+                    }
                 }
             }
             // Includes requests for a gateway: this end is none.
@@ -250,7 +262,7 @@ impl ViewerRole {
             task.take_events(self)?;
         }
         if let Some(subscription) = &self.subscription {
-            task.connection.session.media_waits(subscription.queue.bytes());
+            task.connection.session.media_waits(subscription.waiting());
             if task.connection.session.is_shaped() {
                 let waits = task.connection.session.media_backlog();
                 self.shared.hub.set_in_cells(subscription.id, waits);
@@ -269,11 +281,21 @@ impl ViewerRole {
         Ok(())
     }
 
-    /// The next frame to seal. If it waited too long, drop all frames before the newest keyframe.
+    /// The next frame to seal.
     fn next_frame<T: Transport>(&mut self, task: &mut Task<T>) -> Option<Arc<Frame>> {
-        let subscription = self.subscription.as_ref()?;
-        let frame = subscription.queue.pop()?;
-        let waited = frame.encoded.elapsed();
+        let queue = Arc::clone(&self.subscription.as_ref()?.queue);
+        self.next_in_time(task, &queue, |frame| frame.encoded)
+    }
+
+    /// The next frame of a queue. If it waited too long, drop all frames before the newest keyframe.
+    pub(super) fn next_in_time<T: Transport, F: Queued>(
+        &mut self,
+        task: &mut Task<T>,
+        queue: &FrameQueue<F>,
+        encoded: impl Fn(&F) -> Instant,
+    ) -> Option<F> {
+        let frame = queue.pop()?;
+        let waited = encoded(&frame).elapsed();
         let session = &task.connection.session;
         let may_drop = session.holds_media() || session.is_shaped();
         if !may_drop || waited < MOST_WAIT {
@@ -282,7 +304,7 @@ impl ViewerRole {
             }
             return Some(frame);
         }
-        let skipped = subscription.queue.skip_to_keyframe(frame);
+        let skipped = queue.skip_to_keyframe(frame);
         if skipped.dropped > 0 {
             let metrics = &self.shared.observation.metrics;
             metrics.record_dropped(DropCause::Queue, skipped.dropped as u64);
@@ -314,9 +336,13 @@ impl ViewerRole {
             return;
         }
         subscription.target_told = Some(now);
+        if let (Some(membership), Some(need)) = (&subscription.membership, task.connection.session.repair_need()) {
+            membership.path_needs(need);
+        }
+        let session = &task.connection.session;
         let path = match &mut self.delay_rate {
             Some(delay_rate) => {
-                let look = task.connection.look(subscription.queue.bytes() > 0);
+                let look = task.connection.look(subscription.waiting() > 0);
                 let rate = look.and_then(|look| delay_rate.look(now, &look));
                 // QUIC itself reports, and ends the connection to who does not.
                 rate.map(|rate| PathTarget { rate, reported: true })

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::ordered::{Mark, Marks};
 use crate::repair::{self, Decoder};
 use crate::seal::Opened;
 use crate::unit::{MAX_FRAME, PREAMBLE_LEN, Preamble, UnitArrival, UnitHeader};
@@ -18,6 +19,8 @@ pub(super) struct Block {
     pub(super) first: bool,
     pub(super) last: bool,
     pub(super) config: bool,
+    /// True if it is a frame's proof.
+    pub(super) proof: bool,
     /// The sender's timestamp of its newest record.
     pub(super) sealed_at: u64,
     pub(super) last_arrival: Duration,
@@ -37,6 +40,8 @@ pub(super) struct Block {
     tail: Option<Vec<u8>>,
     /// Arrival of each record, if the program wants to know it.
     pub(super) units: Vec<UnitArrival>,
+    /// What is known of each record, in a group.
+    marks: Vec<(u16, Mark)>,
     /// Recovers missing records, if the block has repair symbols.
     code: Option<Box<repair::Block>>,
 }
@@ -51,6 +56,8 @@ impl Block {
             first: false,
             last: false,
             config: flags.codec_config(),
+            proof: flags.proof(),
+            marks: Vec::new(),
             sealed_at: 0,
             last_arrival: now,
             filled: now,
@@ -77,6 +84,7 @@ impl Block {
     pub(super) fn held(&self) -> usize {
         let code = self.code.as_ref().map_or(0, |code| code.memory());
         let units = self.units.capacity() * size_of::<UnitArrival>();
+        let units = units + self.marks.capacity() * size_of::<(u16, Mark)>();
         self.data.capacity() + self.tail.as_ref().map_or(0, Vec::capacity) + units + code
     }
 
@@ -139,6 +147,29 @@ impl Block {
         }
     }
 
+    /// Note what is known of a record, before [`take_source`](Self::take_source) processes it. All records of a block
+    /// are sealed under one key.
+    pub(super) fn mark(&mut self, index: u16, mark: Option<Mark>) -> Result<(), Malformed> {
+        let Some(mark) = mark.filter(|_| !self.has(index)) else {
+            return Ok(());
+        };
+        if self.marks.first().is_some_and(|(_, first)| first.epoch != mark.epoch) {
+            return Err(Malformed);
+        }
+        self.marks.push((index, mark));
+        Ok(())
+    }
+
+    /// What is known of its records, in their order.
+    pub(super) fn take_marks(&mut self) -> Marks {
+        let mut marks = std::mem::take(&mut self.marks);
+        marks.sort_unstable_by_key(|(index, _)| *index);
+        Marks {
+            epoch: marks.first().map_or(0, |(_, mark)| mark.epoch),
+            hashes: marks.iter().filter_map(|(_, mark)| mark.hash).collect(),
+        }
+    }
+
     fn agrees(&self, header: UnitHeader) -> Result<(), Malformed> {
         let same = (header.sources, header.repairs) == (self.sources, self.repairs);
         if same { Ok(()) } else { Err(Malformed) }
@@ -163,11 +194,12 @@ impl Block {
         // All records of a description have the same flags, `first` and `last` among them.
         let starts_late = !config && flags.first() && header.index != 0;
         let ends_early = !config && flags.last() && !last_of_block;
-        let differs = self.have != 0 && (config, flags.keyframe()) != (self.config, self.keyframe);
+        let kind = (config, flags.proof(), flags.keyframe());
+        let differs = self.have != 0 && kind != (self.config, self.proof, self.keyframe);
         if starts_late || ends_early || differs {
             return Err(Malformed);
         }
-        self.config = config;
+        (self.config, self.proof) = (config, flags.proof());
         self.first |= flags.first();
         self.last |= flags.last();
         self.keyframe = flags.keyframe();

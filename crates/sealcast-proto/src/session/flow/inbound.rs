@@ -7,6 +7,7 @@ use super::block::Block;
 use super::copies::Copies;
 use super::feedback::{Reports, When};
 use super::nack::{Due, MAX_MISSING, Nacks, Since};
+use super::ordered::{Mark, Marks, Ordered};
 use super::tail_loss_probe::RepeatedTail;
 use super::unwrap_number;
 use crate::clock::{ClockReading, Now};
@@ -48,13 +49,14 @@ pub struct InboundCounts {
     /// Second copies of records: those asked for or recovered whose original arrived after all, and the end of the
     /// stream, which the sender repeats when it gets no report.
     pub duplicates: u64,
-    /// Source records with their payload in clear, recovered ones included.
+    /// Source records with their payload in clear, recovered ones included, but for proofs, which always are.
     pub in_clear: u64,
 }
 
 /// A frame of which some blocks are complete.
 struct Building {
     frame: AssembledFrame,
+    marks: Marks,
 }
 
 pub(in crate::session) struct Inbound {
@@ -72,7 +74,7 @@ pub(in crate::session) struct Inbound {
     tail: RepeatedTail,
     building: Option<Building>,
     order: FrameOrder,
-    out: VecDeque<Assembled>,
+    out: VecDeque<Ordered>,
     /// The longest wait between two packets of a block, decaying. Long frames are paced, so it can be long.
     spacing: Duration,
     /// Records in a row of blocks that have no repair symbols.
@@ -108,8 +110,23 @@ impl Inbound {
         }
     }
 
+    /// Forget all media: other media begins at this number.
+    pub(in crate::session) fn begin_anew(&mut self, number: u32, now: Duration) {
+        let delivery = Delivery {
+            budget: self.budget,
+            tell_units: self.tell_units,
+            ..Delivery::default()
+        };
+        *self = Self {
+            expected: number.into(),
+            noted: number.into(),
+            counts: self.counts,
+            ..Self::new(&delivery, now)
+        };
+    }
+
     /// The next output to deliver.
-    pub(in crate::session) fn next(&mut self) -> Option<Assembled> {
+    pub(in crate::session) fn next(&mut self) -> Option<Ordered> {
         self.out.pop_front()
     }
 
@@ -128,7 +145,12 @@ impl Inbound {
     }
 
     /// Process a recovered record that was verified.
-    pub(in crate::session) fn take_recovered(&mut self, now: Now, record: &Opened<'_>) -> Result<(), Malformed> {
+    pub(in crate::session) fn take_recovered(
+        &mut self,
+        now: Now,
+        record: &Opened<'_>,
+        mark: Option<Mark>,
+    ) -> Result<(), Malformed> {
         let header = record.header();
         let (unit, part) = UnitHeader::split(record.payload(), header.flags.repair())?;
         let number = unwrap_number(unit.number, self.noted);
@@ -141,13 +163,16 @@ impl Inbound {
             return Ok(());
         };
         self.counts.recovered += 1;
-        self.counts.in_clear += u64::from(!header.flags.encrypted());
+        self.counts.in_clear += u64::from(header.flags.in_clear_by_selection());
         let held = block.held();
         if self.tell_units {
             block.tell(unit.index, record, now.monotonic, true);
         }
-        block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
+        let taken = block
+            .mark(unit.index, mark)
+            .and_then(|()| block.take_source(unit, header.flags, header.timestamp, part, now.monotonic));
         self.held = self.held + block.held() - held;
+        taken?;
         self.advance()
     }
 
@@ -172,6 +197,7 @@ impl Inbound {
         &mut self,
         now: Now,
         record: &Opened<'_>,
+        mark: Option<Mark>,
         round_trip: Duration,
     ) -> Result<(), Malformed> {
         let header = record.header();
@@ -186,14 +212,14 @@ impl Inbound {
         if !repair {
             self.tail.came(number, header);
         }
-        self.counts.in_clear += u64::from(!header.flags.encrypted());
+        self.counts.in_clear += u64::from(header.flags.in_clear_by_selection());
         if first < self.expected {
             self.counts.late += u64::from(!repair);
             return Ok(());
         }
         let end = first + u64::from(unit.sources) + u64::from(unit.repairs);
         if end == self.expected + 1 && !repair && !self.blocks.contains_key(&first) {
-            return self.pass(now, record, unit, part);
+            return self.pass(now, record, mark, (unit, part));
         }
         if !self.make_room(first, end) {
             return Err(Malformed);
@@ -201,31 +227,41 @@ impl Inbound {
         let new = || Block::new(header.stream, unit, header.flags, now.monotonic);
         let block = self.blocks.entry(first).or_insert_with(new);
         let held = block.held();
-        if repair {
+        let taken = if repair {
             self.counts.repairs += 1;
-            block.take_repair(unit, part, now.monotonic)?;
+            block.take_repair(unit, part, now.monotonic)
         } else {
             self.counts.sources += 1;
             if self.tell_units {
                 block.tell(unit.index, record, now.monotonic, false);
             }
-            block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
-            block.keep_sealed(unit.index, &self.sealed)?;
-        }
+            block
+                .mark(unit.index, mark)
+                .and_then(|()| block.take_source(unit, header.flags, header.timestamp, part, now.monotonic))
+                .and_then(|()| block.keep_sealed(unit.index, &self.sealed))
+        };
         self.unrepaired = if unit.repairs > 0 {
             0
         } else {
             self.unrepaired.saturating_add(1)
         };
-        self.recovered.extend(block.recover(&mut self.decoder)?);
+        let recovered = taken.and_then(|()| block.recover(&mut self.decoder));
+        // In a group the stream goes on after a record that does not fit.
         self.held = self.held + block.held() - held;
+        self.recovered.extend(recovered?);
         let advanced = self.advance();
         debug_assert!(self.is_consistent(), "the books of the blocks do not add up");
         advanced
     }
 
     /// Process a record that is a block of its own and next in order: it need not be stored.
-    fn pass(&mut self, now: Now, record: &Opened<'_>, unit: UnitHeader, part: &[u8]) -> Result<(), Malformed> {
+    fn pass(
+        &mut self,
+        now: Now,
+        record: &Opened<'_>,
+        mark: Option<Mark>,
+        (unit, part): (UnitHeader, &[u8]),
+    ) -> Result<(), Malformed> {
         let header = record.header();
         let mut block = Block::new(header.stream, unit, header.flags, now.monotonic);
         self.counts.sources += 1;
@@ -233,6 +269,7 @@ impl Inbound {
         if self.tell_units {
             block.tell(unit.index, record, now.monotonic, false);
         }
+        block.mark(unit.index, mark)?;
         block.take_source(unit, header.flags, header.timestamp, part, now.monotonic)?;
         self.expected += block.len();
         self.missing.forget_below(self.expected);
@@ -316,9 +353,14 @@ impl Inbound {
     }
 
     fn hand_out(&mut self, mut block: Block) -> Result<(), Malformed> {
+        let marks = block.take_marks();
+        if block.proof {
+            self.out.push_back(Ordered::Proof(block.into_parts().1, marks.epoch));
+            return Ok(());
+        }
         if block.config {
             let info = StreamInfo::parse(&block.into_parts().1)?;
-            self.out.push_back(Assembled::Info(info));
+            self.out.push_back(Ordered::Media(Assembled::Info(info), marks));
             return Ok(());
         }
         let (stream, last, keyframe, sealed_at) = (block.stream, block.last, block.keyframe, block.sealed_at);
@@ -336,23 +378,25 @@ impl Inbound {
                 units: Vec::new(),
             };
             frame.tell_units(units);
-            self.building = Some(Building { frame });
+            self.building = Some(Building { frame, marks });
         } else {
             // If the beginning of the frame was given up, drop the rest too.
-            let Some(Building { frame }) = &mut self.building else {
+            let Some(Building { frame, marks: before }) = &mut self.building else {
                 return Ok(());
             };
-            if frame.data.len() + data.len() > MAX_FRAME || frame.keyframe != keyframe || frame.stream != stream {
+            let differs = frame.keyframe != keyframe || frame.stream != stream || before.epoch != marks.epoch;
+            if frame.data.len() + data.len() > MAX_FRAME || differs {
                 return Err(Malformed);
             }
+            before.hashes.extend(marks.hashes);
             append(&mut frame.data, &data);
             frame.sealed_at = sealed_at;
             frame.arrived = frame.arrived.max(arrived);
             frame.tell_units(units);
         }
-        if last && let Some(Building { frame }) = self.building.take() {
+        if last && let Some(Building { frame, marks }) = self.building.take() {
             let judged = self.order.next(frame)?;
-            self.out.push_back(judged);
+            self.out.push_back(Ordered::Media(judged, marks));
         }
         Ok(())
     }
@@ -362,7 +406,7 @@ impl Inbound {
         self.counts.given_up += 1;
         self.building = None;
         self.order.lost();
-        self.out.push_back(Assembled::Lost);
+        self.out.push_back(Ordered::Media(Assembled::Lost, Marks::default()));
         let kept = self.blocks.split_off(&number);
         self.held = kept.values().map(Block::held).sum();
         self.blocks = kept;
@@ -398,7 +442,10 @@ impl Inbound {
         let end = self.stuck_until();
         // Numbers above the highest received may not have been sent yet, since long frames are paced.
         let highest = self.reports.highest()?;
-        let since = self.missing.first_before(end.min(highest))?;
+        // In a group a number may have come in a record that fits nowhere, and then nothing is missing any more.
+        let came = || self.blocks.values().next().filter(|_| highest >= end);
+        let since = self.missing.first_before(end.min(highest));
+        let since = since.or_else(|| came().map(|block| block.last_arrival))?;
         let block = self.blocks.get(&self.expected);
         let arriving = block
             .filter(|_| self.noted < end)

@@ -3,6 +3,7 @@
 //! in time (protocol.md §7).
 
 mod block;
+mod block_sealer;
 mod copies;
 mod feedback;
 mod inbound;
@@ -10,6 +11,7 @@ mod mtu;
 mod nack;
 #[cfg(test)]
 mod number_tests;
+mod ordered;
 mod outbound;
 mod pacer;
 mod sealing;
@@ -20,12 +22,15 @@ use std::time::Duration;
 
 use crate::clock::RoundTrip;
 
+pub(crate) use block_sealer::{BlockSealer, Packing, Place, Prefix, blocks_of};
 pub(super) use feedback::When;
 pub(super) use inbound::Inbound;
 pub use inbound::InboundCounts;
+pub(crate) use ordered::{Mark, Ordered};
 pub(super) use outbound::Outbound;
 pub use outbound::{OutboundCounts, Packets};
-pub(super) use sealing::Sealing;
+pub use sealing::RepairNeed;
+pub(crate) use sealing::{Content, Sealing};
 
 /// Time available for answering losses.
 #[derive(Clone, Copy)]

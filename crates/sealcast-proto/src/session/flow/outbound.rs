@@ -116,6 +116,8 @@ pub(in crate::session) struct Outbound {
     pub(super) search: Option<MtuSearch>,
     pub(super) delivery: Delivery,
     pub(super) next: u64,
+    /// How far the numbers of a group are ahead of those that are counted here, once the media is a group's.
+    ahead: Option<u64>,
     pub(super) blocks: VecDeque<SentBlock>,
     /// Number of `blocks` that have been sent completely.
     pub(super) done: usize,
@@ -160,6 +162,7 @@ impl Outbound {
             search: (connection.is_some() && delivery.mtu == Mtu::Discover).then(|| MtuSearch::new(now)),
             delivery,
             next: 0,
+            ahead: None,
             blocks: VecDeque::new(),
             done: 0,
             kept_bytes: 0,
@@ -207,6 +210,32 @@ impl Outbound {
         self.unanswered = None;
     }
 
+    /// All media is a group's from here on, of which `first` is the next record. What has not left is dropped. The
+    /// numbers counted here go on, so that what is known of the path stays.
+    pub(in crate::session) fn begin_group(&mut self, first: u64) {
+        self.drop_unsent();
+        self.ahead = Some(first.wrapping_sub(self.next));
+    }
+
+    /// True if records of this length fit its packets.
+    pub(in crate::session) fn carries(&self, record: usize) -> bool {
+        record + self.prefix().len() <= self.limit
+    }
+
+    pub(in crate::session) fn is_of_group(&self) -> bool {
+        self.ahead.is_some()
+    }
+
+    /// The number counted here of a record of a group.
+    pub(super) fn own_number(&self, number: u64) -> u64 {
+        number.wrapping_sub(self.ahead.unwrap_or_default())
+    }
+
+    /// The number counted here of a record that the viewer named.
+    fn unwrap(&self, wire: u32) -> u64 {
+        unwrap_number(wire.wrapping_sub(self.ahead.unwrap_or_default() as u32), self.next)
+    }
+
     pub(in crate::session) fn counts(&self) -> OutboundCounts {
         self.counts
     }
@@ -243,7 +272,7 @@ impl Outbound {
             round_trip,
         };
         let report = Report {
-            highest: unwrap_number(feedback.highest, self.next),
+            highest: self.unwrap(feedback.highest),
             arrived_ns: feedback.arrived,
             received: feedback.received,
         };
@@ -338,10 +367,17 @@ impl Outbound {
         }
     }
 
-    pub(super) fn prefix(&self, out: &mut Vec<u8>) {
-        if let Some(connection) = self.connection {
-            out.extend_from_slice(&connection.to_be_bytes());
-        }
+    /// A run for that many packets, without a buffer where there are none.
+    pub(super) fn run_of(&mut self, count: usize) -> Run {
+        if count > 0 { self.run() } else { Run::default() }
+    }
+
+    /// Note a block that leaves after all others.
+    pub(super) fn queue(&mut self, block: SentBlock) {
+        let bytes = block.sources.bytes.len() + block.repairs.bytes.len();
+        self.kept_bytes += bytes;
+        self.backlog += bytes;
+        self.blocks.push_back(block);
     }
 
     /// True if the counters match the contents and stay within their bounds. For the fuzzer, which builds with
@@ -399,7 +435,7 @@ impl Outbound {
             if self.again.len() >= MAX_RESENDS {
                 return;
             }
-            let number = unwrap_number(wire, self.next);
+            let number = self.unwrap(wire);
             if self.find(number).is_some() {
                 self.again.push_back(number);
             }

@@ -1,51 +1,86 @@
 //! Turns frames into blocks of sealed records and repair symbols.
 
+use super::block_sealer::{BlockSealer, Packing, Place, Prefix, blocks_of};
 use super::outbound::{Outbound, Run, SentBlock};
+use std::time::Duration;
+
 use crate::clock::Now;
-use crate::repair::{Encoder, MAX_SOURCES, PathLoss, max_repairs};
-use crate::seal::{Exhausted, RecordMeta, Sealer};
+use crate::group_media::SealedBlock;
+use crate::repair::PathLoss;
+use crate::seal::{Exhausted, Sealer};
 use crate::session::SealedRecords;
 use crate::session::delivery::Fec;
-use crate::unit::{PREAMBLE_LEN, Piece, UNIT_HEADER_LEN, Unit, UnitHeader};
-use crate::wire::{CONNECTION_LEN, Flags, HEADER_LEN, TAG_LEN};
+use crate::unit::{Piece, Unit};
+use crate::wire::LENGTH_PREFIX;
 
-/// Maximum number of bytes by which a repair record is longer than the source records of its block. Its symbol contains
-/// a whole sealed record (header, unit header and tag), a length field of 2 bytes, and 1 byte that may be needed to
-/// make its length even.
-const SYMBOL_EXTRA: usize = HEADER_LEN + UNIT_HEADER_LEN + TAG_LEN + 3;
+/// Source records of the block by which paths are compared.
+const TYPICAL_SOURCES: usize = 32;
+
+/// What a viewer's path needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RepairNeed {
+    /// How losses are repaired.
+    pub fec: Fec,
+    /// The losses.
+    pub path: PathLoss,
+    /// The number of repair symbols for a block of 32 records. The highest is the need of the worst path.
+    pub symbols: usize,
+}
+
+impl RepairNeed {
+    /// That of a path that loses nothing.
+    pub(crate) const NONE: Self = Self {
+        fec: Fec::Off,
+        path: PathLoss {
+            loss: 0.0,
+            mean_burst: 0.0,
+            rounds: 0,
+        },
+        symbols: 0,
+    };
+}
+
+/// What records carry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    Frame,
+    /// A stream's description.
+    Config,
+    /// The proof of a frame of a group.
+    Proof,
+}
 
 /// The properties that all records of one frame share.
 #[derive(Clone, Copy)]
-pub(in crate::session) struct Sealing<'a> {
-    pub(in crate::session) stream: u32,
-    pub(in crate::session) keyframe: bool,
-    pub(in crate::session) config: bool,
+pub(crate) struct Sealing<'a> {
+    pub(crate) stream: u32,
+    pub(crate) keyframe: bool,
+    pub(crate) content: Content,
     /// True if the selection in force leaves something in clear.
-    pub(in crate::session) may_be_clear: bool,
+    pub(crate) may_be_clear: bool,
     /// Bytes before the first piece.
-    pub(in crate::session) preamble: &'a [u8],
+    pub(crate) preamble: &'a [u8],
     /// Length of the frame in bytes, preamble included.
-    pub(in crate::session) bytes: usize,
+    pub(crate) bytes: usize,
     /// Bytes of the frame in every record but the last, preamble included.
-    pub(in crate::session) unit: usize,
+    pub(crate) unit: usize,
 }
 
 impl Outbound {
-    /// Bytes of a frame in each record but the last, for a frame of `total` bytes.
-    pub(in crate::session) fn unit(&self, total: usize, unit: Unit) -> usize {
-        let prefix = self.connection.map_or(0, |_| CONNECTION_LEN);
-        let repair = if self.delivery.fec == Fec::Off { 0 } else { SYMBOL_EXTRA };
-        let most = self.limit - prefix - HEADER_LEN - UNIT_HEADER_LEN - TAG_LEN - repair;
-        match unit {
-            Unit::Chunk(bytes) => usize::from(bytes).min(most),
-            // Full packets fill cells, and the last one shares its cell.
-            Unit::Frame | Unit::Packet if self.in_cells => most,
-            // Equal shares, so that the packets of a frame leave as one run.
-            Unit::Frame | Unit::Packet => total
-                .div_ceil(total.div_ceil(most).max(1))
-                .max(PREAMBLE_LEN + 1)
-                .min(most),
-        }
+    /// How frames are divided among packets.
+    pub(in crate::session) fn packing(&self, unit: Unit) -> Packing {
+        // Full packets fill cells, and the last one shares its cell.
+        let full = self.in_cells;
+        Packing::new(
+            unit,
+            self.limit - self.prefix().len(),
+            self.delivery.fec != Fec::Off,
+            full,
+        )
+    }
+
+    pub(super) fn prefix(&self) -> Prefix {
+        self.connection.map_or(Prefix::Nothing, Prefix::Connection)
     }
 
     /// Seal a frame, or a description, into blocks.
@@ -56,15 +91,9 @@ impl Outbound {
         frame: &Sealing<'_>,
         pieces: &mut dyn Iterator<Item = Piece<'a>>,
     ) -> Result<SealedRecords, Exhausted> {
-        let records = frame.bytes.div_ceil(frame.unit).max(1);
-        let blocks = records.div_ceil(MAX_SOURCES);
-        let each = records.div_ceil(blocks);
         let mut sealed = SealedRecords::default();
-        let mut from = 0;
-        while from < records {
-            let count = each.min(records - from);
-            sealed += self.push_block(now, sealer, frame, count, pieces)?;
-            from += count;
+        for sources in blocks_of(frame) {
+            sealed += self.push_block(now, sealer, frame, sources, pieces)?;
         }
         self.counts.media_bytes += frame.bytes as u64;
         self.rate.queued(self.backlog + self.waiting);
@@ -79,117 +108,96 @@ impl Outbound {
         count: usize,
         pieces: &mut dyn Iterator<Item = Piece<'a>>,
     ) -> Result<SealedRecords, Exhausted> {
-        let repairs = self.repairs(count);
-        let mut sources = self.run();
-        let mut in_clear = 0;
-        let meta = |flags| RecordMeta {
-            flags,
-            stream: frame.stream,
-            timestamp: now.wall,
-        };
-        for (index, piece) in pieces.take(count).enumerate() {
-            let header = UnitHeader {
-                number: (self.next + index as u64) as u32,
-                index: index as u16,
-                sources: count as u16,
-                repairs: repairs as u16,
-            };
-            let mut flags = if frame.config {
-                Flags::CONFIG
-            } else {
-                Flags::frame(frame.keyframe, piece.first, piece.last)
-            };
-            if !piece.encrypt && frame.may_be_clear {
-                flags = flags.in_clear();
-                in_clear += 1;
-            }
-            let preamble = if piece.first { frame.preamble } else { &[] };
-            self.prefix(&mut sources.bytes);
-            let header = header.to_bytes();
-            let parts: &[&[u8]] = &[&header, preamble, piece.data];
-            if piece.zeros > 0 {
-                sealer.seal(meta(flags), &piece.parts(&parts[..2]), &mut sources.bytes)?;
-            } else {
-                sealer.seal(meta(flags), parts, &mut sources.bytes)?;
-            }
-            if index == 0 {
-                sources.size = sources.bytes.len();
-            }
-        }
-        sources.count = count;
-        let mut symbols = Run::default();
-        if repairs > 0 {
-            symbols = self.run();
-            self.seal_symbols(sealer, meta(Flags::REPAIR), &sources, repairs, &mut symbols)?;
-        }
-        let bytes = sources.bytes.len() + symbols.bytes.len();
-        self.kept_bytes += bytes;
-        self.backlog += bytes;
-        self.blocks.push_back(SentBlock {
+        let place = Place {
             first: self.next,
+            sources: count,
+            repairs: self.repairs(count),
+        };
+        let prefix = self.prefix();
+        let (mut sources, mut symbols) = (self.run(), self.run_of(place.repairs));
+        let mut sealer = BlockSealer {
+            sources: sealer,
+            repairs: None,
+            encoder: &mut self.encoder,
+            prefix,
+        };
+        let into = (&mut sources.bytes, &mut symbols.bytes);
+        let sizes = sealer.seal(now, frame, place, pieces, into)?;
+        (sources.size, sources.count) = (sizes.source, place.sources);
+        (symbols.size, symbols.count) = (sizes.repair, place.repairs);
+        self.queue(SentBlock {
+            first: place.first,
             sources,
             repairs: symbols,
             sent: 0,
             sealed_at: now.monotonic,
             arrived: false,
         });
-        self.next += (count + repairs) as u64;
+        self.next += place.len() as u64;
         Ok(SealedRecords {
-            records: (count + repairs) as u64,
-            in_clear,
+            records: place.len() as u64,
+            in_clear: sizes.in_clear,
         })
     }
 
-    fn seal_symbols(
-        &mut self,
-        sealer: &mut Sealer,
-        meta: RecordMeta,
-        sources: &Run,
-        repairs: usize,
-        out: &mut Run,
-    ) -> Result<(), Exhausted> {
-        let (connection, first) = (self.connection, self.next + sources.count as u64);
-        let prefix = connection.map_or(0, |_| CONNECTION_LEN);
-        let records = sources.bytes.chunks(sources.size).map(|datagram| &datagram[prefix..]);
-        let mut sealed = Ok(());
-        let mut seal = |index: usize, symbol: &[u8]| {
-            let header = UnitHeader {
-                number: (first + index as u64) as u32,
-                index: index as u16,
-                sources: sources.count as u16,
-                repairs: repairs as u16,
-            };
-            if let Some(connection) = connection {
-                out.bytes.extend_from_slice(&connection.to_be_bytes());
+    /// Queue a frame that was sealed for a group: `bytes` with its `blocks`. Of the repair records this viewer gets as
+    /// many as its path needs.
+    pub(in crate::session) fn forward(&mut self, now: Duration, bytes: &[u8], blocks: &[SealedBlock]) {
+        for block in blocks {
+            let repairs = self.repairs(block.count).min(block.repair_count);
+            let sources = self.copied(&bytes[block.sources.clone()], block.size, block.count);
+            let symbols = &block.repairs[..repairs * block.repair_size];
+            let repairs = self.copied(symbols, block.repair_size, repairs);
+            let first = self.own_number(block.first);
+            self.counts.media_bytes += sources.bytes.len() as u64;
+            self.queue(SentBlock {
+                first,
+                sources,
+                repairs,
+                sent: 0,
+                sealed_at: now,
+                arrived: false,
+            });
+            self.next = first + (block.count + block.repair_count) as u64;
+        }
+        self.rate.queued(self.backlog + self.waiting);
+    }
+
+    /// Datagrams of records that stand behind their lengths.
+    fn copied(&mut self, records: &[u8], size: usize, count: usize) -> Run {
+        let mut run = self.run_of(count);
+        for record in records.chunks(size.max(1)) {
+            if let Prefix::Connection(connection) = self.prefix() {
+                run.bytes.extend_from_slice(&connection.to_be_bytes());
             }
-            if sealed.is_ok() {
-                sealed = sealer.seal(meta, &[&header.to_bytes(), symbol], &mut out.bytes);
-            }
-            if index == 0 {
-                out.size = out.bytes.len();
-            }
-        };
-        let encoder = self.encoder.get_or_insert_with(|| Box::new(Encoder::new()));
-        encoder
-            .encode(records, repairs, &mut seal)
-            .expect("blocks are cut within the code's limits");
-        out.count = repairs;
-        sealed
+            run.bytes.extend_from_slice(&record[LENGTH_PREFIX..]);
+        }
+        run.size = size.saturating_sub(LENGTH_PREFIX) + self.prefix().len();
+        run.count = count;
+        run
     }
 
     /// Number of repair symbols for a block.
-    fn repairs(&mut self, sources: usize) -> usize {
-        match self.delivery.fec {
-            Fec::Off => 0,
-            Fec::Fixed(percent) => (sources * usize::from(percent)).div_ceil(100).min(max_repairs(sources)),
-            Fec::Adaptive => {
-                let path = PathLoss {
-                    loss: self.rate.loss(),
-                    mean_burst: self.rate.mean_burst(),
-                    rounds: if self.delivery.nack { self.path.rounds() } else { 0 },
-                };
-                self.policy.repairs(sources, &path)
-            }
+    pub(super) fn repairs(&mut self, sources: usize) -> usize {
+        let path = self.path_loss();
+        self.delivery.fec.repairs(sources, &path, &mut self.policy)
+    }
+
+    /// What the path needs.
+    pub(in crate::session) fn repair_need(&mut self) -> RepairNeed {
+        RepairNeed {
+            fec: self.delivery.fec,
+            path: self.path_loss(),
+            symbols: self.repairs(TYPICAL_SOURCES),
+        }
+    }
+
+    /// What the repair symbols must make up for.
+    fn path_loss(&self) -> PathLoss {
+        PathLoss {
+            loss: self.rate.loss(),
+            mean_burst: self.rate.mean_burst(),
+            rounds: if self.delivery.nack { self.path.rounds() } else { 0 },
         }
     }
 }

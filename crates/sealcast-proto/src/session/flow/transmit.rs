@@ -22,14 +22,16 @@ pub(super) enum Polled {
 }
 
 /// Number of the next blocks, at most `most`, whose packets can join a run of datagrams of `size` bytes. Each has one
-/// packet of that length; a shorter one is the last of the run.
-fn alike<'b>(size: usize, blocks: impl Iterator<Item = &'b SentBlock>, most: usize) -> usize {
+/// packet of that length; a shorter one is the last of the run. Their numbers follow `next`, the first one after the
+/// run's, without gaps.
+fn alike<'b>(size: usize, mut next: u64, blocks: impl Iterator<Item = &'b SentBlock>, most: usize) -> usize {
     let mut count = 0;
     for block in blocks.take(most) {
-        if block.len() != 1 || block.sources.size > size {
+        if block.len() != 1 || block.sources.size > size || block.first != next {
             break;
         }
         count += 1;
+        next += 1;
         if block.sources.size < size {
             break;
         }
@@ -84,7 +86,8 @@ impl Outbound {
         let packets = run.packets(from, from + count);
         let whole = block.sent + count == block.len() && packets.bytes.len() == count * packets.size;
         let behind = self.blocks.range(self.done + 1..).filter(|_| whole);
-        let more = alike(packets.size, behind, fit - count);
+        let next = block.first + block.len() as u64;
+        let more = alike(packets.size, next, behind, fit - count);
         self.polled = Some(Polled::Fresh(count + more));
         if more == 0 {
             return Some(packets);

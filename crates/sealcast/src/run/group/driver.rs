@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::{Announcement, LeaderError, MemberId};
 use sealcast_proto::group_media::Sealing;
+use sealcast_proto::session::RepairNeed;
 use sealcast_proto::sign::UnsignedPart;
 use sealcast_proto::unit::StreamInfo;
 use sealcast_proto::wire::MediaFrom;
 
-use super::{Group, Seat, State, Told, unusable};
+use super::{Group, MemberFrame, Seat, State, Told, unusable};
 use crate::failure::Result;
 use crate::keys::entropy;
 use crate::media::Frame;
@@ -22,6 +23,9 @@ use crate::run::publisher_state::PublisherState;
 
 /// More epoch numbers are reserved while fewer than this are left.
 const FEW_NUMBERS: u64 = 1 << 10;
+
+/// A sheet for everybody that is longer is replaced by one of its own for a member whose messages travel in packets.
+const LONGEST_IN_PACKET: usize = 1024;
 
 /// The stream's description, as the hub told it last.
 #[derive(Default)]
@@ -109,7 +113,7 @@ impl Group {
     }
 
     fn tell(&self, state: &mut State, announced: &Announcement) {
-        let sheet = announced.sheet.as_deref().map(Arc::from);
+        let sheet: Option<Arc<[u8]>> = announced.sheet.as_deref().map(Arc::from);
         let certificate = self.gop_key.as_ref().map(|key| Arc::from(key.certificate().to_bytes()));
         for seat in &mut state.seats {
             if announced.admitted.contains(&seat.id) {
@@ -122,7 +126,9 @@ impl Group {
                 let certificate = certificate.clone().map(Told::Certificate);
                 own.into_iter().chain(certificate).for_each(|told| seat.tell(told));
             } else if let (true, Some(sheet)) = (seat.hears_all(), &sheet) {
-                seat.tell(Told::Sheet(Arc::clone(sheet)));
+                let too_long = seat.need.is_some() && sheet.len() > LONGEST_IN_PACKET;
+                let own = too_long.then(|| state.sealer.path_sheet(seat.id)).flatten();
+                seat.tell(Told::Sheet(own.map_or_else(|| Arc::clone(sheet), Arc::from)));
             }
         }
     }
@@ -149,6 +155,7 @@ impl Group {
         let (Some(info), true) = (&described.info, begun) else {
             return Ok(before);
         };
+        state.sealer.carry_in_packets(worst_need(&state.seats));
         let outgoing = shared.outgoing(frame, info.codec, (nanos_u32(before), 0));
         let observation = &shared.observation;
         let began = Instant::now();
@@ -169,7 +176,10 @@ impl Group {
         let sealed = Arc::new(sealed);
         state.give_relays(shared, &sealed);
         for seat in state.seats.iter().filter(|seat| seat.hears_all()) {
-            let pushed = seat.frames.push(Arc::clone(&sealed));
+            let pushed = seat.frames.push(MemberFrame {
+                sealed: Arc::clone(&sealed),
+                encoded: frame.encoded,
+            });
             if pushed.dropped > 0 {
                 observation
                     .metrics
@@ -220,6 +230,12 @@ impl Group {
             seat.frames.close();
         }
     }
+}
+
+/// What the worst path needs of those to members whose media travels in packets.
+fn worst_need(seats: &[Seat]) -> Option<RepairNeed> {
+    let needs = seats.iter().filter(|seat| seat.begun).filter_map(|seat| seat.need);
+    needs.max_by_key(|need| need.symbols)
 }
 
 impl Seat {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::MemberId;
-use sealcast_proto::group_media::SealedFrame;
 use sealcast_proto::live::Challenge;
+use sealcast_proto::session::RepairNeed;
 use tokio::sync::mpsc;
 
-use super::{Group, Told};
+use super::{Group, MemberFrame, Told};
 use crate::run::FrameQueue;
 use crate::run::serve_viewer::Woken;
 
@@ -17,7 +17,7 @@ pub(in crate::run) struct Membership {
     group: Arc<Group>,
     id: MemberId,
     told: mpsc::Receiver<Told>,
-    frames: Arc<FrameQueue<Arc<SealedFrame>>>,
+    frames: Arc<FrameQueue<MemberFrame>>,
     begun: bool,
 }
 
@@ -26,7 +26,7 @@ impl Membership {
         group: Arc<Group>,
         id: MemberId,
         told: mpsc::Receiver<Told>,
-        frames: Arc<FrameQueue<Arc<SealedFrame>>>,
+        frames: Arc<FrameQueue<MemberFrame>>,
     ) -> Self {
         Self {
             group,
@@ -48,7 +48,7 @@ impl Membership {
     }
 
     /// The frames for all members.
-    pub(in crate::run) fn frames(&self) -> &FrameQueue<Arc<SealedFrame>> {
+    pub(in crate::run) fn frames(&self) -> &Arc<FrameQueue<MemberFrame>> {
         &self.frames
     }
 
@@ -71,6 +71,11 @@ impl Membership {
     /// The viewer challenged the camera.
     pub(in crate::run) fn challenged(&self, challenge: Challenge) {
         self.group.challenged(self.id, challenge);
+    }
+
+    /// What the path to the viewer needs, where media travels in packets.
+    pub(in crate::run) fn path_needs(&self, need: RepairNeed) {
+        self.group.path_needs(&self.frames, need);
     }
 
     /// The viewer leaves.

@@ -1,16 +1,18 @@
-//! A publisher's group: each frame is sealed once for all viewers on byte streams (docs/groups.md).
+//! A publisher's group: each frame is sealed once for all viewers (docs/groups.md).
 
 mod driver;
 mod membership;
 mod relayed;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::{LeaderError, MAX_MEMBERS, MemberId, MemberKey};
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
 use sealcast_proto::live::Challenge;
 use sealcast_proto::seal::Suite;
+use sealcast_proto::session::RepairNeed;
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::{GroupMessage, MediaFrom};
 use tokio::sync::{Notify, mpsc};
@@ -60,6 +62,23 @@ impl Told {
     }
 }
 
+/// A frame on its way to a member.
+pub(super) struct MemberFrame {
+    pub(super) sealed: Arc<SealedFrame>,
+    /// When the source had it.
+    pub(super) encoded: Instant,
+}
+
+impl Queued for MemberFrame {
+    fn keyframe(&self) -> bool {
+        self.sealed.keyframe
+    }
+
+    fn size(&self) -> usize {
+        self.sealed.bytes.len()
+    }
+}
+
 impl Queued for Arc<SealedFrame> {
     fn keyframe(&self) -> bool {
         self.keyframe
@@ -76,7 +95,9 @@ struct Seat {
     /// Where its frames come from. Those of a relay bring all but the first sheet as well.
     media: MediaFrom,
     told: mpsc::Sender<Told>,
-    frames: Arc<FrameQueue<Arc<SealedFrame>>>,
+    frames: Arc<FrameQueue<MemberFrame>>,
+    /// What its path needs, if its media travels in packets.
+    need: Option<RepairNeed>,
     /// True from its first sheet on: frames are for it, too.
     begun: bool,
     /// It did not take what it was told.
@@ -149,7 +170,7 @@ impl Group {
     }
 
     /// Makes a viewer a member, which shares this key with the camera. Its first sheet follows, unless its enrolment
-    /// brings it sheets.
+    /// brings it sheets. `need` is what its path needs, if its media travels in packets over its session.
     ///
     /// # Errors
     /// The group is full.
@@ -158,6 +179,7 @@ impl Group {
         now: Now,
         media: MediaFrom,
         key: MemberKey,
+        need: Option<RepairNeed>,
     ) -> std::result::Result<Membership, LeaderError> {
         let mut state = self.lock();
         let free = |id: &u64| state.seats.iter().all(|seat| seat.id.0 != *id);
@@ -177,6 +199,7 @@ impl Group {
             media,
             told,
             frames: Arc::clone(&frames),
+            need,
             begun: enrolled,
             lost: false,
         });
@@ -187,7 +210,7 @@ impl Group {
 
     /// Takes a viewer out of the group: within a second it opens nothing new. Its number may be another's by now;
     /// then it was given up before.
-    fn leave(&self, now: Now, id: MemberId, frames: &Arc<FrameQueue<Arc<SealedFrame>>>) {
+    fn leave(&self, now: Now, id: MemberId, frames: &Arc<FrameQueue<MemberFrame>>) {
         let mut state = self.lock();
         let Some(at) = state.seats.iter().position(|seat| Arc::ptr_eq(&seat.frames, frames)) else {
             return;
@@ -197,6 +220,14 @@ impl Group {
         let _ = state.sealer.remove(now, id);
         drop(state);
         self.changed.notify_one();
+    }
+
+    /// What the path to a member needs now.
+    fn path_needs(&self, frames: &Arc<FrameQueue<MemberFrame>>, need: RepairNeed) {
+        let mut state = self.lock();
+        if let Some(seat) = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames)) {
+            seat.need = Some(need);
+        }
     }
 
     fn challenged(&self, id: MemberId, challenge: Challenge) {

@@ -1,0 +1,130 @@
+//! Frames of a group in records that fit packets, for members on carriers that may lose media (groups.md §11).
+
+use std::ops::Range;
+
+use crate::clock::Now;
+use crate::group::InForce;
+use crate::repair::{Encoder, RepairPolicy};
+use crate::seal::Exhausted;
+use crate::session::{
+    BlockSealer, Content, OutgoingUnit, Packing, Place, Prefix, RepairNeed, SealedRecords, Sealing, blocks_of,
+    pack_whole,
+};
+use crate::sign::FrameHasher;
+use crate::unit::{Cutter, Piece, Selection, Unit};
+use crate::wire::{LENGTH_PREFIX, MAX_GROUP_RECORD};
+
+/// A block of records as they were sealed, and the symbols that repair them.
+pub struct SealedBlock {
+    /// The number of its first record.
+    pub(crate) first: u64,
+    /// Its source records, each behind its length, in the bytes of its frame.
+    pub(crate) sources: Range<usize>,
+    /// Length of all of them but the last, with the length before it.
+    pub(crate) size: usize,
+    pub(crate) count: usize,
+    /// Its repair records, equally long, each behind its length.
+    pub(crate) repairs: Vec<u8>,
+    pub(crate) repair_size: usize,
+    pub(crate) repair_count: usize,
+}
+
+/// Cuts frames into blocks and seals them.
+pub(super) struct Packets {
+    packing: Packing,
+    /// That of the worst path.
+    pub(super) need: RepairNeed,
+    policy: RepairPolicy,
+    /// Number of the next record.
+    next: u64,
+    encoder: Option<Box<Encoder>>,
+}
+
+/// What a frame is sealed with, and where its records go.
+pub(super) struct Target<'a> {
+    pub(super) now: Now,
+    pub(super) keys: &'a mut InForce,
+    pub(super) bytes: &'a mut Vec<u8>,
+    pub(super) blocks: &'a mut Vec<SealedBlock>,
+    /// Hashes the records, where frames are signed.
+    pub(super) hasher: Option<&'a mut FrameHasher>,
+}
+
+impl Packets {
+    pub(super) fn new(unit: Unit) -> Self {
+        Self {
+            packing: Packing::new(crate::session::packet_unit(unit), MAX_GROUP_RECORD, true, false),
+            need: RepairNeed::NONE,
+            policy: RepairPolicy::default(),
+            next: 0,
+            encoder: None,
+        }
+    }
+
+    /// Seals a frame.
+    pub(super) fn seal(
+        &mut self,
+        into: &mut Target<'_>,
+        cutter: &mut Cutter,
+        unit: &OutgoingUnit<'_>,
+    ) -> Result<SealedRecords, Exhausted> {
+        let packing = self.packing;
+        unit.pack(packing, cutter, Selection::All, &mut |frame, pieces| {
+            self.push(into, frame, pieces)
+        })
+    }
+
+    /// Seals what is no frame: a description, or a proof.
+    pub(super) fn seal_whole(
+        &mut self,
+        into: &mut Target<'_>,
+        content: Content,
+        of: (u32, bool),
+        data: &[u8],
+    ) -> Result<SealedRecords, Exhausted> {
+        let packing = Packing::new(Unit::Packet, MAX_GROUP_RECORD, true, false);
+        let (sealing, mut pieces) = pack_whole(content, of, data, packing);
+        self.push(into, &sealing, &mut pieces)
+    }
+
+    fn push<'p>(
+        &mut self,
+        into: &mut Target<'_>,
+        frame: &Sealing<'_>,
+        pieces: &mut dyn Iterator<Item = Piece<'p>>,
+    ) -> Result<SealedRecords, Exhausted> {
+        let mut records = 0;
+        for sources in blocks_of(frame) {
+            let RepairNeed { fec, path, .. } = self.need;
+            let place = Place {
+                first: self.next,
+                sources,
+                repairs: fec.repairs(sources, &path, &mut self.policy),
+            };
+            let mut sealer = BlockSealer {
+                sources: &mut into.keys.sealer,
+                repairs: Some(&mut into.keys.repairs),
+                encoder: &mut self.encoder,
+                prefix: Prefix::Length,
+            };
+            let (from, mut repairs) = (into.bytes.len(), Vec::new());
+            let sizes = sealer.seal(into.now, frame, place, pieces, (into.bytes, &mut repairs))?;
+            if let Some(hasher) = &mut into.hasher {
+                let sealed = into.bytes[from..].chunks(sizes.source);
+                sealed.for_each(|record| hasher.push(&record[LENGTH_PREFIX..]));
+            }
+            into.blocks.push(SealedBlock {
+                first: place.first,
+                sources: from..into.bytes.len(),
+                size: sizes.source,
+                count: place.sources,
+                repairs,
+                repair_size: sizes.repair,
+                repair_count: place.repairs,
+            });
+            self.next += place.len() as u64;
+            records += place.len() as u64;
+        }
+        Ok(SealedRecords { records, in_clear: 0 })
+    }
+}

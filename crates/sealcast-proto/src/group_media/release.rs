@@ -1,0 +1,202 @@
+//! Releases the frames of a group that the camera signed, and nothing else.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::GroupRefusal;
+use crate::group::{GroupName, Member};
+use crate::sign::{
+    FrameHasher, FrameRefusal, FrameRefusalCounts, FrameVerifier, Hash, ReceivedFrame, SignMode, Statement, Verified,
+};
+use crate::unit::{Assembled, StreamInfo};
+use crate::wire::Accept;
+
+/// A frame whose records come, until its proof does.
+struct Unproven {
+    epoch: u64,
+    hasher: FrameHasher,
+    info: Option<StreamInfo>,
+    /// True once a record of the frame itself came.
+    begun: bool,
+    /// Once all of them came.
+    frame: Option<Assembled>,
+}
+
+/// Takes descriptions, frames and proofs in the order in which the camera sealed them. Without signatures, everything
+/// is released at once.
+pub(super) struct Release {
+    sign: SignMode,
+    stream: u16,
+    verifier: FrameVerifier,
+    unproven: Option<Unproven>,
+    /// A frame is missing, so those that are no keyframes cannot be decoded.
+    broken: bool,
+    out: VecDeque<Assembled>,
+    /// Statements of frames that were released, for the program's own use of them.
+    verified: Option<Verified>,
+    claimed: Option<Statement>,
+}
+
+impl Release {
+    pub(super) fn new(group: GroupName, sign: SignMode) -> Self {
+        let stream = group.stream as u16;
+        Self {
+            sign,
+            stream,
+            verifier: FrameVerifier::new(group.camera, stream),
+            unproven: None,
+            broken: false,
+            out: VecDeque::new(),
+            verified: None,
+            claimed: None,
+        }
+    }
+
+    /// True if frames are released only with their proof.
+    pub(super) fn is_signed(&self) -> bool {
+        self.sign != SignMode::Off
+    }
+
+    /// The records in clear that are accepted.
+    pub(super) fn accept(&self) -> Accept {
+        if self.is_signed() {
+            Accept::Signed
+        } else {
+            Accept::Group
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Option<Assembled> {
+        self.out.pop_front()
+    }
+
+    pub(super) fn take_verified(&mut self) -> Option<Verified> {
+        self.verified.take()
+    }
+
+    pub(super) fn take_statement(&mut self) -> Option<Statement> {
+        self.claimed.take()
+    }
+
+    pub(super) fn refused(&self) -> &FrameRefusalCounts {
+        self.verifier.refused()
+    }
+
+    pub(super) fn accepted(&self) -> u64 {
+        self.verifier.accepted()
+    }
+
+    /// Something is missing.
+    pub(super) fn lost(&mut self) {
+        self.unproven = None;
+        self.broken = true;
+        self.out.push_back(Assembled::Lost);
+    }
+
+    /// Releases what needs no proof.
+    pub(super) fn pass(&mut self, media: Assembled) {
+        self.out.push_back(media);
+    }
+
+    /// A description or a frame begins. Returns false if the frame before has no proof: what comes now may depend on
+    /// it.
+    pub(super) fn begin(&mut self, epoch: u64, description: bool) -> bool {
+        let follows_description = |unproven: &Unproven| unproven.epoch == epoch && !unproven.begun;
+        if !description && self.unproven.as_ref().is_some_and(follows_description) {
+            return true;
+        }
+        let before = self.unproven.replace(Unproven {
+            epoch,
+            hasher: FrameHasher::new(),
+            info: None,
+            begun: false,
+            frame: None,
+        });
+        if before.is_none() {
+            return true;
+        }
+        self.verifier.unsigned();
+        self.broken = true;
+        self.out.push_back(Assembled::Lost);
+        false
+    }
+
+    /// The next record of what began, by its hash, and what it completes.
+    pub(super) fn add(&mut self, epoch: u64, hash: &Hash, completes: Option<Assembled>) {
+        let Some(unproven) = self.unproven.as_mut().filter(|unproven| unproven.epoch == epoch) else {
+            return;
+        };
+        unproven.hasher.push_hash(hash);
+        match completes {
+            Some(Assembled::Info(info)) => unproven.info = Some(info),
+            Some(frame) => (unproven.begun, unproven.frame) = (true, Some(frame)),
+            None => unproven.begun = true,
+        }
+    }
+
+    /// A whole description or frame, with the hashes of its records.
+    pub(super) fn add_whole(&mut self, epoch: u64, hashes: &[Hash], media: Assembled) {
+        self.begin(epoch, matches!(media, Assembled::Info(_)));
+        let Some((last, others)) = hashes.split_last() else {
+            return;
+        };
+        if !matches!(media, Assembled::Info(_)) {
+            others.iter().for_each(|hash| self.add(epoch, hash, None));
+        } else if let Some(unproven) = &mut self.unproven {
+            others.iter().for_each(|hash| unproven.hasher.push_hash(hash));
+        }
+        self.add(epoch, last, Some(media));
+    }
+
+    /// Releases the frame whose records came, if this proves it. `epoch` is that of the record with the proof.
+    pub(super) fn prove(
+        &mut self,
+        now: Duration,
+        member: &mut Member,
+        epoch: u64,
+        proof: &[u8],
+    ) -> Result<(), GroupRefusal> {
+        let Some(unproven) = self.unproven.take() else {
+            // Its frame was lost, and counted then.
+            return Ok(());
+        };
+        let digest = unproven.hasher.finish().ok_or(FrameRefusal::Records)?;
+        let frame = ReceivedFrame {
+            digest,
+            stream: self.stream,
+            epoch: unproven.epoch,
+        };
+        let statement = if self.sign.frames() {
+            let verified = self.verifier.verify(&frame, Some(proof))?;
+            self.verified = Some(verified);
+            *verified.statement()
+        } else {
+            *self.verifier.claim(&frame, Some(proof))?.statement()
+        };
+        if epoch != unproven.epoch || !member.allows(epoch, statement.group) {
+            self.verified = None;
+            return Err(FrameRefusal::Epoch.into());
+        }
+        self.claimed = Some(statement);
+        member.confirm(now, epoch);
+        self.out.extend(unproven.info.map(Assembled::Info));
+        let frame = unproven.frame.map(|frame| self.decodable(frame));
+        self.out.extend(frame);
+        Ok(())
+    }
+
+    /// The frame, if nothing that it may depend on is missing.
+    fn decodable(&mut self, frame: Assembled) -> Assembled {
+        match frame {
+            Assembled::Frame(frame) if self.broken && !frame.keyframe => Assembled::Undecodable {
+                frame: frame.preamble.frame,
+                skipped: frame.skipped,
+            },
+            Assembled::Frame(frame) => {
+                self.broken = false;
+                Assembled::Frame(frame)
+            }
+            other => other,
+        }
+    }
+}

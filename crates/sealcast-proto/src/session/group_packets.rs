@@ -1,0 +1,201 @@
+//! A group's media in packets, at a viewer (groups.md §11): records in any order, some before their key.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::flow::Ordered;
+use super::group::GroupView;
+use super::keyring::Repeated;
+use super::machine::Session;
+use super::{Handled, Output, SessionError};
+use crate::clock::Now;
+use crate::group_media::GroupRefusal;
+use crate::seal::Refusal;
+use crate::wire::{HEADER_LEN, Header, Kind};
+
+/// Time for which a record waits for its key.
+const WAIT_FOR_KEY: Duration = Duration::from_secs(1);
+/// Maximum number of records that wait for their key.
+const MAX_WAITING: usize = 1024;
+/// Maximum of their bytes.
+const MAX_WAITING_BYTES: usize = 2 << 20;
+
+/// Records that came before the message without which they cannot be opened.
+#[derive(Default)]
+pub(super) struct EarlyRecords {
+    records: VecDeque<(Duration, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl EarlyRecords {
+    /// Keeps a record. The oldest go when they are too many, or too old.
+    fn push(&mut self, now: Duration, record: &[u8]) {
+        self.records.push_back((now, record.to_vec()));
+        self.bytes += record.len();
+        while let Some((since, oldest)) = self.records.front() {
+            let too_many = self.records.len() > MAX_WAITING || self.bytes > MAX_WAITING_BYTES;
+            if !too_many && now < *since + WAIT_FOR_KEY {
+                break;
+            }
+            self.bytes -= oldest.len();
+            self.records.pop_front();
+        }
+    }
+
+    /// Those that are not too old.
+    fn take(&mut self, now: Duration) -> impl Iterator<Item = Vec<u8>> + use<> {
+        self.bytes = 0;
+        let records = std::mem::take(&mut self.records).into_iter();
+        let in_time = records.skip_while(move |(since, _)| now >= *since + WAIT_FOR_KEY);
+        in_time.map(|(_, record)| record)
+    }
+}
+
+/// True if the record is a group's that travels in packets.
+fn is_group_packet(record: &[u8]) -> bool {
+    let header = record.first_chunk::<HEADER_LEN>().map(Header::read);
+    Kind::of(record) == Some(Kind::Media) && header.is_some_and(|header| header.flags.unit())
+}
+
+impl GroupView {
+    /// True if a record cannot be opened or placed before a message has come that is under way.
+    fn is_early(&self, record: &[u8]) -> bool {
+        !self.begun || self.opener.waits_for_key(record)
+    }
+}
+
+impl Session {
+    /// Viewer: a record came where media may be lost. `None` if it is none of a group's media.
+    pub(super) fn group_packet_came(&mut self, now: Now, record: &mut [u8]) -> Result<Option<Handled>, SessionError> {
+        let Some(view) = self.group_view.as_mut().filter(|_| is_group_packet(record)) else {
+            return Ok(None);
+        };
+        if view.is_early(record) {
+            view.early.push(now.monotonic, record);
+            return Ok(Some(Handled::Done));
+        }
+        self.take_group_packet(now, record).map(Some)
+    }
+
+    /// Viewer: a message came that records may have waited for.
+    pub(super) fn take_early_packets(&mut self, now: Now) -> Result<(), SessionError> {
+        let Some(view) = &mut self.group_view else {
+            return Ok(());
+        };
+        let mut forged = None;
+        for mut record in view.early.take(now.monotonic) {
+            if let Some(Handled::NotTheCameras(reason)) = self.group_packet_came(now, &mut record)? {
+                forged = Some(reason);
+            }
+        }
+        if let Some(view) = &mut self.group_view {
+            // The program is told with the next record.
+            view.forged = view.forged.or(forged);
+        }
+        Ok(())
+    }
+
+    fn take_group_packet(&mut self, now: Now, record: &mut [u8]) -> Result<Handled, SessionError> {
+        let round_trip = self.round_trip();
+        let (Some(view), Some(inbound)) = (&mut self.group_view, &mut self.inbound) else {
+            return Err(SessionError::Misuse);
+        };
+        let header = record.first_chunk().map(Header::read);
+        inbound.keep_sealed(record);
+        // Everybody in the group could have sealed it, so it is no sign of the publisher's life, and what is wrong
+        // with it is not the publisher's fault.
+        let taken = match view.opener.open_packet(now.monotonic, record) {
+            Ok((opened, mark)) => inbound
+                .take(now, &opened, Some(mark), round_trip)
+                .map_err(|_| Refusal::Malformed),
+            Err(reason) => Err(reason),
+        };
+        let handled = match (taken, header) {
+            (Ok(()), _) => Handled::Done,
+            (Err(Refusal::Replay), Some(header))
+                if !header.flags.repair() && self.is_duplicate(now, Repeated::of(header)) =>
+            {
+                return Ok(Handled::Duplicate);
+            }
+            (Err(reason), _) => self.refuse_of_group(reason)?,
+        };
+        self.take_recovered_of_group(now)?;
+        self.hand_out(now);
+        self.ask_and_report(now)?;
+        Ok(self.take_forged().unwrap_or(handled))
+    }
+
+    pub(super) fn refuse_of_group(&mut self, reason: Refusal) -> Result<Handled, SessionError> {
+        self.refusals.count(reason);
+        let view = self.group_view.as_ref();
+        if view.is_some_and(|view| view.opener.integrity_spent()) {
+            return Err(SessionError::TooManyRefusals);
+        }
+        Ok(Handled::Refused(reason))
+    }
+
+    /// Viewer: open the records recovered from repair symbols like any other record.
+    fn take_recovered_of_group(&mut self, now: Now) -> Result<(), SessionError> {
+        let (Some(view), Some(inbound)) = (&mut self.group_view, &mut self.inbound) else {
+            return Ok(());
+        };
+        while let Some(mut bytes) = inbound.next_recovered() {
+            let taken = match view.opener.open_packet(now.monotonic, &mut bytes) {
+                Ok((opened, mark)) => {
+                    let taken = inbound.take_recovered(now, &opened, Some(mark));
+                    taken.map_err(|_| Refusal::Malformed)
+                }
+                // It arrived, but was not kept for repair.
+                Err(Refusal::Replay) => {
+                    inbound.counts.duplicates += 1;
+                    Ok(())
+                }
+                Err(reason) => Err(reason),
+            };
+            if let Err(reason) = taken {
+                self.refusals.count(reason);
+            }
+        }
+        Ok(())
+    }
+
+    /// Viewer: what is in order now is verified before it is delivered.
+    pub(super) fn release_of_group(&mut self, now: Now, ordered: Ordered) {
+        let Some(view) = &mut self.group_view else { return };
+        if let Err(GroupRefusal::Frame(reason)) = view.opener.take_ordered(now.monotonic, ordered) {
+            view.forged = Some(reason);
+        }
+        view.note(now.monotonic);
+        self.out.extend(view.take_late_forgery());
+        while let Some(media) = view.opener.next_media() {
+            self.out.push_back(Output::Media(media));
+        }
+    }
+
+    /// Viewer: the frame that was refused since the last call, if there was one.
+    pub(super) fn take_forged(&mut self) -> Option<Handled> {
+        let forged = self.group_view.as_mut().and_then(|view| view.forged.take());
+        forged.map(Handled::NotTheCameras)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn records_wait_for_their_key_for_a_second_and_only_so_many() {
+        let mut early = EarlyRecords::default();
+        early.push(MS, &[1]);
+        early.push(MS * 500, &[2]);
+        assert_eq!(early.take(MS * 1001).collect::<Vec<_>>(), [vec![2]]);
+        for _ in 0..2 * MAX_WAITING {
+            early.push(MS * 1002, &[3; 100]);
+        }
+        assert_eq!((early.records.len(), early.bytes), (MAX_WAITING, 100 * MAX_WAITING));
+        early.push(MS * 1003, &vec![4; 2 * MAX_WAITING_BYTES]);
+        assert_eq!((early.records.len(), early.bytes), (0, 0), "too long a record");
+    }
+}

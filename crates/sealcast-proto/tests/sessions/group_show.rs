@@ -1,0 +1,285 @@
+//! A camera that seals for a group of viewers, whose sessions have links of their own, on a virtual clock.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use sealcast_proto::group::MemberId;
+use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, Sealing};
+use sealcast_proto::live::LivenessState;
+use sealcast_proto::seal::suite;
+use sealcast_proto::session::{Event, Fec, GroupPolicy, Input, OutgoingFrame, RepairNeed};
+use sealcast_proto::sign::SignMode;
+use sealcast_proto::sim::{Direction, Verdict, World};
+use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
+use sealcast_proto::wire::{GroupMessage, Kind};
+use sealcast_testkit::ends::{self, Setup, identity, records};
+use sealcast_testkit::show::{frame_bytes, steady};
+
+pub(crate) const STREAM: u16 = 1;
+pub(crate) const VIEWER: Direction = Direction::ToInitiator;
+pub(crate) const PUBLISHER: Direction = Direction::ToResponder;
+pub(crate) const FRAME: Duration = Duration::from_millis(40);
+
+fn info() -> StreamInfo {
+    StreamInfo {
+        codec: Codec::H264,
+        width: 640,
+        height: 480,
+        rate: FrameRate {
+            numerator: 25,
+            denominator: 1,
+        },
+        parameters: vec![0, 0, 0, 1, 0x67, 1, 2, 3],
+    }
+}
+
+/// Time after which all sessions are established.
+const ESTABLISHED: Duration = Duration::from_secs(5);
+/// Length of a frame.
+pub(crate) const FRAME_BYTES: u64 = 5_000;
+
+/// A viewer that joins if at least this is signed, and gets frames over its session.
+pub(crate) const fn policy(sign: SignMode) -> GroupPolicy {
+    let relayed = false;
+    GroupPolicy { sign, relayed }
+}
+
+/// A camera with one group and viewers on links of their own.
+pub(crate) struct Show {
+    pub(crate) sealer: GroupSealer,
+    pub(crate) viewers: Vec<World>,
+    pub(crate) frames: u64,
+    seed: u8,
+    pub(crate) sealed: u64,
+    /// True if the path takes pictures away.
+    pub(crate) withholds: bool,
+    removed: Vec<MemberId>,
+    /// The media of the group in datagrams that left for each viewer, without the prefix that is its own.
+    pub(crate) wire: Vec<BTreeSet<Vec<u8>>>,
+    /// Decides about messages on the way, by viewer.
+    pub(crate) judge: Box<Judge>,
+    /// Viewers that are given no frames, as if they were too slow.
+    pub(crate) skipped: Vec<usize>,
+}
+
+/// Decides about a message on its way, by the viewer's number.
+pub(crate) type Judge = dyn FnMut(usize, Direction, &[u8]) -> Verdict;
+
+/// How a viewer is reached.
+#[derive(Clone, Copy)]
+pub(crate) enum Way {
+    Stream,
+    /// Over UDP, on a path with this profile.
+    Udp(&'static str),
+}
+
+impl Show {
+    /// A group of which this is signed, and viewers on byte streams who insist on it.
+    pub(crate) fn new(sign: SignMode, viewers: usize, policy: Option<GroupPolicy>) -> Self {
+        Self::over(sign, &vec![Way::Stream; viewers], policy, Fec::Adaptive)
+    }
+
+    /// The same with viewers that are reached so.
+    pub(crate) fn over(sign: SignMode, ways: &[Way], policy: Option<GroupPolicy>, fec: Fec) -> Self {
+        let viewers: Vec<World> = (0..)
+            .zip(ways)
+            .map(|(viewer, way)| world(viewer, *way, policy, fec))
+            .collect();
+        let config = GroupSealerConfig {
+            identity: identity(2),
+            stream: STREAM,
+            suite: suite::AES_256_GCM,
+            sign,
+            unit: Unit::Frame,
+        };
+        let now = viewers.first().map_or(ends::START, |world| world.now);
+        let sealer = GroupSealer::new(now, config, 1..1000, [1; 16], &[2; 32]).expect("there are numbers");
+        let mut show = Self {
+            sealer,
+            viewers,
+            frames: 0,
+            seed: 0,
+            sealed: 0,
+            withholds: false,
+            removed: Vec::new(),
+            wire: vec![BTreeSet::new(); ways.len()],
+            judge: Box::new(|_, _, _| Verdict::Deliver),
+            skipped: Vec::new(),
+        };
+        for world in &mut show.viewers {
+            let offer = GroupMessage::Offer {
+                stream: STREAM,
+                sign: sign.byte(),
+                suite: suite::AES_256_GCM.id,
+            };
+            world.tell(PUBLISHER, Input::Group(offer));
+        }
+        show.pass(FRAME);
+        show
+    }
+
+    /// Lets time pass, and does what a program does.
+    pub(crate) fn pass(&mut self, length: Duration) {
+        let mut left = length;
+        while !left.is_zero() {
+            let step = left.min(Duration::from_millis(10));
+            left -= step;
+            for (at, world) in self.viewers.iter_mut().enumerate() {
+                let (wire, judge) = (&mut self.wire[at], &mut self.judge);
+                world.run(step, &mut |direction, message| {
+                    let record = message.get(4..).filter(|_| direction == VIEWER);
+                    if let Some(record) = record.filter(|record| Kind::of(record) == Some(Kind::Media)) {
+                        wire.insert(record.to_vec());
+                    }
+                    judge(at, direction, message)
+                });
+            }
+            self.answer_events();
+        }
+    }
+
+    fn answer_events(&mut self) {
+        for (at, world) in self.viewers.iter_mut().enumerate() {
+            let (now, member) = (world.now, MemberId(at as u64));
+            for event in std::mem::take(&mut world.responder.events) {
+                match event {
+                    Event::JoinsGroup(_) => {
+                        let key = world.responder.session.member_key(STREAM).expect("established");
+                        self.sealer.admit(now, member, key).expect("there is room");
+                    }
+                    Event::Challenged(challenge) => self.sealer.challenged(member, challenge).expect("a slot"),
+                    _ => {}
+                }
+            }
+            for event in std::mem::take(&mut world.initiator.events) {
+                if event == Event::ChallengeDue {
+                    self.seed = self.seed.wrapping_add(1);
+                    let random = [self.seed; 16];
+                    world.tell(VIEWER, Input::Challenge(random));
+                }
+            }
+        }
+        self.announce();
+    }
+
+    fn announce(&mut self) {
+        self.seed = self.seed.wrapping_add(1);
+        let Some(now) = self.viewers.first().map(|world| world.now) else {
+            return;
+        };
+        let announced = self.sealer.announce(now, &[self.seed; 32]).expect("numbers are left");
+        let Some(announced) = announced else { return };
+        self.removed.extend(announced.removed);
+        for (at, world) in self.viewers.iter_mut().enumerate() {
+            let member = MemberId(at as u64);
+            let own = announced.admitted.contains(&member);
+            if self.removed.contains(&member) {
+                continue;
+            }
+            let sheet = if own {
+                self.sealer.path_sheet(member)
+            } else {
+                announced.sheet.clone()
+            };
+            if let Some(sheet) = sheet.filter(|_| own || world.responder.session.is_member()) {
+                world.tell(PUBLISHER, Input::Group(GroupMessage::Sheet(&sheet)));
+            }
+        }
+    }
+
+    /// Seals a frame once, and gives it to all members.
+    pub(crate) fn frame(&mut self, keyframe: bool) -> Option<Sealing> {
+        let now = self.viewers[0].now;
+        let data = frame_bytes(self.frames, FRAME_BYTES);
+        self.say_needs();
+        let frame = OutgoingFrame {
+            stream: STREAM.into(),
+            codec: Codec::H264,
+            keyframe,
+            preamble: Preamble {
+                frame: self.frames,
+                ..Preamble::default()
+            },
+            data: &data,
+        };
+        self.frames += 1;
+        let sealing = self.sealer.seal(now, &info(), &frame).expect("within the limits")?;
+        self.sealed += 1;
+        for (at, world) in self.viewers.iter_mut().enumerate() {
+            let (mut out, now) = (Vec::new(), world.now);
+            if world.responder.session.is_member() && !self.skipped.contains(&at) {
+                let forwarded = world.responder.session.forward(now, &sealing.frame, &mut out);
+                forwarded.expect("a member");
+            }
+            for record in records(&out).into_iter().filter(|_| !self.withholds) {
+                world.send(VIEWER, record);
+            }
+        }
+        for (slot, answer) in sealing.answers.iter().flat_map(|batch| batch.answers()) {
+            let answer = answer.to_bytes();
+            self.viewers[usize::from(slot)].tell(PUBLISHER, Input::Group(GroupMessage::Answer(&answer)));
+        }
+        Some(sealing)
+    }
+
+    /// Tells the sealer what the members in packets need.
+    fn say_needs(&mut self) {
+        let worlds = self.viewers.iter_mut().enumerate();
+        let members = worlds
+            .filter(|(at, world)| world.responder.session.is_member() && !self.removed.contains(&MemberId(*at as u64)));
+        let needs = members.filter_map(|(_, world)| world.responder.session.repair_need());
+        let worst = needs.max_by_key(|need: &RepairNeed| need.symbols);
+        self.sealer.carry_in_packets(worst);
+    }
+
+    /// Plays frames, with a keyframe every second.
+    pub(crate) fn play(&mut self, count: u64) {
+        for _ in 0..count {
+            let keyframe = self.frames.is_multiple_of(25);
+            self.frame(keyframe);
+            self.pass(FRAME);
+        }
+    }
+
+    pub(crate) fn numbers(&mut self, viewer: usize) -> Vec<u64> {
+        let assembled = std::mem::take(&mut self.viewers[viewer].initiator.assembled);
+        let number = |(_, one)| match one {
+            Assembled::Frame(frame) => Some(frame.preamble.frame),
+            _ => None,
+        };
+        assembled.into_iter().filter_map(number).collect()
+    }
+
+    pub(crate) fn age(&self, viewer: usize) -> LivenessState {
+        let world = &self.viewers[viewer];
+        let age = world.initiator.session.picture_age(world.now.monotonic);
+        age.expect("frames are signed")
+    }
+}
+
+fn world(viewer: u8, way: Way, policy: Option<GroupPolicy>, fec: Fec) -> World {
+    let mut setup = Setup::default();
+    // Else the simulated ends, which have no randomness, would agree on the same secrets.
+    setup.viewer.handshake.identity = identity(10 + viewer);
+    setup.viewer.group = policy;
+    match way {
+        Way::Stream => {
+            let mut world = setup.established();
+            let rest = (ends::START.monotonic + ESTABLISHED).saturating_sub(world.now.monotonic);
+            world.run_cleanly(rest);
+            world
+        }
+        Way::Udp(profile) => {
+            setup.viewer.delivery = steady();
+            setup.publisher.delivery = sealcast_proto::session::Delivery { fec, ..steady() };
+            let mut world = setup.datagrams(profile, 40 + u64::from(viewer));
+            while !(world.initiator.session.is_established() && world.responder.session.is_established()) {
+                world.run_cleanly(Duration::from_millis(10));
+            }
+            // All worlds have the same time.
+            let rest = (ends::START.monotonic + ESTABLISHED).saturating_sub(world.now.monotonic);
+            world.run_cleanly(rest);
+            world
+        }
+    }
+}
