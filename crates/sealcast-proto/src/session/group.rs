@@ -388,7 +388,7 @@ impl Session {
         if let Some(view) = &mut self.group_view
             && view.challenges()
             && !view.challenge_due
-            && view.live.next_challenge() <= now.monotonic
+            && view.age.next_challenge() <= now.monotonic
         {
             view.challenge_due = true;
             self.out.push_back(Output::Event(Event::ChallengeDue));

@@ -21,7 +21,7 @@ use crate::run::{
     RuntimeSettings, Shape, Viewers, build_info, publish,
 };
 use crate::source;
-use crate::transport::{Listener, Mtu};
+use crate::transport::{ListenUrl, Listener, Mtu, NetworkOptions};
 
 pub(super) fn run(args: PublishArgs) -> Result<()> {
     shutdown::runtime()?.block_on(run_async(args))
@@ -238,6 +238,12 @@ fn viewers(
     }
     let (listener, delivery, ticket) = listen(settings, identity, metrics.clone(), Mtu::default())?;
     let (mut listeners, mut tickets) = (vec![listener], vec![ticket]);
+    for url in &configured.also_listen {
+        let also = also_listen(settings, url, identity, metrics.clone());
+        let (listener, ticket) = also.map_err(|failure| settings.placed("publish.also_listen", failure))?;
+        listeners.push(listener);
+        tickets.push(ticket);
+    }
     if let Some(web) = &configured.web {
         let place = |failure| settings.placed("publish.web", failure);
         let url = web.parse().map_err(place)?;
@@ -259,6 +265,24 @@ fn tickets_of(relays: &[RelayUrl], camera: PeerId) -> impl Iterator<Item = Ticke
         }
         ticket
     })
+}
+
+/// Another listening socket, with the options of the first, and the ticket that leads to it.
+fn also_listen(settings: &Settings, url: &str, identity: &Identity, metrics: Metrics) -> Result<(Listener, Ticket)> {
+    let mut url: ListenUrl = url.parse()?;
+    if url.options != NetworkOptions::default() {
+        let hint = "write the options after the URL of --listen, where they hold for all";
+        return Err(Failure::new(
+            FailureKind::Usage,
+            "a further listening URL has no options",
+            hint,
+        ));
+    }
+    url.options = build::listen_url(settings)?.options;
+    let listener = Listener::bind(&url, identity, Role::Publisher, metrics)?;
+    let host = settings.config.publish.host.as_deref();
+    let ticket = ticket_for(&listener, url, host, identity.peer_id())?;
+    Ok((listener, ticket))
 }
 
 /// The listening socket of a publishing end, its delivery of media, and the ticket that leads to it, without an invite.

@@ -78,6 +78,10 @@ options! {
         /// which follow a ?, as in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200
         listen: String { flag("listen", "URL", PUBLISHERS).default("tcp://[::]:9553") }
 
+        /// Also listen here, for viewers over other carriers: tcp://, udp:// or quic://. The options of --listen hold
+        /// here, too. The ticket for it is printed after that of --listen
+        also_listen: Vec<String> { flag("also-listen", "URL", PUBLISH).default("") }
+
         /// Also serve a page that watches in a browser: https://ADDRESS:PORT, or http://127.0.0.1:9443 for this
         /// machine. The link to it is printed beside the ticket. ?cert=FILE&key=FILE names an authority's certificate
         web: Option<String> { flag("web", "URL", PUBLISH).excludes("to").example("https://0.0.0.0:9443") }
@@ -143,7 +147,7 @@ options! {
         /// only that there is a stream
         shape: String { flag("shape", "SHAPE", PUBLISH).default("off").example("constant:2mbit") }
 
-        /// Seal each frame once for all viewers over TCP who are content with what is signed, and not for each alone
+        /// Seal each frame once for all viewers who are content with what is signed, and not for each alone
         /// (docs/groups.md). Who leaves or is removed can open nothing new within a second
         group: bool { on_flag("group", PUBLISH) }
 

@@ -10,6 +10,7 @@ mod documents;
 mod energy;
 mod exit_codes;
 mod files;
+mod group_carriers;
 mod groups;
 mod latency;
 mod quic;
