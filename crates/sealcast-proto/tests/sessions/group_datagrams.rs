@@ -250,3 +250,41 @@ fn a_viewer_that_does_not_want_the_group_goes_on_alone() {
     assert!(!world.responder.session.is_member());
     assert_eq!((world.initiator.error, world.responder.error), (None, None));
 }
+
+#[test]
+fn no_path_makes_a_group_end_a_session_or_show_what_was_not_sealed() {
+    for profile in [
+        "delay=5ms jitter=20ms reorder=10% loss=3%",
+        "delay=40ms duplicate=10% loss=5%",
+        "delay=20ms burst=5%/4 corrupt=2%",
+        "delay=100ms jitter=30ms loss=10%",
+        "delay=10ms rate=3mbit queue=64kib",
+        "delay=20ms loss=2% outage=8s+3s",
+    ] {
+        let ways = [Way::Udp(profile), Way::Udp(profile), Way::Stream];
+        let mut show = Show::over(SignMode::Both, &ways, SIGNED, Fec::Adaptive);
+        for _ in 0..6 {
+            show.play(50);
+            let now = show.viewers[0].now;
+            show.sealer.rekey(now);
+        }
+        show.pass(Duration::from_secs(2));
+        for viewer in 0..3 {
+            let numbers = shown(&mut show, viewer);
+            assert!(
+                numbers.is_sorted_by(|before, after| before < after),
+                "{profile}: {numbers:?}"
+            );
+            assert!(
+                numbers.last().is_some_and(|last| *last >= 275),
+                "{profile}: {numbers:?}"
+            );
+            let world = &show.viewers[viewer];
+            assert_eq!(
+                (world.initiator.error, world.responder.error),
+                (None, None),
+                "{profile}"
+            );
+        }
+    }
+}

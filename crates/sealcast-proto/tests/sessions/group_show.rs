@@ -58,6 +58,8 @@ pub(crate) struct Show {
     pub(crate) wire: Vec<BTreeSet<Vec<u8>>>,
     /// Decides about messages on the way, by viewer.
     pub(crate) judge: Box<Judge>,
+    /// Viewers that are given frames.
+    given: Vec<bool>,
     /// Viewers that are given no frames, as if they were too slow.
     pub(crate) skipped: Vec<usize>,
 }
@@ -104,6 +106,7 @@ impl Show {
             removed: Vec::new(),
             wire: vec![BTreeSet::new(); ways.len()],
             judge: Box::new(|_, _, _| Verdict::Deliver),
+            given: vec![false; ways.len()],
             skipped: Vec::new(),
         };
         for world in &mut show.viewers {
@@ -207,7 +210,9 @@ impl Show {
         self.sealed += 1;
         for (at, world) in self.viewers.iter_mut().enumerate() {
             let (mut out, now) = (Vec::new(), world.now);
-            if world.responder.session.is_member() && !self.skipped.contains(&at) {
+            // As the program does, a member is given what begins with a keyframe.
+            self.given[at] |= keyframe && world.responder.session.is_member();
+            if self.given[at] && !self.skipped.contains(&at) {
                 let forwarded = world.responder.session.forward(now, &sealing.frame, &mut out);
                 forwarded.expect("a member");
             }
