@@ -399,7 +399,13 @@ fn epochs_that_only_a_member_used_give_way_to_those_of_the_next_sheet() {
     let now = world.leader.epoch();
     for epoch in now + 1..=now + 4 {
         let ahead = secret.ratcheted(&group, node::Node::ROOT, now, epoch);
-        let mut sealer = ahead.sealer(&group, epoch, &AES_128_GCM, crate::seal::SealLimits::COUNTER);
+        let mut sealer = ahead.sealer(
+            &group,
+            epoch,
+            &AES_128_GCM,
+            crate::seal::SealLimits::COUNTER,
+            KeyUse::Media,
+        );
         assert_eq!(open(&mut watching, &seal(&mut sealer)), Ok(epoch));
     }
     for joiner in 0..6 {

@@ -104,7 +104,10 @@ fn viewer(camera: &Sealer) -> Session {
     let secret = EpochSecret::new(Secret::from_bytes(&[5; 32]), 0);
     let (side, role) = (Side::Initiator, Role::Viewer);
     let mut session = session_over(carrier, Delivery::default(), AES_256_GCM, side, role, vec![secret]);
-    session.config.group = Some(GroupPolicy { sign: SignMode::Frame });
+    session.config.group = Some(GroupPolicy {
+        sign: SignMode::Frame,
+        relayed: false,
+    });
     let sheet = camera.group.path_sheet(MemberId(0)).expect("a member");
     let offer = GroupMessage::Offer {
         stream: STREAM,
