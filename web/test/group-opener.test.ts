@@ -7,6 +7,7 @@ import { identityFromSeed, signatureCheck } from "../src/protocol/keys/identity.
 import { AES_256_GCM } from "../src/protocol/seal/suite.ts";
 import { Assembler } from "../src/protocol/unit/assemble.ts";
 import { type SignMode } from "../src/protocol/wire/group-message.ts";
+import { Flag } from "../src/protocol/wire/header.ts";
 import { GroupCamera, picture } from "./support/group-camera.ts";
 import { assert, same, test } from "./support/harness.ts";
 
@@ -79,6 +80,24 @@ test("two members open what was sealed once, bit for bit", async () => {
     same(await open(leaves, records), [[number], []], "the other");
   }
   same([stays.accepted, leaves.accepted], [6, 6], "frames verified");
+});
+
+test("records with unit headers, as other members get them in packets, make the same frames", async () => {
+  const { camera, viewer } = await cameraWithOne();
+  for (let number = 0; number < 6; number += 1) {
+    camera.packets = number % 4 >= 2;
+    same(await open(viewer, await camera.frame(number % 3 === 0)), [[number], []], `frame ${number}`);
+  }
+});
+
+test("a record whose unit header does not fit is refused", async () => {
+  const { camera, viewer } = await cameraWithOne();
+  camera.packets = true;
+  same(await open(viewer, await camera.frame(true)), [[0], []], "one that fits");
+  const empty = await camera.sealed(Flag.First | Flag.Last | Flag.Encrypted | Flag.Unit, new Uint8Array(9));
+  same((await viewer.open(0, empty)).refused, "malformed", "too short for a unit header");
+  const repair = await camera.sealed(Flag.Repair | Flag.Encrypted | Flag.Unit, new Uint8Array(99));
+  same((await viewer.open(0, repair)).refused, "malformed", "a repair record on a byte stream");
 });
 
 test("a removed member opens nothing of the next epoch, with all that the others get", async () => {

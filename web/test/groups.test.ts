@@ -39,6 +39,7 @@ interface WrapCase extends Case {
   readonly wrapped: string;
 }
 interface MediaCase extends Case {
+  readonly use: string;
   readonly group: GroupOfVectors;
   readonly suite: number;
   readonly epoch: Long;
@@ -144,9 +145,10 @@ test("wraps give a parent's secret to who knows a node's, and to nobody else", a
 });
 
 test("records of a group open under the key of their epoch", async () => {
-  await each((await load()).media_keys, { run: 4, skipped: 4 }, async (one) => {
+  await each((await load()).media_keys, { run: 4, skipped: 12 }, async (one) => {
     const suite = SUITES.find(({ id }) => id === one.suite);
-    if (suite === undefined) {
+    // A byte stream has no repair records.
+    if (suite === undefined || one.use === "repair") {
       return false;
     }
     const opener = await secretOf(one.group_secret).opener(groupOf(one.group), big(one.epoch), suite);
@@ -160,7 +162,11 @@ test("records of a group open under the key of their epoch", async () => {
 });
 
 test("sheets are taken or refused, by name, and records open, as the vectors say", async () => {
-  await each((await load()).members, { run: 54, skipped: 0 }, async (one) => {
+  await each((await load()).members, { run: 54, skipped: 1 }, async (one) => {
+    if (one.name === "records in packets") {
+      // They come in no order, with repair records among them, which they do not on a byte stream.
+      return false;
+    }
     const member = await memberOf(peer(one.camera), one.stream, one.suites, secretOf(one.member_key));
     for (const [at, { sheet, expect, epoch }] of one.sheets.entries()) {
       const taken = await member.take(hex(sheet));

@@ -89,8 +89,14 @@ function plain(value: unknown): unknown {
     : value;
 }
 
-async function checkMessages(messages: readonly Message[], run: number): Promise<void> {
-  await each(messages, { run, skipped: 0 }, async ({ expect, message, fields, bytes }) => {
+/** Messages of carriers that lose some. On the page's byte streams nobody sends them. */
+const OF_DATAGRAMS = [27, 28, 29];
+
+async function checkMessages(messages: readonly Message[], run: number, skipped: number): Promise<void> {
+  await each(messages, { run, skipped }, async ({ expect, message, fields, bytes }) => {
+    if (OF_DATAGRAMS.includes(hex(bytes)[0] ?? 0)) {
+      return false;
+    }
     if (expect === "malformed") {
       same(await reasonOf(() => parseControl(hex(bytes)), "message"), "malformed", "reason");
       return true;
@@ -108,11 +114,11 @@ async function checkMessages(messages: readonly Message[], run: number): Promise
 }
 
 test("control messages are parsed and made as in the vectors", async () => {
-  await checkMessages((await vectors<ControlFile>("control")).messages, 170);
+  await checkMessages((await vectors<ControlFile>("control")).messages, 170, 0);
 });
 
 test("control messages of groups are parsed and made as in the vectors", async () => {
-  await checkMessages((await vectors<ControlFile>("control")).group_messages, 22);
+  await checkMessages((await vectors<ControlFile>("control")).group_messages, 22, 12);
 });
 
 test("codec configurations are parsed and made as in the vectors", async () => {

@@ -14,8 +14,10 @@ import { FrameHasher, recordHash } from "../../src/protocol/sign/digest.ts";
 import { type Statement, checkOf, proofBytes, signedStatement } from "../../src/protocol/sign/statement.ts";
 import { infoBytes } from "../../src/protocol/unit/info.ts";
 import { preambleBytes } from "../../src/protocol/unit/preamble.ts";
+import { unitHeaderBytes } from "../../src/protocol/unit/unit-header.ts";
 import { CONFIG_FLAGS, Flag, Kind, frameFlags } from "../../src/protocol/wire/header.ts";
 import { Writer } from "../../src/protocol/wire/writer.ts";
+import { assert } from "./harness.ts";
 
 export const GROUP_STREAM = 1;
 const SCOPES: readonly Scope[] = ["full", "update", "path"];
@@ -52,6 +54,9 @@ export class GroupCamera {
   group = 1_000n;
   index = 0;
   frames = 0;
+  /** True while a member's media may be lost: records have unit headers, whoever gets them. */
+  packets = false;
+  #packet = 0;
   /** Statements so far. */
   readonly statements: Statement[] = [];
 
@@ -151,10 +156,18 @@ export class GroupCamera {
   }
 
   async #record(flags: number, payload: Bytes): Promise<Bytes> {
-    const sealer = this.#sealer;
-    if (sealer === undefined) {
-      throw new Error("announce an epoch before the first frame");
+    if (!this.packets) {
+      return this.sealed(flags, payload);
     }
+    const unit = unitHeaderBytes({ number: this.#packet, index: 0, sources: 1, repairs: 0 });
+    this.#packet += 1;
+    return this.sealed(flags | Flag.Unit, concat(unit, payload));
+  }
+
+  /** A record of any flags and payload, under the group's key. */
+  async sealed(flags: number, payload: Bytes): Promise<Bytes> {
+    const sealer = this.#sealer;
+    assert(sealer !== undefined, "an epoch was announced");
     return sealer.seal({ flags, stream: GROUP_STREAM, timestamp: 5n }, [payload]);
   }
 

@@ -1,7 +1,7 @@
 // A member's media: records of the group in, frames that the camera signed out (groups.md, section 10).
 
 import { type Bytes } from "../bytes.ts";
-import { ProtocolError, type Refusal } from "../error.ts";
+import { ProtocolError, type Refusal, malformed } from "../error.ts";
 import { type Opened } from "../seal/opener.ts";
 import { type Suite } from "../seal/suite.ts";
 import { FrameHasher, recordHash } from "../sign/digest.ts";
@@ -9,6 +9,7 @@ import { type FrameRefusal, type FrameRefusalCounts, FrameVerifier } from "../si
 import { signsFrames } from "../sign/mode.ts";
 import { type Statement } from "../sign/statement.ts";
 import { type Assembler, type Media } from "../unit/assemble.ts";
+import { splitUnit } from "../unit/unit-header.ts";
 import { type SignMode } from "../wire/group-message.ts";
 import { Flag } from "../wire/header.ts";
 import { Member, type MemberConfig, type SheetRefusal, type TakenSheet } from "./member.ts";
@@ -23,6 +24,15 @@ export interface GroupOpened {
   readonly refused?: Refusal;
   /** Why the frame that it completes was refused: whoever in the group sealed it, the camera did not sign it so. */
   readonly notTheCameras?: FrameRefusal;
+}
+
+/** What a record carries. On a byte stream records come in order, so nothing is to be learnt from a unit header. */
+function payloadOf({ header: { flags }, payload }: Opened): Bytes {
+  if ((flags & Flag.Repair) !== 0) {
+    // They repair what a byte stream does not lose.
+    throw malformed();
+  }
+  return (flags & Flag.Unit) === 0 ? payload : splitUnit(payload, false).data;
 }
 
 /** A frame whose records come, until its proof does. */
@@ -95,15 +105,15 @@ export class GroupOpener {
     const signed = this.#sign !== "off";
     // The hash does not wait for the tag: what does not open is not used.
     const [found, hash] = await Promise.all([
-      this.#member.open(record, signed ? "signed" : "encrypted"), signed ? recordHash(record) : undefined,
+      this.#member.open(record, signed ? "signed" : "group"), signed ? recordHash(record) : undefined,
     ]);
     if (typeof found === "string") {
       // A copy takes nothing away from the stream; everything else that is refused is missing now.
       return { refused: found, media: found === "replay" ? [] : this.#lost() };
     }
     const media = found.opened.followsGap ? this.#lost() : [];
-    const opened = { ...found.opened, followsGap: false };
     try {
+      const opened = { ...found.opened, payload: payloadOf(found.opened), followsGap: false };
       const more = await (hash === undefined
         ? this.#unsigned(now, found.epoch, opened) : this.#part(now, found.epoch, opened, hash));
       return { ...more, media: [...media, ...more.media] };

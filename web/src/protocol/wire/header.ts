@@ -27,6 +27,8 @@ export const Flag = {
   Signed: 0x10,
   CodecConfig: 0x20,
   Repair: 0x40,
+  /** The record is a group's, and its payload begins with a unit header on every carrier (groups.md, section 11). */
+  Unit: 0x80,
 } as const;
 
 /** Flags of each control record and each cell. */
@@ -78,15 +80,17 @@ export function writeHeader(header: Header, out: Bytes): void {
  *
  * - `encrypted`: none.
  * - `clear`: all, at a viewer while a selection in force leaves something in clear.
- * - `signed`: those with the proof of a frame, at a member of a group whose frames are signed.
+ * - `group`: none, but records of a group, at a member of one whose frames are not signed.
+ * - `signed`: as `group`, and those with the proof of a frame, at a member of a group whose frames are signed.
  */
-export type Accept = "encrypted" | "clear" | "signed";
+export type Accept = "encrypted" | "clear" | "group" | "signed";
 
 function isProof(flags: number): boolean {
   return (flags & ~Flag.Keyframe) === Flag.Signed;
 }
 
-function mediaMayHave(flags: number, accept: Accept): boolean {
+function mediaMayHave(all: number, accept: Accept): boolean {
+  const flags = accept === "group" || accept === "signed" ? all & ~Flag.Unit : all;
   if (accept === "signed" && isProof(flags)) {
     return true;
   }
