@@ -244,6 +244,11 @@ impl RelayedViewer {
         self.view.as_ref().filter(|view| view.sign.frames())
     }
 
+    /// Since when a frame waits for its key.
+    pub fn waiting_since(&self) -> Option<Duration> {
+        self.waiting.front().map(|first| first.since)
+    }
+
     /// When the first frame that waits for its key is given up.
     pub fn deadline(&self) -> Option<Duration> {
         self.waiting.front().map(|first| first.since + WAIT_FOR_KEY)

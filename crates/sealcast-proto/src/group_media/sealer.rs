@@ -235,6 +235,11 @@ impl GroupSealer {
         self.current.epoch
     }
 
+    /// Returns the newest announced epoch.
+    pub fn announced_epoch(&self) -> u64 {
+        self.leader.epoch()
+    }
+
     /// Returns the number of members, as of the newest announced epoch.
     pub fn members(&self) -> usize {
         self.leader.members()

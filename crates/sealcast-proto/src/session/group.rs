@@ -179,16 +179,20 @@ impl Session {
                 let sign = SignMode::from_byte(sign).ok_or(SessionError::PeerMisbehaved)?;
                 return self.offered(now, stream, sign, suite);
             }
-            // It was said again, because the answer is late.
-            GroupMessage::Join { stream, .. }
-                if self.says_twice()
-                    && [GroupStanding::Wanted(stream), GroupStanding::Member(stream)]
-                        .map(Some)
-                        .contains(&self.group) => {}
+            GroupMessage::Join { stream, media } if self.joined == Some((stream, media)) => match media {
+                // It was said again, because the answer is late.
+                MediaFrom::Session if self.says_twice() => {}
+                MediaFrom::Session => return Err(SessionError::PeerMisbehaved),
+                // A sheet is missing.
+                MediaFrom::Relay | MediaFrom::RelayEnrolled => {
+                    self.out.push_back(Output::Event(Event::JoinsGroup(media)));
+                }
+            },
             GroupMessage::Join { stream, media } => {
                 if self.group != Some(GroupStanding::Offered(stream)) {
                     return Err(SessionError::PeerMisbehaved);
                 }
+                self.joined = Some((stream, media));
                 self.group = Some(match media {
                     MediaFrom::Session | MediaFrom::Relay => GroupStanding::Wanted(stream),
                     // Its sheets come through the relay.
@@ -262,14 +266,18 @@ impl Session {
         self.say_join(now)
     }
 
-    /// Viewer: join a group whose frames come through a relay.
+    /// Viewer: join a group whose frames come through a relay, or ask for its sheet again, which the relay does not
+    /// bring.
     pub(super) fn join_relayed(&mut self, now: Now, enrolled: bool) -> Result<(), SessionError> {
-        let relayed = self.relayed.as_mut().filter(|relayed| relayed.media.is_none());
-        let relayed = relayed.ok_or(SessionError::Misuse)?;
-        relayed.media = Some(match enrolled {
+        let relayed = self.relayed.as_mut().ok_or(SessionError::Misuse)?;
+        let media = match enrolled {
             true => MediaFrom::RelayEnrolled,
             false => MediaFrom::Relay,
-        });
+        };
+        if *relayed.media.get_or_insert(media) != media {
+            return Err(SessionError::Misuse);
+        }
+        relayed.says_join = None;
         self.say_join(now)
     }
 

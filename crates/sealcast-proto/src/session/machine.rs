@@ -24,7 +24,7 @@ use crate::clock::{ClockFilter, Now};
 use crate::keys::{Identity, Initiator, Mechanism, PresharedKey, Responder, Role, Side};
 use crate::seal::RefusalCounts;
 use crate::unit::{Assembler, Cutter};
-use crate::wire::{BASE_DATAGRAM, MAX_RECORD};
+use crate::wire::{BASE_DATAGRAM, MAX_RECORD, MediaFrom};
 use zeroize::Zeroizing;
 
 /// State that exists once the handshake agreed on keys.
@@ -100,6 +100,8 @@ pub struct Session {
     pub(super) path_validation: PathValidation,
     /// Publisher: the viewer is a member of the group, or was offered to be one.
     pub(super) group: Option<GroupStanding>,
+    /// Publisher: the stream whose group the viewer joined, and where its frames come from.
+    pub(super) joined: Option<(u16, MediaFrom)>,
     /// Messages of the group, where they may be lost.
     pub(super) group_channel: GroupChannel,
     /// Viewer: the group whose media it gets.
@@ -157,6 +159,7 @@ impl Session {
             elsewhere: None,
             path_validation: PathValidation::default(),
             group: None,
+            joined: None,
             group_channel: GroupChannel::default(),
             group_view: None,
             relayed: None,

@@ -138,7 +138,7 @@ pub enum Input<'b> {
     /// this viewer, makes all media that follows the group's.
     Group(GroupMessage<'b>),
     /// Viewer whose frames come through a relay: join the group that was offered, by the key of an enrolment or else by
-    /// that of this session.
+    /// that of this session. Once more, and in the same way, to be told a sheet that the relay does not bring.
     JoinRelayed {
         /// True for the key of an enrolment.
         enrolled: bool,
@@ -201,7 +201,8 @@ pub enum Event {
     Selection(Selection),
     /// A message of the other gateway, of a type that it may send.
     Gateway(GatewayMessage),
-    /// Publisher: the viewer wants to be a member of the group that it was offered.
+    /// Publisher: the viewer wants to be a member of the group that it was offered. If its frames come through a relay
+    /// this may come again: it misses a sheet.
     JoinsGroup(MediaFrom),
     /// Publisher: a member's challenge.
     Challenged(Challenge),

@@ -128,6 +128,18 @@ fn who_gets_its_media_through_a_relay_is_told_keys_and_answers_and_no_frame() {
         world.run_cleanly(FRAME);
         let events = std::mem::take(&mut world.responder.events);
         assert!(events.contains(&Event::JoinsGroup(media)), "{events:?}");
+        // It misses a sheet.
+        world.tell(VIEWER, Input::JoinRelayed { enrolled });
+        world.run_cleanly(FRAME);
+        assert_eq!(std::mem::take(&mut world.responder.events), [Event::JoinsGroup(media)]);
+        let now = world.now;
+        let other = Input::JoinRelayed { enrolled: !enrolled };
+        let other = world.initiator.session.handle(now, other);
+        assert_eq!(other.map(drop), Err(SessionError::Misuse), "another kind of member");
+        let mut world = attending();
+        world.tell(VIEWER, Input::JoinRelayed { enrolled });
+        world.run_cleanly(FRAME);
+        world.responder.events.clear();
         // Who is enrolled gets its sheets through the relay as well.
         assert_eq!(world.responder.session.is_member(), enrolled);
         let said = |message| Event::GroupSaid(Control::Group(message).to_bytes());

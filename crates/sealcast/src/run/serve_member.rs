@@ -36,6 +36,11 @@ impl ViewerRole {
         let Some(key) = task.connection.session.member_key(GROUP_STREAM) else {
             return;
         };
+        if let Some(membership) = &subscription.membership {
+            // The relay does not bring it a sheet.
+            membership.tell_again(task.peer.map(|peer| peer.id));
+            return;
+        }
         let mut need = task.connection.session.repair_need();
         if media != MediaFrom::Session {
             need = None;

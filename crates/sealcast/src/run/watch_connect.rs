@@ -161,7 +161,7 @@ impl ConnectingViewer {
             None => run(state.task(pending), &mut WatchingRole { applicant: None }, stop).await,
             Some(line) => {
                 let task = session_task(&state, pending, Unwatched);
-                let run = run(task, &mut AttendingRole { line, kept_secret }, stop).await;
+                let run = run(task, &mut AttendingRole::new(line, kept_secret), stop).await;
                 line.closed();
                 run
             }

@@ -143,6 +143,34 @@ fn a_relay_that_holds_frames_back_is_found_out() {
 }
 
 #[test]
+fn sheets_that_a_relay_withholds_come_from_the_camera_itself() {
+    let homes = [home(), home(), home()];
+    let relay = Relay::start();
+    let socket = homes[0].path().join("control");
+    let camera = camera(&relay, homes[0].path(), CARD, &["rov"], &["--control", path(&socket)]);
+    let ticket = camera.program.line();
+    let start = |at: usize| {
+        let viewer = viewer_by(&relay, homes[at].path(), &ticket, &["--to", "null:"]);
+        viewer.says(KEYED, PATIENCE);
+        viewer.says(ANSWERED, PATIENCE);
+        viewer
+    };
+    let (viewer, mut leaves) = (start(1), start(2));
+    goes_on(&viewer);
+    relay.meddle("rov", |track, object| match track {
+        KEYS => Vec::new(),
+        _ => vec![object],
+    });
+    let epoch = camera.program.counts("sealcast_group_epoch");
+    leaves.stop();
+    remove(homes[0].path(), &socket, homes[2].path());
+    camera.program.has_counted("sealcast_group_epoch", epoch + 1.0);
+    goes_on(&viewer);
+    goes_on(&viewer);
+    viewer.has_counted("sealcast_epoch", epoch + 1.0);
+}
+
+#[test]
 fn when_the_stream_is_over_a_viewer_behind_a_relay_has_all_of_it_and_ends() {
     let homes = [home(), home()];
     let dir = homes[0].path();
@@ -392,7 +420,8 @@ fn keys_of_another_camera_are_refused_by_name() {
     viewer.says("a key sheet was refused: wrong-camera", PATIENCE);
     // The session that enrolled it may have brought some.
     let before = viewer.counts(FRAMES_IN);
-    viewer.has_counted("sealcast_open_failures_total{reason=\"unknown_epoch\"}", 2.0);
+    // By the sheet that its own camera told it, they are of no key of that.
+    viewer.has_counted("sealcast_open_failures_total{reason=\"tag\"}", 2.0);
     let after = viewer.counts(FRAMES_IN);
     assert!(after - before < 1.0, "{before} frames, and later {after}");
     goes_on(&its_viewer);

@@ -245,7 +245,7 @@ impl Seat {
     }
 
     /// Tells a member something. Who does not take it is given up: with a sheet missing it would open nothing more.
-    fn tell(&mut self, told: Told) {
+    pub(super) fn tell(&mut self, told: Told) {
         self.lost |= self.told.try_send(told).is_err();
     }
 }

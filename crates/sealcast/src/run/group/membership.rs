@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::MemberId;
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::live::Challenge;
 use sealcast_proto::session::RepairNeed;
 use tokio::sync::mpsc;
@@ -76,6 +77,11 @@ impl Membership {
     /// What the path to the viewer needs, where media travels in packets.
     pub(in crate::run) fn path_needs(&self, need: RepairNeed) {
         self.group.path_needs(&self.frames, need);
+    }
+
+    /// The viewer, whose frames come through a relay, misses a sheet: it is told its own.
+    pub(in crate::run) fn tell_again(&self, peer: Option<PeerId>) {
+        self.group.tell_again(self.id, peer);
     }
 
     /// The viewer leaves.

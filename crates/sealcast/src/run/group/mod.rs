@@ -10,6 +10,7 @@ use std::time::Instant;
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::{LeaderError, MAX_MEMBERS, MemberId, MemberKey};
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::live::Challenge;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::RepairNeed;
@@ -100,6 +101,8 @@ struct Seat {
     need: Option<RepairNeed>,
     /// True from its first sheet on: frames are for it, too.
     begun: bool,
+    /// The epoch whose sheet it was told again, since its relay does not bring it.
+    told_again: Option<u64>,
     /// It did not take what it was told.
     lost: bool,
 }
@@ -201,6 +204,7 @@ impl Group {
             frames: Arc::clone(&frames),
             need,
             begun: enrolled,
+            told_again: None,
             lost: false,
         });
         drop(state);
@@ -227,6 +231,27 @@ impl Group {
         let mut state = self.lock();
         if let Some(seat) = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames)) {
             seat.need = Some(need);
+        }
+    }
+
+    /// Tells a viewer its sheet again: that of the leaf by its enrolment, or that of its session.
+    fn tell_again(&self, id: MemberId, peer: Option<PeerId>) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let Some(seat) = state.seats.iter_mut().find(|seat| seat.id == id) else {
+            return;
+        };
+        let leaf = match seat.media {
+            MediaFrom::RelayEnrolled => peer.and_then(|peer| state.relayed.leaf_of(peer)),
+            MediaFrom::Session | MediaFrom::Relay => Some(id),
+        };
+        // A sheet costs a signature, and says the same until the next epoch.
+        let epoch = state.sealer.announced_epoch();
+        if seat.told_again.replace(epoch) == Some(epoch) {
+            return;
+        }
+        if let Some(sheet) = leaf.and_then(|leaf| state.sealer.path_sheet(leaf)) {
+            seat.tell(Told::Sheet(Arc::from(sheet)));
         }
     }
 

@@ -88,6 +88,12 @@ impl Relayed {
         }
     }
 
+    /// The member that an enrolled viewer is.
+    pub(super) fn leaf_of(&self, peer: PeerId) -> Option<MemberId> {
+        let enrolled = self.enrolled.iter().find(|one| one.peer == peer);
+        enrolled.map(|one| one.id)
+    }
+
     pub(super) fn has_seats(&self) -> bool {
         !self.seats.is_empty()
     }

@@ -4,12 +4,11 @@
 use std::time::Instant;
 
 use sealcast_proto::keys::PresharedKey;
-use sealcast_proto::live::CHALLENGE_LEN;
 use sealcast_proto::session::{Event, Input};
 use sealcast_proto::unit::Assembled;
 
 use super::frames::SharedKey;
-use super::line::SessionLine;
+use super::line::{SessionLine, Wish};
 use crate::run::connection::{Ended, Listener};
 use crate::run::group::GROUP_STREAM;
 use crate::run::session_task::{Role, SessionTask};
@@ -29,14 +28,27 @@ type Task = SessionTask<AnyTransport, Unwatched>;
 
 /// The viewer's end of such a session.
 pub(in crate::run) struct AttendingRole<'a, K> {
-    pub(in crate::run) line: &'a mut SessionLine,
+    line: &'a mut SessionLine,
     /// The secret that this viewer and the camera keep, once there is one.
-    pub(in crate::run) kept_secret: K,
+    kept_secret: K,
+    /// There was one when the session was established.
+    enrolled: bool,
+}
+
+impl<'a, K> AttendingRole<'a, K> {
+    /// The end of a session that begins.
+    pub(in crate::run) fn new(line: &'a mut SessionLine, kept_secret: K) -> Self {
+        Self {
+            line,
+            kept_secret,
+            enrolled: false,
+        }
+    }
 }
 
 impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRole<'_, K> {
     type Listener = Unwatched;
-    type Woken = [u8; CHALLENGE_LEN];
+    type Woken = Wish;
 
     const PUBLISHES: bool = false;
     const PEER: &'static str = "publisher";
@@ -45,7 +57,9 @@ impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRol
 
     fn established(&mut self, task: &mut Task) -> Result<(), Ended> {
         let session = &task.connection.session;
-        let key = match ((self.kept_secret)(), task.peer) {
+        let secret = (self.kept_secret)();
+        self.enrolled = secret.is_some();
+        let key = match (secret, task.peer) {
             (Some(secret), Some(camera)) => Some(SharedKey::of_enrolment(camera.id, &secret)),
             _ => session
                 .member_key(GROUP_STREAM)
@@ -62,7 +76,7 @@ impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRol
             Event::GroupSaid(message) => {
                 // The first thing that the camera says is its offer.
                 if !task.connection.session.attends_group() {
-                    let enrolled = (self.kept_secret)().is_some();
+                    let enrolled = self.enrolled;
                     task.handle(Input::JoinRelayed { enrolled })?;
                 }
                 self.line.said(message);
@@ -78,14 +92,19 @@ impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRol
         Ok(())
     }
 
-    async fn wait(&mut self) -> [u8; CHALLENGE_LEN] {
-        self.line.challenge().await
+    async fn wait(&mut self) -> Wish {
+        self.line.wish().await
     }
 
-    fn woken(&mut self, task: &mut Task, random: [u8; CHALLENGE_LEN]) -> Result<bool, Ended> {
+    fn woken(&mut self, task: &mut Task, wish: Wish) -> Result<bool, Ended> {
         // One that was made for the session before this is late, and the next one follows.
         if task.connection.session.attends_group() {
-            task.handle(Input::Challenge(random))?;
+            task.handle(match wish {
+                Wish::Challenge(random) => Input::Challenge(random),
+                Wish::Sheet => Input::JoinRelayed {
+                    enrolled: self.enrolled,
+                },
+            })?;
         }
         Ok(false)
     }

@@ -21,6 +21,10 @@ use crate::run::watch::ViewerState;
 /// Objects of the keys, and their bytes, that are kept while this viewer has no key of its own.
 const MAX_KEPT: usize = 64;
 const MAX_KEPT_BYTES: usize = 4 << 20;
+/// Time for which a frame waits for its key before the camera itself is asked for the sheet.
+const KEY_PATIENCE: Duration = Duration::from_millis(250);
+/// Time between two such questions.
+const ASK_INTERVAL: Duration = Duration::from_secs(1);
 /// Time without a key after which the viewer is told.
 const NO_KEY: Duration = Duration::from_secs(2);
 
@@ -63,6 +67,8 @@ pub(super) struct RelayedFrames {
     keyed: bool,
     /// Since when the camera's keys are not for this viewer.
     no_slot: Option<tokio::time::Instant>,
+    /// When the camera was asked for a sheet.
+    asked: Option<Duration>,
     refused: u64,
     refused_keys: u64,
 }
@@ -81,6 +87,7 @@ impl RelayedFrames {
             observation: Arc::clone(&state.observation),
             keyed: false,
             no_slot: None,
+            asked: None,
             refused: 0,
             refused_keys: 0,
         }
@@ -146,12 +153,28 @@ impl RelayedFrames {
         }
     }
 
-    /// When something is due, on the monotonic clock: a frame has waited for its key for too long, or a challenge if
-    /// the viewer `challenges`.
-    pub(super) fn deadline(&self, challenges: bool) -> Option<Duration> {
+    /// When something is due, on the monotonic clock: a frame has waited for its key for too long, or, if the camera
+    /// can be told, a challenge, or that a sheet is missing.
+    pub(super) fn deadline(&self, tells: bool) -> Option<Duration> {
         let relayed = self.relayed.as_ref()?;
-        let challenge = relayed.next_challenge().filter(|_| challenges);
-        [relayed.deadline(), challenge].into_iter().flatten().min()
+        let told = [relayed.next_challenge(), self.asks_at()].into_iter().flatten().min();
+        [relayed.deadline(), told.filter(|_| tells)].into_iter().flatten().min()
+    }
+
+    /// When the camera is to be asked for a sheet.
+    fn asks_at(&self) -> Option<Duration> {
+        let due = self.relayed.as_ref()?.waiting_since()? + KEY_PATIENCE;
+        Some(self.asked.map_or(due, |asked| due.max(asked + ASK_INTERVAL)))
+    }
+
+    /// True, once, if the camera is to be asked for a sheet now.
+    pub(super) fn asks(&mut self) -> bool {
+        let now = self.observation.clock.now().monotonic;
+        let asks = self.asks_at().is_some_and(|at| at <= now);
+        if asks {
+            self.asked = Some(now);
+        }
+        asks
     }
 
     /// Makes a challenge of 16 fresh random bytes, if one is due.

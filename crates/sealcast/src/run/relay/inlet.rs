@@ -9,7 +9,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::client::{ClientRole, RelayClient};
 use super::frames::{RelayedFrames, SharedKey};
-use super::line::{InletLine, News};
+use super::line::{InletLine, News, Wish};
 use super::message::{LinkState, RelayEvent, Track};
 use super::sessions::RelayedSessions;
 use super::url::RelayUrl;
@@ -174,8 +174,8 @@ impl Inlet {
                 () = due => {}
                 () = tokio::time::sleep_until(since + SILENCE), if judges => {}
             }
-            self.challenge()?;
             self.frames.open();
+            self.tell_camera()?;
             self.frames.note_no_slot();
             if self.frames.released() > frames || !judges {
                 (frames, since) = (self.frames.released(), tokio::time::Instant::now());
@@ -187,7 +187,7 @@ impl Inlet {
 
     /// Waits until a frame has waited for its key for too long, or a challenge is due. Cancel-safe.
     fn due(&self) -> impl Future<Output = ()> + use<> {
-        let deadline = self.frames.deadline(self.attends && self.line.takes_challenge());
+        let deadline = self.frames.deadline(self.attends && self.line.takes_wish());
         let instant = deadline.and_then(|deadline| self.observation.clock.instant(deadline));
         async move {
             match instant {
@@ -197,13 +197,16 @@ impl Inlet {
         }
     }
 
-    /// Challenges the camera if that is due.
-    fn challenge(&mut self) -> Result<()> {
-        if self.attends && self.line.takes_challenge() {
-            let round_trip = self.line.round_trip();
-            if let Some(challenge) = self.frames.challenge(entropy::random()?, round_trip) {
-                self.line.challenge(challenge.0);
-            }
+    /// Tells the camera what is due: a challenge, or that a sheet is missing.
+    fn tell_camera(&mut self) -> Result<()> {
+        if !self.attends || !self.line.takes_wish() {
+            return Ok(());
+        }
+        let round_trip = self.line.round_trip();
+        if let Some(challenge) = self.frames.challenge(entropy::random()?, round_trip) {
+            self.line.wish(Wish::Challenge(challenge.0));
+        } else if self.frames.asks() {
+            self.line.wish(Wish::Sheet);
         }
         Ok(())
     }

@@ -14,8 +14,8 @@ use crate::transport::RelayedStream;
 
 /// What the session heard that waits. Behind it the session waits for its inlet.
 const MAX_NEWS: usize = 256;
-/// Challenges that wait to be sent. The next one is more useful than those before it.
-const MAX_CHALLENGES: usize = 1;
+/// Wishes that wait to be sent. A later challenge is more useful than those before it.
+const MAX_WISHES: usize = 1;
 /// Time in which a relay must bring a session to the camera.
 const OPEN_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -35,10 +35,18 @@ pub(super) enum News {
     Asks(oneshot::Sender<RelayedStream>),
 }
 
+/// What is to be said to the camera.
+pub(in crate::run) enum Wish {
+    /// A challenge.
+    Challenge([u8; CHALLENGE_LEN]),
+    /// The relay does not bring a sheet.
+    Sheet,
+}
+
 /// The session's end.
 pub(in crate::run) struct SessionLine {
     tell: mpsc::Sender<News>,
-    challenges: mpsc::Receiver<[u8; CHALLENGE_LEN]>,
+    wishes: mpsc::Receiver<Wish>,
     ask: mpsc::Sender<oneshot::Sender<RelayedStream>>,
     round_trip: Arc<AtomicU64>,
 }
@@ -46,7 +54,7 @@ pub(in crate::run) struct SessionLine {
 /// The end of what comes through relays.
 pub(in crate::run) struct InletLine {
     news: mpsc::Receiver<News>,
-    challenge: mpsc::Sender<[u8; CHALLENGE_LEN]>,
+    wish: mpsc::Sender<Wish>,
     asked: mpsc::Receiver<oneshot::Sender<RelayedStream>>,
     round_trip: Arc<AtomicU64>,
 }
@@ -54,18 +62,18 @@ pub(in crate::run) struct InletLine {
 /// The two ends of a line.
 pub(in crate::run) fn line() -> (SessionLine, InletLine) {
     let (tell, news) = mpsc::channel(MAX_NEWS);
-    let (challenge, challenges) = mpsc::channel(MAX_CHALLENGES);
+    let (wish, wishes) = mpsc::channel(MAX_WISHES);
     let (ask, asked) = mpsc::channel(1);
     let round_trip = Arc::new(AtomicU64::new(0));
     let session = SessionLine {
         tell,
-        challenges,
+        wishes,
         ask,
         round_trip: Arc::clone(&round_trip),
     };
     let inlet = InletLine {
         news,
-        challenge,
+        wish,
         asked,
         round_trip,
     };
@@ -127,10 +135,10 @@ impl SessionLine {
         self.round_trip.store(nanos, Ordering::Relaxed);
     }
 
-    /// The next challenge to send. Cancel-safe.
-    pub(in crate::run) async fn challenge(&mut self) -> [u8; CHALLENGE_LEN] {
-        match self.challenges.recv().await {
-            Some(random) => random,
+    /// What is to be said next. Cancel-safe.
+    pub(in crate::run) async fn wish(&mut self) -> Wish {
+        match self.wishes.recv().await {
+            Some(wish) => wish,
             None => std::future::pending().await,
         }
     }
@@ -152,14 +160,14 @@ impl InletLine {
         Duration::from_nanos(self.round_trip.load(Ordering::Relaxed))
     }
 
-    /// True if a challenge can be sent now.
-    pub(super) fn takes_challenge(&self) -> bool {
-        self.challenge.capacity() > 0
+    /// True if something can be said now.
+    pub(super) fn takes_wish(&self) -> bool {
+        self.wish.capacity() > 0
     }
 
-    /// Sends a challenge.
-    pub(super) fn challenge(&self, random: [u8; CHALLENGE_LEN]) {
+    /// Says something to the camera.
+    pub(super) fn wish(&self, wish: Wish) {
         // The session is gone: then it is not answered.
-        let _ = self.challenge.try_send(random);
+        let _ = self.wish.try_send(wish);
     }
 }
