@@ -10,6 +10,7 @@ use super::groups::{FRAMES_IN, FRAMES_OUT, GROUP, MEMBER, frames, goes_on, peer_
 
 const CARD: &str = "test:320x240@25";
 const REFUSED: &str = "sealcast_group_frames_refused_total";
+const UNKNOWN: &str = "sealcast_open_failures_total{reason=\"unknown_epoch\"}";
 const FORWARDED: &str = "sealcast_group_frames_forwarded_total";
 /// TCP, UDP and QUIC; the datagrams of the last two have the same records.
 const CARRIERS: usize = 3;
@@ -74,6 +75,10 @@ fn viewers_over_tcp_udp_and_quic_get_the_same_pictures_each_sealed_once() {
         viewer.has_counted("sealcast_group_parts_proven_total", 1.0);
         assert!(viewer.counts("sealcast_group_parts_forged_total") < 1.0);
         assert!(viewer.counts(REFUSED) < 1.0);
+        assert!(
+            viewer.counts(UNKNOWN) < 1.0,
+            "nothing comes that was sealed for it alone"
+        );
         assert!(viewer.counts("sealcast_picture_age_seconds") > 0.0, "an age is known");
     }
     viewers.iter_mut().for_each(Program::stop);
