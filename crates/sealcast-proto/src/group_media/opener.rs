@@ -7,9 +7,12 @@ use super::release::Release;
 use crate::group::{Member, MemberConfig, MemberKey, SheetRefusal, Taken};
 use crate::seal::{Opened, Refusal, Sealed};
 use crate::session::{Mark, Ordered};
-use crate::sign::{FrameRefusal, FrameRefusalCounts, SignMode, Statement, Verified, record_hash};
-use crate::unit::{Assembled, Assembler};
+use crate::sign::{FrameRefusal, FrameRefusalCounts, Hash, SignMode, Statement, Verified, record_hash};
+use crate::unit::{Assembled, Assembler, StreamInfo, UnitHeader};
 use crate::wire::{Header, Malformed};
+
+/// Longest description that is put together: its parameter sets have a length of 16 bits.
+const MAX_DESCRIPTION: usize = (1 << 16) + 64;
 
 /// A record that came in a packet, and what is known of it.
 pub(crate) type Marked<'b> = (Opened<'b>, Mark);
@@ -41,6 +44,8 @@ pub struct GroupOpener {
     member: Member,
     release: Release,
     assembler: Assembler,
+    /// The beginning of a description that is cut into several records.
+    description: Vec<u8>,
 }
 
 impl GroupOpener {
@@ -50,6 +55,7 @@ impl GroupOpener {
             release: Release::new(config.member.group, config.sign),
             member: Member::new(config.member, key),
             assembler: Assembler::new(config.tell_units),
+            description: Vec::new(),
         }
     }
 
@@ -170,12 +176,14 @@ impl GroupOpener {
             // They repair what a byte stream does not lose.
             return Err(Refusal::Malformed.into());
         }
-        if flags.unit() {
-            // On a byte stream records come in order, so nothing is to be learnt from it.
-            opened.take_unit_header().map_err(malformed)?;
-        }
+        // On a byte stream records come in order, so it says only how many of them a description has.
+        let unit = flags.unit().then(|| opened.take_unit_header()).transpose();
+        let unit = unit.map_err(malformed)?;
         if opened.follows_gap() {
             self.lost();
+        }
+        if let Some(unit) = unit.filter(|unit| flags.codec_config() && unit.sources > 1) {
+            return self.describe(epoch, hash, unit, opened.payload());
         }
         let Some(hash) = hash else {
             self.member.confirm(now, epoch);
@@ -192,6 +200,31 @@ impl GroupOpener {
         }
         let assembled = self.assembler.take(&opened, now).map_err(malformed)?;
         self.release.add(epoch, &hash, assembled);
+        Ok(())
+    }
+
+    /// Takes a part of a description.
+    fn describe(&mut self, epoch: u64, hash: Option<Hash>, unit: UnitHeader, part: &[u8]) -> Result<(), GroupRefusal> {
+        if unit.index == 0 {
+            self.description.clear();
+            if hash.is_some() && !self.release.begin(epoch, true) {
+                self.assembler.lost();
+            }
+        }
+        if self.description.len() + part.len() > MAX_DESCRIPTION {
+            return Err(Refusal::Malformed.into());
+        }
+        self.description.extend_from_slice(part);
+        if unit.index + 1 < unit.sources {
+            hash.iter()
+                .for_each(|hash| self.release.add_to_description(epoch, hash));
+            return Ok(());
+        }
+        let info = StreamInfo::parse(&std::mem::take(&mut self.description)).map_err(malformed)?;
+        match hash {
+            Some(hash) => self.release.add(epoch, &hash, Some(Assembled::Info(info))),
+            None => self.release.pass(Assembled::Info(info)),
+        }
         Ok(())
     }
 }

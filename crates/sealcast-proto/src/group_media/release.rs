@@ -140,12 +140,20 @@ impl Release {
         let Some((last, others)) = hashes.split_last() else {
             return;
         };
-        if !matches!(media, Assembled::Info(_)) {
-            others.iter().for_each(|hash| self.add(epoch, hash, None));
-        } else if let Some(unproven) = &mut self.unproven {
-            others.iter().for_each(|hash| unproven.hasher.push_hash(hash));
+        for hash in others {
+            match media {
+                Assembled::Info(_) => self.add_to_description(epoch, hash),
+                _ => self.add(epoch, hash, None),
+            }
         }
         self.add(epoch, last, Some(media));
+    }
+
+    /// The next record of a description that began, of which others follow.
+    pub(super) fn add_to_description(&mut self, epoch: u64, hash: &Hash) {
+        if let Some(unproven) = self.unproven.as_mut().filter(|unproven| unproven.epoch == epoch) {
+            unproven.hasher.push_hash(hash);
+        }
     }
 
     /// Releases the frame whose records came, if this proves it. `epoch` is that of the record with the proof.

@@ -288,3 +288,28 @@ fn no_path_makes_a_group_end_a_session_or_show_what_was_not_sealed() {
         }
     }
 }
+
+#[test]
+fn a_description_that_fits_no_packet_comes_whole_on_every_carrier() {
+    for (sign, policy) in [(SignMode::Off, UNSIGNED), (SignMode::Frame, SIGNED)] {
+        let mut show = Show::over(sign, &[Way::Stream, Way::Udp("delay=20ms")], policy, Fec::Fixed(50));
+        show.info.parameters = (0..5_000_u32).map(|byte| byte as u8).collect();
+        begin(&mut show);
+        show.play(30);
+        show.pass(Duration::from_secs(1));
+        for viewer in 0..2 {
+            let assembled = &show.viewers[viewer].initiator.assembled;
+            let info = |(_, one): &(Duration, Assembled)| match one {
+                Assembled::Info(info) => Some(info.clone()),
+                _ => None,
+            };
+            assert_eq!(
+                assembled.iter().find_map(info).as_ref(),
+                Some(&show.info),
+                "{sign}: {viewer}"
+            );
+            shows_all(&mut show, viewer, 30);
+            assert_eq!(show.viewers[viewer].initiator.session.refusals().total(), 0);
+        }
+    }
+}

@@ -51,6 +51,8 @@ pub(crate) struct Show {
     pub(crate) frames: u64,
     seed: u8,
     pub(crate) sealed: u64,
+    /// What the camera says of its stream.
+    pub(crate) info: StreamInfo,
     /// True if the path takes pictures away.
     pub(crate) withholds: bool,
     removed: Vec<MemberId>,
@@ -102,6 +104,7 @@ impl Show {
             frames: 0,
             seed: 0,
             sealed: 0,
+            info: info(),
             withholds: false,
             removed: Vec::new(),
             wire: vec![BTreeSet::new(); ways.len()],
@@ -206,7 +209,7 @@ impl Show {
             data: &data,
         };
         self.frames += 1;
-        let sealing = self.sealer.seal(now, &info(), &frame).expect("within the limits")?;
+        let sealing = self.sealer.seal(now, &self.info, &frame).expect("within the limits")?;
         self.sealed += 1;
         for (at, world) in self.viewers.iter_mut().enumerate() {
             let (mut out, now) = (Vec::new(), world.now);

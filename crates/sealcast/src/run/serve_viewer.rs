@@ -286,8 +286,8 @@ impl ViewerRole {
         Ok(())
     }
 
-    /// The next frame to seal for this viewer alone. None is left once it is a member: what was queued before would come
-    /// after the sheet that makes all media the group's.
+    /// The next frame to seal for this viewer alone. None is left once it is a member: what was queued before would
+    /// come after the sheet that makes all media the group's.
     fn next_frame<T: Transport>(&mut self, task: &mut Task<T>) -> Option<Arc<Frame>> {
         let subscription = self.subscription.as_ref()?;
         if subscription.is_member() {
