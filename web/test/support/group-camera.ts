@@ -148,18 +148,27 @@ export class GroupCamera {
       codec: "mjpeg", width: 64, height: 48, rate: { numerator: 25, denominator: 1 }, parameters: new Uint8Array(0),
     });
     const records = [
-      ...(keyframe ? [await this.#record(CONFIG_FLAGS, info)] : []),
+      ...(keyframe ? await this.#description(info) : []),
       await this.#record(frameFlags(keyframe, true, true), concat(preambleBytes(stamps), data)),
     ];
     const proof = await this.#proof(records, number, options);
     return [...records, await this.#record(Flag.Signed | (keyframe ? Flag.Keyframe : 0), proof)];
   }
 
-  async #record(flags: number, payload: Bytes): Promise<Bytes> {
+  /** A description, cut in two where members get packets. */
+  async #description(info: Bytes): Promise<Bytes[]> {
+    if (!this.packets) {
+      return [await this.#record(CONFIG_FLAGS, info)];
+    }
+    const [head, tail] = [info.slice(0, 3), info.slice(3)];
+    return [await this.#record(CONFIG_FLAGS, head, 0, 2), await this.#record(CONFIG_FLAGS, tail, 1, 2)];
+  }
+
+  async #record(flags: number, payload: Bytes, index = 0, sources = 1): Promise<Bytes> {
     if (!this.packets) {
       return this.sealed(flags, payload);
     }
-    const unit = unitHeaderBytes({ number: this.#packet, index: 0, sources: 1, repairs: 0 });
+    const unit = unitHeaderBytes({ number: this.#packet, index, sources, repairs: 0 });
     this.#packet += 1;
     return this.sealed(flags | Flag.Unit, concat(unit, payload));
   }

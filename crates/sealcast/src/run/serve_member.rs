@@ -45,6 +45,7 @@ impl ViewerRole {
         if media != MediaFrom::Session {
             need = None;
             self.shared.hub.detach(subscription.id);
+            subscription.queue.clear();
             tracing::info!(viewer = %task.name(), "it gets the stream through a relay");
         }
         match group.join(self.shared.observation.clock.now(), media, key, need) {

@@ -55,11 +55,6 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    /// True from its first sheet on.
-    fn is_member(&self) -> bool {
-        self.membership.as_ref().is_some_and(Membership::has_begun)
-    }
-
     /// Bytes of frames that wait to be sealed or forwarded.
     fn waiting(&self) -> usize {
         match &self.membership {
@@ -286,14 +281,9 @@ impl ViewerRole {
         Ok(())
     }
 
-    /// The next frame to seal for this viewer alone. None is left once it is a member: what was queued before would
-    /// come after the sheet that makes all media the group's.
+    /// The next frame to seal for this viewer alone.
     fn next_frame<T: Transport>(&mut self, task: &mut Task<T>) -> Option<Arc<Frame>> {
-        let subscription = self.subscription.as_ref()?;
-        if subscription.is_member() {
-            return None;
-        }
-        let queue = Arc::clone(&subscription.queue);
+        let queue = Arc::clone(&self.subscription.as_ref()?.queue);
         self.next_in_time(task, &queue, |frame| frame.encoded)
     }
 

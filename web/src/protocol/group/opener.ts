@@ -1,6 +1,6 @@
 // A member's media: records of the group in, frames that the camera signed out (groups.md, section 10).
 
-import { type Bytes } from "../bytes.ts";
+import { type Bytes, concat } from "../bytes.ts";
 import { ProtocolError, type Refusal, malformed } from "../error.ts";
 import { type Opened } from "../seal/opener.ts";
 import { type Suite } from "../seal/suite.ts";
@@ -9,7 +9,7 @@ import { type FrameRefusal, type FrameRefusalCounts, FrameVerifier } from "../si
 import { signsFrames } from "../sign/mode.ts";
 import { type Statement } from "../sign/statement.ts";
 import { type Assembler, type Media } from "../unit/assemble.ts";
-import { splitUnit } from "../unit/unit-header.ts";
+import { type UnitHeader, splitUnit } from "../unit/unit-header.ts";
 import { type SignMode } from "../wire/group-message.ts";
 import { Flag } from "../wire/header.ts";
 import { Member, type MemberConfig, type SheetRefusal, type TakenSheet } from "./member.ts";
@@ -26,13 +26,27 @@ export interface GroupOpened {
   readonly notTheCameras?: FrameRefusal;
 }
 
-/** What a record carries. On a byte stream records come in order, so nothing is to be learnt from a unit header. */
-function payloadOf({ header: { flags }, payload }: Opened): Bytes {
+/** Longest description that is put together: its parameter sets have a length of 16 bits. */
+const MAX_DESCRIPTION = 65_536 + 64;
+
+/** The payload of a record without its unit header, if it has one. */
+interface Part {
+  readonly payload: Bytes;
+  /** Its place among the records of a description that is cut into several. */
+  readonly place?: UnitHeader;
+}
+
+/** On a byte stream records come in order, so a unit header says only how many of them a description has. */
+function partOf({ header: { flags }, payload }: Opened): Part {
   if ((flags & Flag.Repair) !== 0) {
     // They repair what a byte stream does not lose.
     throw malformed();
   }
-  return (flags & Flag.Unit) === 0 ? payload : splitUnit(payload, false).data;
+  if ((flags & Flag.Unit) === 0) {
+    return { payload };
+  }
+  const { header, data } = splitUnit(payload, false);
+  return (flags & Flag.CodecConfig) !== 0 && header.sources > 1 ? { payload: data, place: header } : { payload: data };
 }
 
 /** A frame whose records come, until its proof does. */
@@ -56,6 +70,8 @@ export class GroupOpener {
   readonly #verifier: FrameVerifier;
   readonly #assembler: Assembler;
   #unproven: Unproven | undefined;
+  /** The beginning of a description that is cut into several records. */
+  #description: Bytes = new Uint8Array(0);
 
   /**
    * A member that has no sheet yet.
@@ -113,9 +129,10 @@ export class GroupOpener {
     }
     const media = found.opened.followsGap ? this.#lost() : [];
     try {
-      const opened = { ...found.opened, payload: payloadOf(found.opened), followsGap: false };
+      const part = partOf(found.opened);
+      const opened = { ...found.opened, payload: part.payload, followsGap: false };
       const more = await (hash === undefined
-        ? this.#unsigned(now, found.epoch, opened) : this.#part(now, found.epoch, opened, hash));
+        ? this.#unsigned(now, found.epoch, opened, part) : this.#part(now, found.epoch, opened, part, hash));
       return { ...more, media: [...media, ...more.media] };
     } catch (thrown) {
       if (thrown instanceof ProtocolError && thrown.reason === "malformed") {
@@ -131,19 +148,37 @@ export class GroupOpener {
     return [{ type: "lost" }];
   }
 
-  async #unsigned(now: number, epoch: bigint, opened: Opened): Promise<GroupOpened> {
+  async #unsigned(now: number, epoch: bigint, opened: Opened, part: Part): Promise<GroupOpened> {
     await this.#member.confirm(now, epoch);
-    return { media: this.#assembler.take(opened, now) };
+    return { media: this.#take(now, opened, part) };
+  }
+
+  /** Takes a record's payload into the frame or the description that it is of. */
+  #take(now: number, opened: Opened, { payload, place }: Part): Media[] {
+    if (place === undefined) {
+      return this.#assembler.take(opened, now);
+    }
+    const soFar = place.index === 0 ? payload : concat(this.#description, payload);
+    if (soFar.length > MAX_DESCRIPTION) {
+      throw malformed();
+    }
+    if (place.index + 1 < place.sources) {
+      this.#description = soFar;
+      return [];
+    }
+    this.#description = new Uint8Array(0);
+    return this.#assembler.take({ ...opened, payload: soFar }, now);
   }
 
   /** A record of a frame, or its proof. */
-  async #part(now: number, epoch: bigint, opened: Opened, hash: Bytes): Promise<GroupOpened> {
+  async #part(now: number, epoch: bigint, opened: Opened, part: Part, hash: Bytes): Promise<GroupOpened> {
     const { flags } = opened.header;
     if ((flags & Flag.Signed) !== 0) {
       return this.#prove(now, epoch, opened.payload);
     }
-    const media = this.#beginIfNew(epoch, flags);
-    const taken = this.#assembler.take(opened, now);
+    const goesOn = part.place !== undefined && part.place.index > 0;
+    const media = goesOn ? [] : this.#beginIfNew(epoch, flags);
+    const taken = this.#take(now, opened, part);
     const unproven = this.#unproven;
     if (unproven?.epoch === epoch) {
       unproven.hasher.push(hash);
