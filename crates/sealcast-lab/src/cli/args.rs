@@ -10,6 +10,7 @@ use sealcast::meter::power::MeterSpec;
 
 use super::groups::GroupsArgs;
 use super::link_args::{NetArgs, PROFILE_HELP, ProxyArgs};
+use super::viewers::{PlainFanOutArgs, ViewersArgs};
 use crate::ciphers::External;
 use crate::experiments::link;
 use crate::experiments::load::Sink;
@@ -108,6 +109,11 @@ pub(super) enum Command {
     /// Measure one camera's group: joins, leaves and keys of up to 10 000 viewers, beside MLS, and frames sealed once
     /// for all
     Groups(GroupsArgs),
+    /// Measure what each further viewer costs the publisher: with a group, without, and beside a plain fan-out
+    Viewers(ViewersArgs),
+    /// A plain fan-out of frames, which takes the place of the publisher
+    #[command(hide = true)]
+    PlainFanOut(PlainFanOutArgs),
     /// Run the program `sealcast` of this build
     #[command(hide = true)]
     Sealcast(SealcastArgs),

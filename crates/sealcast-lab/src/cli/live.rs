@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast::failure::Result;
 
 use super::args::LiveArgs;
-use super::run::{built_in, clip, measure};
+use super::run::{built_in, measure, whole_clip};
 use crate::experiments::live::LIVE;
 
 /// Seconds of an hour, and periods.
@@ -17,11 +17,7 @@ pub(super) fn run(args: &LiveArgs) -> Result<ExitCode> {
     let settings = &mut definition.settings;
     settings.insert("meter".to_owned(), args.meter.meter.to_string().into());
     if let Some(file) = &args.clip {
-        let whole = file.canonicalize().map_err(|error| {
-            let what = format!("--clip {} cannot be read ({error})", file.display());
-            Failure::new(FailureKind::Source, what, "name a file")
-        })?;
-        settings.insert("clip".to_owned(), clip(Some(&whole)).into());
+        settings.insert("clip".to_owned(), whole_clip(file)?.into());
     }
     if let Some(hours) = args.hours {
         settings.insert("periods".to_owned(), (PERIODS_AN_HOUR * i64::from(hours)).into());

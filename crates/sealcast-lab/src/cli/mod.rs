@@ -27,6 +27,7 @@ mod stream;
 mod throughput;
 mod traffic;
 mod verify;
+mod viewers;
 
 use std::process::ExitCode;
 
@@ -71,6 +72,8 @@ pub fn run() -> ExitCode {
         Command::GatewayRelay(args) => gateway::relay(&args),
         Command::Glass(args) => glass::run(&args),
         Command::Groups(args) => groups::run(&args),
+        Command::Viewers(args) => viewers::run(&args),
+        Command::PlainFanOut(args) => viewers::fan_out(&args),
         Command::Sealcast(args) => Ok(gateway::sealcast(&args)),
         Command::Decoder(args) => Ok(gateway::decoder(&args)),
     };

@@ -47,6 +47,18 @@ pub(super) fn clip(path: Option<&Path>) -> String {
     path.map_or_else(String::new, |path| path.display().to_string())
 }
 
+/// The path of a clip that programs are given, whatever folder they run in.
+///
+/// # Errors
+/// There is no such file.
+pub(super) fn whole_clip(file: &Path) -> Result<String> {
+    let whole = file.canonicalize().map_err(|error| {
+        let what = format!("--clip {} cannot be read ({error})", file.display());
+        Failure::new(FailureKind::Source, what, "name a file")
+    })?;
+    Ok(clip(Some(&whole)))
+}
+
 /// Limit for the duration of one measurement.
 const MAX_SECONDS: f64 = 3600.0;
 

@@ -18,13 +18,14 @@ pub mod selective;
 pub mod stream;
 pub mod throughput;
 pub mod traffic;
+pub mod viewers;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 18] = [
+pub static ALL: [&Experiment; 19] = [
     &attack::ATTACK,
     &browser::BROWSER,
     &ciphers::CIPHERS,
@@ -43,6 +44,7 @@ pub static ALL: [&Experiment; 18] = [
     &stream::RESOLUTION,
     &throughput::THROUGHPUT,
     &traffic::TRAFFIC,
+    &viewers::VIEWERS,
 ];
 
 /// The experiment that a definition names.

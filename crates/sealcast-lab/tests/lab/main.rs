@@ -23,3 +23,4 @@ mod selective;
 mod throughput;
 mod traffic;
 mod vectors;
+mod viewers;

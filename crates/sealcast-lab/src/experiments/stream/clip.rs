@@ -15,7 +15,7 @@ const BITS_PER_PIXEL: f64 = 0.11;
 ///
 /// # Errors
 /// The words are no size and rate, or ffmpeg is not installed or fails.
-pub(super) fn made(folder: &Path, words: &str) -> Result<PathBuf> {
+pub(crate) fn made(folder: &Path, words: &str) -> Result<PathBuf> {
     let (size, rate) = parsed(words).ok_or_else(|| {
         let what = format!("clip = \"{words}\" is no size and rate");
         Failure::new(FailureKind::Usage, what, "write WIDTHxHEIGHT@RATE, such as 1280x720@30")

@@ -12,6 +12,7 @@ mod link;
 mod power;
 mod system;
 
+pub(crate) use clip::made as made_clip;
 #[cfg(test)]
 pub(crate) use ends::Mark;
 pub(crate) use ends::{Seen, Stream, Viewer, wall_clock_ns};

@@ -7,6 +7,8 @@
 mod datagrams;
 mod sealed;
 
+pub(crate) use sealed::offer;
+
 use std::io::{BufRead, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -212,7 +212,8 @@ fn leave_metrics(path: &Path, metrics: &Metrics) {
     }
 }
 
-fn offer(identity: Arc<Identity>) -> Offer {
+/// The settings of an end that the program has by default, without groups.
+pub(crate) fn offer(identity: Arc<Identity>) -> Offer {
     let mechanisms = mechanism::DEFAULT.iter().filter_map(|name| mechanism::by_name(name));
     Offer {
         identity,

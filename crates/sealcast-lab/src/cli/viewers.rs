@@ -1,0 +1,39 @@
+//! `sealcast-lab viewers`, and the plain fan-out that it starts.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use sealcast::failure::Result;
+
+use super::args::CommonArgs;
+use super::run::{built_in, measure, whole_clip};
+use crate::experiments::viewers::{self, VIEWERS};
+
+#[derive(Args, Debug)]
+pub(super) struct ViewersArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    /// Publish this file (MP4, H.264, Motion JPEG) again and again instead of a clip made with ffmpeg
+    #[arg(long, value_name = "FILE")]
+    pub(super) clip: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct PlainFanOutArgs {
+    /// The source of the frames, as `publish` takes it
+    pub(super) source: String,
+}
+
+pub(super) fn run(args: &ViewersArgs) -> Result<ExitCode> {
+    let mut definition = built_in(&VIEWERS, &args.common)?;
+    if let Some(file) = &args.clip {
+        definition.settings.insert("clip".to_owned(), whole_clip(file)?.into());
+    }
+    definition.only(&args.common.only)?;
+    measure(definition, &args.common)
+}
+
+pub(super) fn fan_out(args: &PlainFanOutArgs) -> Result<ExitCode> {
+    viewers::fan_out(&args.source).map(|()| ExitCode::SUCCESS)
+}

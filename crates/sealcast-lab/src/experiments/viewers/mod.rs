@@ -1,0 +1,22 @@
+//! What each further viewer costs the publisher: the real program with a group, without one, and a plain fan-out of the
+//! same frames.
+
+mod audience;
+mod columns;
+mod engine;
+mod plain;
+mod publisher;
+
+pub use plain::fan_out;
+
+use crate::harness::Experiment;
+
+/// `sealcast-lab viewers`.
+pub const VIEWERS: Experiment = Experiment {
+    name: "viewers",
+    definition: include_str!("../../../definitions/viewers.toml"),
+    open: engine::open,
+    columns: columns::columns,
+    charts: |_| Vec::new(),
+    complete: None,
+};

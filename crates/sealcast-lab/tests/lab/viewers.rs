@@ -1,0 +1,44 @@
+//! Output and files of `sealcast-lab viewers`. Times have no bounds here, since they depend on the machine.
+
+use sealcast_testkit::media;
+
+use crate::output::{line, record, run, table, value};
+
+#[test]
+fn a_quick_run_measures_each_way_of_sending_to_viewers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clip = media::clip(media::STREET, folder.path());
+    let arguments = ["viewers", "--quick", "--clip", media::path(&clip)];
+    let (code, said) = run(arguments, folder.path());
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(
+        record(folder.path()).len(),
+        7,
+        "a header, and three systems in two cases: {said}"
+    );
+    let lines = table(&folder.path().join("table.csv"));
+    for case in ["tcp-1", "tcp-4"] {
+        for system in ["group", "alone", "plain"] {
+            let line = line(&lines, case, system);
+            let known = [
+                "viewer_us",
+                "frame_us",
+                "core_percent",
+                "fps",
+                "least_fps",
+                "times_alone",
+            ];
+            assert!(known.iter().all(|column| value(line, column) > 0.0), "{line:?}");
+        }
+        assert!(value(line(&lines, case, "group"), "times_plain") > 0.0);
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, said) = run(["viewers", "--only", "tcp-7"], folder.path());
+    assert!(code == Some(2) && said.contains("tcp-7"), "{said}");
+    let (code, said) = run(["viewers", "--clip", "/nonexistent.mp4"], folder.path());
+    assert!(code == Some(3) && said.contains("/nonexistent.mp4"), "{said}");
+}
