@@ -17,12 +17,18 @@ pub(super) struct ViewersArgs {
     /// Publish this file (MP4, H.264, Motion JPEG) again and again instead of a clip made with ffmpeg
     #[arg(long, value_name = "FILE")]
     pub(super) clip: Option<PathBuf>,
+    /// The moq-relay to run
+    #[arg(long, value_name = "PROGRAM", default_value = "moq-relay")]
+    pub(super) relay: PathBuf,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct PlainFanOutArgs {
     /// The source of the frames, as `publish` takes it
     pub(super) source: String,
+    /// Give them to this relay instead of connections
+    #[arg(long)]
+    pub(super) relay: Option<String>,
 }
 
 pub(super) fn run(args: &ViewersArgs) -> Result<ExitCode> {
@@ -30,10 +36,13 @@ pub(super) fn run(args: &ViewersArgs) -> Result<ExitCode> {
     if let Some(file) = &args.clip {
         definition.settings.insert("clip".to_owned(), whole_clip(file)?.into());
     }
+    let relay = args.relay.display().to_string();
+    definition.settings.insert("relay".to_owned(), relay.into());
     definition.only(&args.common.only)?;
     measure(definition, &args.common)
 }
 
 pub(super) fn fan_out(args: &PlainFanOutArgs) -> Result<ExitCode> {
-    viewers::fan_out(&args.source).map(|()| ExitCode::SUCCESS)
+    let relay = args.relay.as_deref().map(str::parse).transpose()?;
+    viewers::fan_out(&args.source, relay).map(|()| ExitCode::SUCCESS)
 }

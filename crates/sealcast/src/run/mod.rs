@@ -60,7 +60,7 @@ pub use observe::{Observation, ObserveOptions, Observing, build_info};
 pub use offer::Offer;
 pub use publish::{PublishOptions, Publisher, Viewers, publish};
 pub use queue::{FrameQueue, QueueLimits};
-pub use relay::{MAX_RELAYS, RelayUrl};
+pub use relay::{ClientRole, LinkState, MAX_RELAYS, RelayClient, RelayEvent, RelayUrl, Track};
 use retry::Retry;
 pub use runtime_settings::RuntimeSettings;
 pub use shape::Shape;

@@ -22,7 +22,7 @@ const NUMBERS: Range<u64> = 1..1 << 20;
 const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
 
 /// The clocks after this time.
-pub(super) fn at(monotonic: Duration) -> Now {
+pub(crate) fn at(monotonic: Duration) -> Now {
     Now {
         monotonic,
         wall: EPOCH_NS + u64::try_from(monotonic.as_nanos()).unwrap_or(0),
@@ -30,7 +30,7 @@ pub(super) fn at(monotonic: Duration) -> Now {
 }
 
 /// The camera's identity; not secret, since it protects nothing.
-pub(super) fn identity() -> Arc<Identity> {
+pub(crate) fn identity() -> Arc<Identity> {
     Arc::new(Identity::from_seed(&[7; 32]))
 }
 
@@ -42,14 +42,14 @@ fn group() -> GroupName {
 }
 
 /// What a viewer and the camera share, in place of what their handshake gives.
-pub(super) fn member_key(number: u64) -> MemberKey {
+pub(crate) fn member_key(number: u64) -> MemberKey {
     let mut shared = [0x5E; 32];
     shared[..8].copy_from_slice(&number.to_be_bytes());
     MemberKey::derive(&shared, &group())
 }
 
 /// The camera's side of a group without members.
-pub(super) fn sealer(sign: SignMode) -> Result<GroupSealer, LeaderError> {
+pub(crate) fn sealer(sign: SignMode) -> Result<GroupSealer, LeaderError> {
     let config = GroupSealerConfig {
         identity: identity(),
         stream: STREAM,
@@ -61,7 +61,7 @@ pub(super) fn sealer(sign: SignMode) -> Result<GroupSealer, LeaderError> {
 }
 
 /// The side of the viewer of this number.
-pub(super) fn opener(number: u64, sign: SignMode) -> GroupOpener {
+pub(crate) fn opener(number: u64, sign: SignMode) -> GroupOpener {
     let config = GroupOpenerConfig {
         member: MemberConfig {
             group: group(),
@@ -73,7 +73,7 @@ pub(super) fn opener(number: u64, sign: SignMode) -> GroupOpener {
     GroupOpener::new(config, member_key(number))
 }
 
-pub(super) fn info() -> StreamInfo {
+pub(crate) fn info() -> StreamInfo {
     StreamInfo {
         codec: Codec::Mjpeg,
         width: 1280,
@@ -87,7 +87,7 @@ pub(super) fn info() -> StreamInfo {
 }
 
 /// The frame of this number.
-pub(super) fn frame(number: u64, keyframe: bool, data: &[u8]) -> OutgoingFrame<'_> {
+pub(crate) fn frame(number: u64, keyframe: bool, data: &[u8]) -> OutgoingFrame<'_> {
     OutgoingFrame {
         stream: STREAM.into(),
         codec: Codec::Mjpeg,
@@ -101,7 +101,7 @@ pub(super) fn frame(number: u64, keyframe: bool, data: &[u8]) -> OutgoingFrame<'
 }
 
 /// The records of a frame, each without its length.
-pub(super) fn records(frame: &SealedFrame) -> Vec<Vec<u8>> {
+pub(crate) fn records(frame: &SealedFrame) -> Vec<Vec<u8>> {
     let mut rest = &frame.bytes[..];
     let mut records = Vec::new();
     while let Some((length, more)) = rest.split_first_chunk::<LENGTH_PREFIX>() {
@@ -113,6 +113,6 @@ pub(super) fn records(frame: &SealedFrame) -> Vec<Vec<u8>> {
 }
 
 /// A part of the protocol did what it must not.
-pub(super) fn broken(what: &dyn std::fmt::Display) -> Failure {
+pub(crate) fn broken(what: &dyn std::fmt::Display) -> Failure {
     Failure::new(FailureKind::Internal, format!("groups: {what}"), "please report this")
 }

@@ -1,7 +1,7 @@
 //! What one camera with many viewers costs: handshakes and rekeys of small groups as in a paper, joins and leaves of up
 //! to ten thousand viewers on a virtual clock, the same beside MLS, and sealing and signing frames for all of them.
 
-mod cast;
+pub(crate) mod cast;
 mod columns;
 mod engine;
 mod keys;

@@ -1,16 +1,20 @@
 //! The viewers: in this process, so that only the publisher's is measured. They decode nothing.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::keys::entropy;
 use sealcast::media::{ReceivedFrame, StreamInfo};
 use sealcast::meter::metrics::Metrics;
-use sealcast::run::{Observation, ObserveOptions, Observing, PublisherAt, QueueLimits, WatchOptions, build_info};
+use sealcast::run::{
+    ClientRole, Observation, ObserveOptions, Observing, PublisherAt, QueueLimits, RelayClient, RelayEvent, RelayUrl,
+    Track, WatchOptions, build_info,
+};
 use sealcast::sink::Sink;
+use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::session::GroupPolicy;
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::Ticket;
@@ -19,10 +23,10 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use super::plain::PREFIX;
 use super::publisher::Address;
 use crate::experiments::link::BUDGET;
 use crate::experiments::link::ends::offer;
+use crate::experiments::stream::wall_clock_ns;
 use crate::harness::process::{Stop, pause};
 
 /// Time limit for all viewers to get their first frame.
@@ -34,9 +38,29 @@ const GOODBYE: Duration = Duration::from_secs(3);
 /// The longest frame that is believed to be one, in bytes.
 const MAX_FRAME: usize = 16 << 20;
 
+/// What a viewer got.
+#[derive(Default)]
+struct Got {
+    frames: AtomicU64,
+    /// From the source until the viewer had it, in milliseconds, of each frame since they were taken.
+    latencies: Mutex<Vec<f64>>,
+}
+
+impl Got {
+    /// Counts a frame that the source gave at this time, in nanoseconds since 1970.
+    fn frame(&self, at_ns: i64) {
+        let latency = (wall_clock_ns() - at_ns) as f64 * 1e-6;
+        self.frames.fetch_add(1, Ordering::Relaxed);
+        self.latencies
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(latency);
+    }
+}
+
 /// Viewers of one publisher. Dropping it ends them.
 pub(super) struct Audience {
-    frames: Vec<Arc<AtomicU64>>,
+    viewers: Vec<Arc<Got>>,
     stop: watch::Sender<bool>,
     // Dropped last, when the viewers know that they end.
     runtime: Option<Runtime>,
@@ -57,27 +81,28 @@ impl Audience {
                 let what = format!("the system gives no threads ({error})");
                 Failure::new(FailureKind::Internal, what, "raise the limit on threads")
             })?;
-        let frames: Vec<Arc<AtomicU64>> = (0..viewers).map(|_| Arc::default()).collect();
+        let viewers: Vec<Arc<Got>> = (0..viewers).map(|_| Arc::default()).collect();
         let (stop, stopped) = watch::channel(false);
         let mut observing = None;
-        match address {
-            Address::Plain(address) => {
-                for frames in &frames {
-                    runtime.spawn(read_plain(*address, Arc::clone(frames)));
+        if let Address::Sealed(..) = address {
+            let metrics = Metrics::new(build_info());
+            let started = Observation::start("watch", ObserveOptions::default(), metrics);
+            observing = Some(runtime.block_on(started)?);
+        }
+        for got in &viewers {
+            let got = Arc::clone(got);
+            match (address, &observing) {
+                (Address::Sealed(ticket, relay), Some(observing)) => {
+                    let options = watching(ticket.clone(), relay.clone(), got)?;
+                    runtime.spawn(sealcast::run::watch(options, observing.observation(), stopped.clone()));
                 }
-            }
-            Address::Sealed(ticket) => {
-                let metrics = Metrics::new(build_info());
-                let started = runtime.block_on(Observation::start("watch", ObserveOptions::default(), metrics))?;
-                for frames in &frames {
-                    let options = watching(ticket.clone(), Arc::clone(frames))?;
-                    runtime.spawn(sealcast::run::watch(options, started.observation(), stopped.clone()));
-                }
-                observing = Some(started);
+                (Address::PlainRelay(relay), _) => drop(runtime.spawn(take_plain(relay.clone(), got))),
+                (Address::Plain(address), _) => drop(runtime.spawn(read_plain(*address, got))),
+                (Address::Sealed(..), None) => {}
             }
         }
         Ok(Self {
-            frames,
+            viewers,
             stop,
             runtime: Some(runtime),
             _observing: observing,
@@ -86,10 +111,19 @@ impl Audience {
 
     /// Number of frames that each viewer has.
     pub(super) fn frames(&self) -> Vec<u64> {
-        self.frames
+        self.viewers
             .iter()
-            .map(|frames| frames.load(Ordering::Relaxed))
+            .map(|got| got.frames.load(Ordering::Relaxed))
             .collect()
+    }
+
+    /// The latencies of all frames that came since the last call, in milliseconds.
+    pub(super) fn take_latencies(&self) -> Vec<f64> {
+        let taken = self.viewers.iter().map(|got| {
+            let mut latencies = got.latencies.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *latencies)
+        });
+        taken.flatten().collect()
     }
 
     /// Waits until each viewer has a frame, and `there` is true as well.
@@ -104,10 +138,8 @@ impl Audience {
                 return Ok(());
             }
             if began.elapsed() > PATIENCE {
-                let what = format!(
-                    "{without} of {} viewers got no frame, or not all joined",
-                    self.frames.len()
-                );
+                let all = self.viewers.len();
+                let what = format!("{without} of {all} viewers got no frame, or not all joined");
                 return Err(Failure::new(FailureKind::Network, what, "measure fewer viewers"));
             }
             pause(LOOK, stop)?;
@@ -126,35 +158,42 @@ impl Drop for Audience {
 }
 
 /// A viewer as the program has it, that joins a group which signs frames.
-fn watching(ticket: Ticket, frames: Arc<AtomicU64>) -> Result<WatchOptions> {
+fn watching(ticket: Ticket, relay: Option<RelayUrl>, got: Arc<Got>) -> Result<WatchOptions> {
     let mut offer = offer(Arc::new(entropy::identity()?));
     offer.group = Some(GroupPolicy {
         sign: SignMode::Frame,
-        relayed: false,
+        relayed: relay.is_some(),
     });
     Ok(WatchOptions {
         publisher: PublisherAt::Connect(ticket),
         offer,
-        sink: Box::new(Counting { frames }),
+        sink: Box::new(Noting { got, stamped: 0 }),
         budget: BUDGET,
         queue: QueueLimits::default(),
         reconnect: false,
-        relays: Vec::new(),
+        relays: relay.into_iter().collect(),
     })
 }
 
-/// A sink that counts frames.
-struct Counting {
-    frames: Arc<AtomicU64>,
+/// A sink that notes when frames come.
+struct Noting {
+    got: Arc<Got>,
+    /// When the source gave the next frame.
+    stamped: u64,
 }
 
-impl Sink for Counting {
+impl Sink for Noting {
     fn start(&mut self, _: &StreamInfo) -> Result<()> {
         Ok(())
     }
 
+    fn stamped(&mut self, stamped: u64, _: Option<ClockEstimate>) {
+        // Publisher and viewer have one clock.
+        self.stamped = stamped;
+    }
+
     fn write(&mut self, _: &ReceivedFrame) -> Result<()> {
-        self.frames.fetch_add(1, Ordering::Relaxed);
+        self.got.frame(i64::try_from(self.stamped).unwrap_or(i64::MAX));
         Ok(())
     }
 
@@ -164,18 +203,30 @@ impl Sink for Counting {
 }
 
 /// A viewer of the plain fan-out, until the connection ends.
-async fn read_plain(address: SocketAddr, frames: Arc<AtomicU64>) -> std::io::Result<()> {
+async fn read_plain(address: SocketAddr, got: Arc<Got>) -> std::io::Result<()> {
     let mut stream = BufReader::with_capacity(64 << 10, TcpStream::connect(address).await?);
     let mut frame = Vec::new();
     loop {
-        let mut length = [0; PREFIX];
-        stream.read_exact(&mut length).await?;
-        let length = u32::from_be_bytes(length) as usize;
+        let length = stream.read_u32().await? as usize;
+        let at_ns = stream.read_i64().await?;
         if length > MAX_FRAME {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
         frame.resize(length, 0);
         stream.read_exact(&mut frame).await?;
-        frames.fetch_add(1, Ordering::Relaxed);
+        got.frame(at_ns);
     }
+}
+
+/// A viewer of plain objects through a relay, until its relay client ends.
+async fn take_plain(relay: RelayUrl, got: Arc<Got>) -> Result<()> {
+    let mut client = RelayClient::start(&relay, ClientRole::Watch).await?;
+    while let Some(event) = client.event().await {
+        if let RelayEvent::Object(Track::Video, object) = event
+            && let Some(stamp) = object.first_chunk()
+        {
+            got.frame(i64::from_be_bytes(*stamp));
+        }
+    }
+    Ok(())
 }

@@ -5,16 +5,23 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast::meter::statistics::quantile;
 use serde::Deserialize;
 
 use super::audience::Audience;
-use super::publisher::{Publisher, Sending, members};
-use crate::experiments::stream::made_clip;
+use super::publisher::{Sending, Start, members};
+use super::relay::{self, Relay};
+use crate::experiments::link::load::now;
+use crate::experiments::stream::{made_clip, wall_clock_ns};
 use crate::harness::process::{Stop, last_words, pause};
-use crate::harness::{Definition, Engine, Opened, Place, Sample, Turn};
+use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
 
 /// The greatest number of viewers: that of one group's page in the documents.
 const MAX_VIEWERS: usize = 256;
+/// A frame that takes longer than this is late, in milliseconds.
+const LATE_MS: f64 = 100.0;
+/// How far the wall clock may move in a turn beside the monotonic one, in nanoseconds: a tenth of the shortest latency.
+const MAX_MOVED_NS: u64 = 100_000;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,19 +32,25 @@ struct Settings {
     made: String,
     /// Seconds after all viewers watch that do not count.
     warm_up_seconds: f64,
+    /// The relay's program.
+    relay: PathBuf,
 }
 
 /// A case, as its definition names it.
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
     viewers: usize,
+    /// True to compare ways through a relay with sessions.
+    #[serde(default)]
+    relay: bool,
 }
 
 struct Viewers {
     source: String,
     warm_up: Duration,
-    cases: BTreeMap<String, usize>,
+    relay: PathBuf,
+    cases: BTreeMap<String, Case>,
     systems: BTreeMap<String, Sending>,
 }
 
@@ -49,16 +62,22 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
     }
     let mut cases = BTreeMap::new();
     for case in &definition.cases {
-        let Case { viewers } = case.read()?;
-        if !(1..=MAX_VIEWERS).contains(&viewers) {
-            return usage(format!("`{}` has {viewers} viewers, not 1 to {MAX_VIEWERS}", case.name));
+        let read: Case = case.read()?;
+        if !(1..=MAX_VIEWERS).contains(&read.viewers) {
+            let what = format!("`{}` has {} viewers, not 1 to {MAX_VIEWERS}", case.name, read.viewers);
+            return usage(what);
         }
-        cases.insert(case.name.clone(), viewers);
+        cases.insert(case.name.clone(), read);
     }
     let mut systems = BTreeMap::new();
     for system in &definition.systems {
-        systems.insert(system.name.clone(), system.read()?);
+        systems.insert(system.name.clone(), system.read::<Sending>()?);
     }
+    let through_relays = cases.values().any(|case| case.relay);
+    let why = through_relays.then(|| relay::absent(&settings.relay)).flatten();
+    let relayed = systems.iter().filter(|(_, sending)| sending.is_relayed());
+    let absent = relayed.filter_map(|(name, _)| Some((name.clone(), why.clone()?)));
+    let absent: Vec<(String, String)> = absent.collect();
     let clip = match settings.clip.as_str() {
         "" => made_clip(place.folder, &settings.made)?,
         clip => PathBuf::from(clip),
@@ -66,9 +85,11 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
     let name = clip.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(Opened {
         facts: vec![("clip".to_owned(), name)],
+        absent,
         ..Opened::new(Viewers {
             source: format!("file:{}?loop", clip.display()),
             warm_up: Duration::from_secs_f64(settings.warm_up_seconds),
+            relay: settings.relay,
             cases,
             systems,
         })
@@ -76,18 +97,26 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
 }
 
 impl Engine for Viewers {
+    fn suits(&self, case: &Entry, system: &Entry) -> bool {
+        match self.systems[&system.name] {
+            Sending::Group => true,
+            Sending::Alone | Sending::Plain => !self.cases[&case.name].relay,
+            Sending::Relayed | Sending::RelayedPlain => self.cases[&case.name].relay,
+        }
+    }
+
     fn measure(&self, turn: &Turn, seconds: f64, stop: Stop<'_>) -> Result<Sample> {
         let scratch = tempfile::tempdir().map_err(|error| {
             let what = format!("there is no room for temporary files ({error})");
             Failure::new(FailureKind::Sink, what, "set TMPDIR")
         })?;
-        let (viewers, sending) = (self.cases[&turn.case], self.systems[&turn.system]);
-        let seen = self.seen(viewers, sending, seconds, scratch.path(), stop);
+        let (case, sending) = (self.cases[&turn.case], self.systems[&turn.system]);
+        let seen = self.seen(case.viewers, sending, seconds, scratch.path(), stop);
         let seen = seen.map_err(|failure| Failure {
             what: failure.what + &last_words(scratch.path()),
             ..failure
         })?;
-        sample(&seen)
+        sample(seen)
     }
 }
 
@@ -95,6 +124,8 @@ impl Engine for Viewers {
 struct Seen {
     /// Frames that each viewer got.
     frames: Vec<u64>,
+    /// From the source to the viewer, of each of them, in milliseconds.
+    latencies: Vec<f64>,
     /// The publisher's processor time.
     cpu: Duration,
     time: Duration,
@@ -102,26 +133,51 @@ struct Seen {
 
 impl Viewers {
     fn seen(&self, viewers: usize, sending: Sending, seconds: f64, scratch: &Path, stop: Stop<'_>) -> Result<Seen> {
-        let mut publisher = Publisher::start(sending, &self.source, viewers, scratch, stop)?;
+        let clocks = apart();
+        let relay = sending.is_relayed().then(|| Relay::start(&self.relay, scratch));
+        let relay = relay.transpose()?;
+        let start = Start {
+            sending,
+            source: &self.source,
+            viewers,
+            relay: relay.as_ref(),
+            scratch,
+            stop,
+        };
+        let mut publisher = start.publisher()?;
         let audience = Audience::start(&publisher.address, viewers)?;
         // Until its first sheet a viewer of a group is served alone.
         let joined = || sending != Sending::Group || members(scratch) == viewers;
         audience.until_all_watch(joined, stop)?;
         pause(self.warm_up, stop)?;
+        audience.take_latencies();
         let (began, before, cpu) = (Instant::now(), audience.frames(), publisher.cpu()?);
         pause(Duration::from_secs_f64(seconds), stop)?;
         let cpu = publisher.cpu()?.saturating_sub(cpu);
         let (time, after) = (began.elapsed(), audience.frames());
+        let latencies = audience.take_latencies();
+        let moved = apart().abs_diff(clocks);
+        if moved > MAX_MOVED_NS {
+            let what = format!("the wall clock was moved by {} µs while it was used", moved / 1000);
+            return Err(Failure::new(FailureKind::Internal, what, "wait until it is right"));
+        }
         let frames = before.iter().zip(&after).map(|(before, after)| after - before);
         Ok(Seen {
             frames: frames.collect(),
+            latencies,
             cpu,
             time,
         })
     }
 }
 
-fn sample(seen: &Seen) -> Result<Sample> {
+/// The wall clock minus the monotonic clock, in nanoseconds. Publisher and viewers each set a wall clock by the first
+/// when they start, and run it by the second.
+fn apart() -> i64 {
+    wall_clock_ns() - i64::try_from(now()).unwrap_or(i64::MAX)
+}
+
+fn sample(seen: Seen) -> Result<Sample> {
     let all: u64 = seen.frames.iter().sum();
     let least = seen.frames.iter().min().copied().unwrap_or_default();
     if least == 0 {
@@ -130,12 +186,18 @@ fn sample(seen: &Seen) -> Result<Sample> {
     }
     let (all, viewers) = (all as f64, seen.frames.len() as f64);
     let (cpu, time) = (seen.cpu.as_secs_f64(), seen.time.as_secs_f64());
+    let mut latencies = seen.latencies;
+    latencies.sort_unstable_by(f64::total_cmp);
+    let in_time = latencies.partition_point(|&latency| latency <= LATE_MS) as f64;
     Ok(Sample::default()
         .with("viewer_us", cpu * 1e6 / all)
         .with("frame_us", cpu * 1e6 / all * viewers)
         .with("core_percent", cpu / time * 1e2)
         .with("fps", all / viewers / time)
         .with("least_fps", least as f64 / time)
+        .with("p50_ms", quantile(&latencies, 0.5))
+        .with("p99_ms", quantile(&latencies, 0.99))
+        .with("late", 1.0 - in_time / latencies.len().max(1) as f64)
         .with("frames", all))
 }
 
@@ -147,10 +209,11 @@ mod tests {
     fn processor_time_is_shared_among_frames_and_viewers() {
         let seen = Seen {
             frames: vec![60, 58],
+            latencies: vec![3.0; 118],
             cpu: Duration::from_micros(11_800),
             time: Duration::from_secs(2),
         };
-        let sample = sample(&seen).expect("all have frames");
+        let sample = sample(seen).expect("all have frames");
         let values = ["viewer_us", "frame_us", "fps", "least_fps", "core_percent"].map(|name| sample.value(name));
         assert_eq!(
             values.map(|value| value.map(|value| (value * 100.0).round() / 100.0)),
@@ -159,12 +222,28 @@ mod tests {
     }
 
     #[test]
+    fn latencies_are_those_of_all_frames_and_who_took_a_tenth_of_a_second_was_late() {
+        let seen = Seen {
+            frames: vec![2, 2],
+            latencies: vec![150.0, 3.0, 1.0, 2.0],
+            cpu: Duration::from_micros(1),
+            time: Duration::from_secs(1),
+        };
+        let sample = sample(seen).expect("all have frames");
+        assert_eq!(
+            ["p50_ms", "late"].map(|name| sample.value(name)),
+            [Some(2.0), Some(0.25)]
+        );
+    }
+
+    #[test]
     fn a_viewer_without_frames_voids_the_measurement() {
         let seen = Seen {
             frames: vec![60, 0],
+            latencies: Vec::new(),
             cpu: Duration::from_micros(1),
             time: Duration::from_secs(2),
         };
-        assert!(sample(&seen).is_err());
+        assert!(sample(seen).is_err());
     }
 }

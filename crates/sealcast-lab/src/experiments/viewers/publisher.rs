@@ -6,10 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast::run::RelayUrl;
 use sealcast_proto::wire::Ticket;
 use serde::Deserialize;
 
 use super::plain;
+use super::relay::Relay;
 use crate::harness::process::{Program, Stop, own_program, sealcast_program};
 use crate::harness::processor;
 
@@ -32,12 +34,25 @@ pub(super) enum Sending {
     Alone,
     /// As they are.
     Plain,
+    /// `sealcast publish --relay`: sealed and signed once, and given to a relay.
+    Relayed,
+    /// As they are, given to a relay.
+    RelayedPlain,
+}
+
+impl Sending {
+    /// True if a relay gives the frames to viewers.
+    pub(super) fn is_relayed(self) -> bool {
+        matches!(self, Self::Relayed | Self::RelayedPlain)
+    }
 }
 
 /// Where viewers connect.
 pub(super) enum Address {
-    Sealed(Ticket),
+    /// The camera's ticket, and the relay that its frames come through.
+    Sealed(Ticket, Option<RelayUrl>),
     Plain(SocketAddr),
+    PlainRelay(RelayUrl),
 }
 
 /// A running publisher.
@@ -46,57 +61,75 @@ pub(super) struct Publisher {
     pub(super) address: Address,
 }
 
-impl Publisher {
-    /// Starts it with a source; `scratch` is an empty folder for its files.
+/// What a publisher is started with.
+pub(super) struct Start<'a> {
+    pub(super) sending: Sending,
+    pub(super) source: &'a str,
+    pub(super) viewers: usize,
+    /// The relay, if frames go through one.
+    pub(super) relay: Option<&'a Relay>,
+    /// A folder for its files.
+    pub(super) scratch: &'a Path,
+    pub(super) stop: Stop<'a>,
+}
+
+impl Start<'_> {
+    /// Starts it.
     ///
     /// # Errors
     /// It does not start.
-    pub(super) fn start(
-        sending: Sending,
-        source: &str,
-        viewers: usize,
-        scratch: &Path,
-        stop: Stop<'_>,
-    ) -> Result<Self> {
-        let log = scratch.join(LOG);
-        let unknown = |said: &str| {
-            let what = format!("the publisher said `{said}`, which is no address");
-            Failure::new(FailureKind::Internal, what, "please report this")
-        };
-        if sending == Sending::Plain {
-            let mut command = own_program()?;
-            command.args(["plain-fan-out", source]);
-            let program = Program::start("the plain fan-out", command, &log)?;
-            let said = program.line(plain::AT, PATIENCE, stop)?;
-            let address = said.parse().map_err(|_| unknown(&said))?;
-            return Ok(Self {
-                program,
-                address: Address::Plain(address),
-            });
+    pub(super) fn publisher(&self) -> Result<Publisher> {
+        match self.sending {
+            Sending::Plain | Sending::RelayedPlain => self.plain(),
+            Sending::Group | Sending::Alone | Sending::Relayed => self.sealcast(),
         }
-        let mut command = sealcast_program(None, &scratch.join("home"))?;
-        command.args([
-            "publish",
-            source,
-            "--listen",
-            "tcp://127.0.0.1:0",
-            "--ticket-file",
-            "-",
-            "--open",
-        ]);
-        command.args(["--max-viewers", &viewers.to_string(), "--meter", "none"]);
-        if sending == Sending::Group {
-            command.args(["--group", "--sign", "frame"]);
-        }
-        let program = Program::start("the publisher", command, &log)?;
-        let said = TICKET.to_owned() + &program.line(TICKET, PATIENCE, stop)?;
-        let ticket = said.parse().map_err(|_| unknown(&said))?;
-        Ok(Self {
-            program,
-            address: Address::Sealed(ticket),
-        })
     }
 
+    fn plain(&self) -> Result<Publisher> {
+        let mut command = own_program()?;
+        command.args(["plain-fan-out", self.source]);
+        if let Some(relay) = self.relay {
+            command.args(["--relay", &relay.url]);
+        }
+        let program = Program::start("the plain fan-out", command, &self.scratch.join(LOG))?;
+        let address = match self.relay {
+            Some(relay) => Address::PlainRelay(relay.address()?),
+            None => {
+                let said = program.line(plain::AT, PATIENCE, self.stop)?;
+                Address::Plain(said.parse().map_err(|_| no_address(&said))?)
+            }
+        };
+        Ok(Publisher { program, address })
+    }
+
+    fn sealcast(&self) -> Result<Publisher> {
+        let mut command = sealcast_program(None, &self.scratch.join("home"))?;
+        command.args(["publish", self.source, "--listen", "tcp://127.0.0.1:0"]);
+        command.args(["--ticket-file", "-", "--open", "--meter", "none"]);
+        command.args(["--max-viewers", &self.viewers.to_string()]);
+        if self.sending != Sending::Alone {
+            command.args(["--group", "--sign", "frame"]);
+        }
+        if let Some(relay) = self.relay {
+            command.args(["--relay", &relay.url]);
+        }
+        let program = Program::start("the publisher", command, &self.scratch.join(LOG))?;
+        let said = TICKET.to_owned() + &program.line(TICKET, PATIENCE, self.stop)?;
+        let ticket = said.parse().map_err(|_| no_address(&said))?;
+        let relay = self.relay.map(Relay::address).transpose()?;
+        Ok(Publisher {
+            program,
+            address: Address::Sealed(ticket, relay),
+        })
+    }
+}
+
+fn no_address(said: &str) -> Failure {
+    let what = format!("the publisher said `{said}`, which is no address");
+    Failure::new(FailureKind::Internal, what, "please report this")
+}
+
+impl Publisher {
     /// User and system time of all its threads so far.
     ///
     /// # Errors

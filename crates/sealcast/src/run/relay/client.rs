@@ -26,7 +26,7 @@ const VARIABLES: [&str; 4] = ["PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "RUST_LOG
 
 /// What a relay client does.
 #[derive(Clone, Copy)]
-pub(super) enum ClientRole {
+pub enum ClientRole {
     /// It takes objects to the relay.
     Publish,
     /// It brings objects from the relay.
@@ -34,7 +34,7 @@ pub(super) enum ClientRole {
 }
 
 /// A running client. It is killed when this is dropped.
-pub(super) struct RelayClient {
+pub struct RelayClient {
     child: Child,
     input: BufWriter<ChildStdin>,
     events: mpsc::Receiver<RelayEvent>,
@@ -45,7 +45,7 @@ impl RelayClient {
     ///
     /// # Errors
     /// There is no such program, or it does not start.
-    pub(super) async fn start(relay: &RelayUrl, role: ClientRole) -> Result<Self> {
+    pub async fn start(relay: &RelayUrl, role: ClientRole) -> Result<Self> {
         let mut command = Command::new(program());
         command.env_clear();
         let given = |name: &&str| std::env::var_os(name).map(|value| (OsString::from(name), value));
@@ -86,12 +86,18 @@ impl RelayClient {
     }
 
     /// Begins a group of a track. `number` is higher than any before.
-    pub(super) async fn begin_group(&mut self, track: Track, number: u64) -> std::io::Result<()> {
+    ///
+    /// # Errors
+    /// The relay client has ended.
+    pub async fn begin_group(&mut self, track: Track, number: u64) -> std::io::Result<()> {
         self.write(&[&message::group(track, number)]).await
     }
 
-    /// Passes on an object of the group that was begun last on its track.
-    pub(super) async fn object(&mut self, track: Track, object: &[u8]) -> std::io::Result<()> {
+    /// Passes on an object of the group that was begun last on its track, at most 16 MiB.
+    ///
+    /// # Errors
+    /// The relay client has ended.
+    pub async fn object(&mut self, track: Track, object: &[u8]) -> std::io::Result<()> {
         self.write(&[&message::object_head(track, object.len()), object]).await
     }
 
@@ -117,7 +123,7 @@ impl RelayClient {
     }
 
     /// The next event; `None` if the relay client has ended. Cancel-safe.
-    pub(super) async fn event(&mut self) -> Option<RelayEvent> {
+    pub async fn event(&mut self) -> Option<RelayEvent> {
         self.events.recv().await
     }
 

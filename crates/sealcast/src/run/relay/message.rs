@@ -26,7 +26,7 @@ const SESSION_CLOSED: u8 = 21;
 
 /// A track of a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Track {
+pub enum Track {
     /// Sealed frames; a group of objects is a group of pictures.
     Video,
     /// Key sheets, and what they need.
@@ -53,7 +53,7 @@ impl Track {
 
 /// How a relay client stands with its relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LinkState {
+pub enum LinkState {
     /// There is no connection; the relay client tries again.
     Disconnected,
     /// There is a connection.
@@ -66,7 +66,7 @@ pub(super) enum LinkState {
 
 /// What a relay client says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum RelayEvent {
+pub enum RelayEvent {
     /// How it stands with the relay, in words as well.
     State(LinkState, String),
     /// An object of a track.

@@ -12,8 +12,10 @@ mod sessions;
 mod url;
 
 pub(super) use attending::{AttendingRole, Unwatched};
+pub use client::{ClientRole, RelayClient};
 pub(super) use inlet::{RelayedCamera, watch_relays};
 pub(super) use line::{SessionLine, line};
+pub use message::{LinkState, RelayEvent, Track};
 pub(super) use outlet::{Arrivals, Outlet, RelaySeat, feed};
 pub use url::RelayUrl;
 
