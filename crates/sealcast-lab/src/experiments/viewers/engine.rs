@@ -100,7 +100,7 @@ impl Engine for Viewers {
     fn suits(&self, case: &Entry, system: &Entry) -> bool {
         match self.systems[&system.name] {
             Sending::Group => true,
-            Sending::Alone | Sending::Plain => !self.cases[&case.name].relay,
+            Sending::Unsigned | Sending::Alone | Sending::Plain => !self.cases[&case.name].relay,
             Sending::Relayed | Sending::RelayedPlain => self.cases[&case.name].relay,
         }
     }
@@ -147,7 +147,7 @@ impl Viewers {
         let mut publisher = start.publisher()?;
         let audience = Audience::start(&publisher.address, viewers)?;
         // Until its first sheet a viewer of a group is served alone.
-        let joined = || sending != Sending::Group || members(scratch) == viewers;
+        let joined = || !sending.is_joined() || members(scratch) == viewers;
         audience.until_all_watch(joined, stop)?;
         pause(self.warm_up, stop)?;
         audience.take_latencies();

@@ -30,6 +30,8 @@ const LOG: &str = "publisher.txt";
 pub(super) enum Sending {
     /// `sealcast publish --group --sign frame`: sealed and signed once for all viewers.
     Group,
+    /// `sealcast publish --group --sign off`: sealed once, and neither signed nor challenged.
+    Unsigned,
     /// `sealcast publish`: sealed for each viewer.
     Alone,
     /// As they are.
@@ -41,6 +43,20 @@ pub(super) enum Sending {
 }
 
 impl Sending {
+    /// What is signed, if frames are sealed once.
+    fn sign(self) -> Option<&'static str> {
+        match self {
+            Self::Group | Self::Relayed => Some("frame"),
+            Self::Unsigned => Some("off"),
+            Self::Alone | Self::Plain | Self::RelayedPlain => None,
+        }
+    }
+
+    /// True if viewers join a group by their sessions.
+    pub(super) fn is_joined(self) -> bool {
+        matches!(self, Self::Group | Self::Unsigned)
+    }
+
     /// True if a relay gives the frames to viewers.
     pub(super) fn is_relayed(self) -> bool {
         matches!(self, Self::Relayed | Self::RelayedPlain)
@@ -81,7 +97,7 @@ impl Start<'_> {
     pub(super) fn publisher(&self) -> Result<Publisher> {
         match self.sending {
             Sending::Plain | Sending::RelayedPlain => self.plain(),
-            Sending::Group | Sending::Alone | Sending::Relayed => self.sealcast(),
+            Sending::Group | Sending::Unsigned | Sending::Alone | Sending::Relayed => self.sealcast(),
         }
     }
 
@@ -107,8 +123,8 @@ impl Start<'_> {
         command.args(["publish", self.source, "--listen", "tcp://127.0.0.1:0"]);
         command.args(["--ticket-file", "-", "--open", "--meter", "none"]);
         command.args(["--max-viewers", &self.viewers.to_string()]);
-        if self.sending != Sending::Alone {
-            command.args(["--group", "--sign", "frame"]);
+        if let Some(sign) = self.sending.sign() {
+            command.args(["--group", "--sign", sign]);
         }
         if let Some(relay) = self.relay {
             command.args(["--relay", &relay.url]);
