@@ -19,4 +19,4 @@ pub use key_track::KeyTrack;
 pub use opener::{GroupOpener, GroupOpenerConfig, GroupRefusal};
 pub use packets::SealedBlock;
 pub use relayed::{KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
-pub use sealer::{GroupSealError, GroupSealer, GroupSealerConfig, SealedFrame, Sealing};
+pub use sealer::{GroupSealError, GroupSealer, GroupSealerConfig, SealedFrame, Sealing, UnsignedFrame};

@@ -56,6 +56,24 @@ pub struct SealedFrame {
     pub records: SealedRecords,
 }
 
+/// A frame whose records are sealed, and which is not signed yet.
+pub struct UnsignedFrame {
+    bytes: Vec<u8>,
+    blocks: Vec<SealedBlock>,
+    keyframe: bool,
+    records: SealedRecords,
+    answers: Option<Batch>,
+    /// What is to be signed, if anything is.
+    outgoing: Option<OutgoingStatement>,
+}
+
+impl UnsignedFrame {
+    /// Bytes of its records so far, each with its length.
+    pub fn sealed_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
 /// What comes of a frame.
 pub struct Sealing {
     /// The frame.
@@ -251,8 +269,7 @@ impl GroupSealer {
         self.config.identity = identity;
     }
 
-    /// Seals and signs a frame. `info` is the stream's description, which a keyframe needs. Returns `None` for frames
-    /// before the first keyframe: they belong to no group of pictures.
+    /// Seals and signs a frame: [`seal_unsigned`](Self::seal_unsigned) and [`sign`](Self::sign) in one.
     ///
     /// # Errors
     /// [`GroupSealError`].
@@ -262,6 +279,21 @@ impl GroupSealer {
         info: &StreamInfo,
         frame: &OutgoingFrame<'_>,
     ) -> Result<Option<Sealing>, GroupSealError> {
+        let sealed = self.seal_unsigned(now, info, frame)?;
+        sealed.map(|sealed| self.sign(now, sealed)).transpose()
+    }
+
+    /// Seals a frame, which [`sign`](Self::sign) must follow before the next one. `info` is the stream's description, which a keyframe needs. Returns `None` for frames
+    /// before the first keyframe: they belong to no group of pictures.
+    ///
+    /// # Errors
+    /// [`GroupSealError`].
+    pub fn seal_unsigned(
+        &mut self,
+        now: Now,
+        info: &StreamInfo,
+        frame: &OutgoingFrame<'_>,
+    ) -> Result<Option<UnsignedFrame>, GroupSealError> {
         if !frame.keyframe && !self.begun {
             return Ok(None);
         }
@@ -272,7 +304,7 @@ impl GroupSealer {
         let (mut bytes, mut blocks) = (Vec::with_capacity(frame.data.len() + 512), Vec::new());
         let mut hasher = (self.config.sign != SignMode::Off).then(FrameHasher::new);
         let into = (&mut bytes, &mut blocks);
-        let mut records = if self.in_packets {
+        let records = if self.in_packets {
             self.seal_packets(now, info, frame, into, &mut hasher)?
         } else {
             self.seal_records(now, info, frame, &mut bytes, &mut hasher)?
@@ -288,25 +320,47 @@ impl GroupSealer {
             digest,
             liveness: answers.as_ref().map(Batch::root),
         });
+        self.begun = true;
+        Ok(Some(UnsignedFrame {
+            bytes,
+            blocks,
+            keyframe: frame.keyframe,
+            records,
+            answers,
+            outgoing,
+        }))
+    }
+
+    /// Signs a frame that was just sealed, if frames or groups of pictures are signed.
+    ///
+    /// # Errors
+    /// [`GroupSealError`].
+    pub fn sign(&mut self, now: Now, frame: UnsignedFrame) -> Result<Sealing, GroupSealError> {
+        let UnsignedFrame {
+            mut bytes,
+            mut blocks,
+            keyframe,
+            mut records,
+            answers,
+            outgoing,
+        } = frame;
         let statement = outgoing
             .map(|outgoing| self.prove(now, &outgoing, (&mut bytes, &mut blocks), &mut records))
             .transpose()?;
         let part = statement
             .zip(self.gops.as_mut())
             .and_then(|(statement, gops)| gops.push(&statement));
-        self.begun = true;
-        if frame.keyframe {
+        if keyframe {
             self.next_group += 1;
         }
-        let group = self.next_group - 1;
         let frame = SealedFrame {
             bytes,
             blocks,
-            keyframe: frame.keyframe,
-            group,
+            keyframe,
+            group: self.next_group - 1,
             records,
         };
-        Ok(Some(Sealing { frame, answers, part }))
+        Ok(Sealing { frame, answers, part })
     }
 
     fn switch_if_due(&mut self, now: Now, group_begins: bool) {

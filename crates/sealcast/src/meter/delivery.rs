@@ -9,6 +9,7 @@ use super::group::GroupMeter;
 use super::labels::{Direction, MediaPacket, MediaStream};
 use super::metrics::Metrics;
 use super::shape::ShapeMeter;
+use super::signatures::SignatureMeter;
 
 /// The metric families in the registry.
 pub(super) struct Delivery {
@@ -20,6 +21,7 @@ pub(super) struct Delivery {
     source: Seconds,
     pub(super) shape: ShapeMeter,
     pub(super) group: GroupMeter,
+    pub(super) signatures: SignatureMeter,
 }
 
 impl Delivery {
@@ -32,6 +34,7 @@ impl Delivery {
         let source = "What bit rate the source is asked for, bit/s";
         let shape = ShapeMeter::register(registry);
         let group = GroupMeter::register(registry);
+        let signatures = SignatureMeter::register(registry);
         Self {
             packets: Counts::register(registry, "media_packets", packets, "what", MediaPacket::NAMES),
             streams: Counts::register(registry, "media_streams", streams, "what", MediaStream::NAMES),
@@ -41,6 +44,7 @@ impl Delivery {
             source: seconds(registry, "source_target_bits_per_second", source),
             shape,
             group,
+            signatures,
         }
     }
 }

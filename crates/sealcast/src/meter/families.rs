@@ -67,6 +67,23 @@ impl Counts {
     }
 }
 
+/// Counters of seconds that differ in one label, by the positions of its values.
+pub(super) fn second_counts(
+    registry: &mut Registry,
+    name: &str,
+    help: &str,
+    label: &'static str,
+    names: &'static [&'static str],
+) -> Vec<Counter<f64, AtomicU64>> {
+    let family = Family::<Labels<1>, Counter<f64, AtomicU64>>::default();
+    let counters = names
+        .iter()
+        .map(|value| family.get_or_create_owned(&[(label, *value)]))
+        .collect();
+    registry.register(name, help, family);
+    counters
+}
+
 pub(super) fn counter(registry: &mut Registry, name: &str, help: &str) -> Counter {
     let counter = Counter::default();
     registry.register(name, help, counter.clone());

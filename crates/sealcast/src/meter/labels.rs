@@ -42,6 +42,18 @@ label_values! {
 }
 
 label_values! {
+    /// What was done with a signature of a group.
+    SignatureWork {
+        /// A frame was signed.
+        Sign => "sign",
+        /// A group of pictures was signed.
+        SignGop => "sign_gop",
+        /// The signature of a frame that came over a session was verified.
+        Verify => "verify",
+    }
+}
+
+label_values! {
     /// Contents of a record.
     RecordKind {
         /// A frame or a part of one.

@@ -15,5 +15,6 @@ pub mod report;
 pub mod resources;
 pub mod serve;
 pub mod shape;
+mod signatures;
 pub mod stage;
 pub mod statistics;

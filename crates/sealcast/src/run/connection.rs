@@ -22,7 +22,7 @@ pub(super) use super::listener::NoMedia;
 use super::phases::SessionPhase;
 use super::record_counts::{Described, Opening, describe, open_failure, overhead};
 use crate::keys::entropy;
-use crate::meter::labels::{Direction, OpenFailure, RecordKind};
+use crate::meter::labels::{Direction, OpenFailure, RecordKind, SignatureWork};
 use crate::meter::metrics::Metrics;
 use crate::meter::resources::thread_cpu_time;
 use crate::meter::stage::Stage;
@@ -284,6 +284,7 @@ impl<T: Transport> Connection<T> {
             if !established {
                 self.exchange.begin(self.since, self.phase.as_mut());
             }
+            let began = record.proof.then(Instant::now);
             let handled = self.session.handle(self.clock.at(arrived), input);
             if !established {
                 self.exchange.received += length;
@@ -292,6 +293,9 @@ impl<T: Transport> Connection<T> {
                 self.metrics.record_refused(OpenFailure::Malformed);
             }
             let handled = handled.map_err(Ended::Session)?;
+            if let (Some(began), Handled::Done) = (began, &handled) {
+                self.metrics.signature(SignatureWork::Verify, length, began.elapsed());
+            }
             let established = established.then_some(&record);
             self.note_handled(handled, established, (length, &mut *opened), listener);
             self.drain_session(listener, false);

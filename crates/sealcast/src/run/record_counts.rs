@@ -47,6 +47,8 @@ pub(super) struct Described {
     /// None for a message of the handshake.
     pub(super) kind: Option<RecordKind>,
     pub(super) in_clear: bool,
+    /// True for the record with a frame's signature, of a group on a byte stream.
+    pub(super) proof: bool,
 }
 
 /// Describe a message by its header, before it is opened. Records in clear are counted here only on a byte stream;
@@ -58,6 +60,7 @@ pub(super) fn describe(message: &[u8], datagrams: bool, stream: bool) -> Describ
         return Described {
             kind: Some(if config { RecordKind::Config } else { RecordKind::Media }),
             in_clear: !header.flags.encrypted(),
+            proof: false,
         };
     }
     let record = message.get(if datagrams { CONNECTION_LEN } else { 0 }..);
@@ -68,6 +71,7 @@ pub(super) fn describe(message: &[u8], datagrams: bool, stream: bool) -> Describ
             Kind::Cell => RecordKind::Cell,
         }),
         in_clear: false,
+        proof: stream && Header::parse(message, Accept::Signed).is_ok_and(|header| header.flags.proof()),
     }
 }
 

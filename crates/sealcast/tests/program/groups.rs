@@ -41,6 +41,17 @@ pub(super) fn goes_on(viewer: &Program) {
     viewer.has_counted(FRAMES_IN, before + 10.0);
 }
 
+/// Signatures of frames are counted, with the bytes of their records (signatures.md §3) and the time that they take.
+fn tells_signatures(program: &Program, work: &str) {
+    let named = |what: &str| format!("sealcast_group_signature{what}_total{{work=\"{work}\"}}");
+    program.has_counted(&named("s"), 10.0);
+    // Length, header, proof and tag.
+    let record = 4.0 + 24.0 + 102.0 + 16.0;
+    let bytes = program.counts(&named("_bytes"));
+    assert!(bytes >= 9.0 * record && bytes % record == 0.0, "{bytes} bytes");
+    assert!(program.counts(&named("_seconds")) > 0.0);
+}
+
 #[test]
 fn two_viewers_of_a_group_get_the_same_pictures_each_sealed_once() {
     let homes = [home(), home(), home()];
@@ -80,6 +91,13 @@ fn two_viewers_of_a_group_get_the_same_pictures_each_sealed_once() {
             viewers[0].counts("sealcast_picture_age_seconds") > 0.0,
             "an age is known"
         );
+        tells_signatures(&camera.program, "sign");
+        tells_signatures(&viewers[0], "verify");
+        if sign == "both" {
+            camera
+                .program
+                .has_counted("sealcast_group_signatures_total{work=\"sign_gop\"}", 1.0);
+        }
         viewers.iter_mut().for_each(Program::stop);
         camera.program.stop();
         for file in &files {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::{Announcement, LeaderError, MemberId};
-use sealcast_proto::group_media::Sealing;
+use sealcast_proto::group_media::{Sealing, UnsignedFrame};
 use sealcast_proto::session::RepairNeed;
 use sealcast_proto::sign::UnsignedPart;
 use sealcast_proto::unit::StreamInfo;
@@ -16,7 +16,8 @@ use super::{Group, MemberFrame, Seat, State, Told, unusable};
 use crate::failure::Result;
 use crate::keys::entropy;
 use crate::media::Frame;
-use crate::meter::labels::DropCause;
+use crate::meter::labels::{DropCause, SignatureWork};
+use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
 use crate::run::clock::nanos_u32;
 use crate::run::publisher_state::PublisherState;
@@ -159,17 +160,17 @@ impl Group {
         let outgoing = shared.outgoing(frame, info.codec, (nanos_u32(before), 0));
         let observation = &shared.observation;
         let began = Instant::now();
-        let sealed = state.sealer.seal(observation.clock.at(began), info, &outgoing);
-        let sealed = sealed.map_err(|error| unusable(&error))?;
-        let took = began.elapsed();
-        let Some(Sealing {
+        let now = observation.clock.at(began);
+        let unsigned = state.sealer.seal_unsigned(now, info, &outgoing);
+        let Some(unsigned) = unsigned.map_err(|error| unusable(&error))? else {
+            return Ok(began.elapsed());
+        };
+        let Sealing {
             frame: sealed,
             answers,
             part,
-        }) = sealed
-        else {
-            return Ok(took);
-        };
+        } = sign(state, now, unsigned, &observation.metrics)?;
+        let took = began.elapsed();
         observation.frame_sealed(sealed.records, sealed.bytes.len() as u64, took);
         let waited = began.saturating_duration_since(frame.encoded);
         observation.metrics.record_stage(Stage::Queue, waited);
@@ -197,19 +198,22 @@ impl Group {
         }
         state.give_up_lost(observation.clock.now());
         if let Some(part) = part {
-            self.sign_beside(part);
+            self.sign_beside(part, &observation.metrics);
         }
         Ok(took)
     }
 
     /// Signs a part of the stream on another thread, and gives it to all members.
-    fn sign_beside(self: &Arc<Self>, part: UnsignedPart) {
+    fn sign_beside(self: &Arc<Self>, part: UnsignedPart, metrics: &Metrics) {
         let group = Arc::clone(self);
+        let metrics = metrics.clone();
         tokio::task::spawn_blocking(move || {
             let Some(key) = &group.gop_key else { return };
+            let began = Instant::now();
             match key.sign(part) {
                 Ok(signature) => {
                     let bytes: Arc<[u8]> = Arc::from(signature.to_bytes());
+                    metrics.signature(SignatureWork::SignGop, bytes.len() as u64, began.elapsed());
                     let mut state = group.lock();
                     state.relayed.proof(&bytes);
                     for seat in state.seats.iter_mut().filter(|seat| seat.hears_all()) {
@@ -236,6 +240,17 @@ impl Group {
 fn worst_need(seats: &[Seat]) -> Option<RepairNeed> {
     let needs = seats.iter().filter(|seat| seat.begun).filter_map(|seat| seat.need);
     needs.max_by_key(|need| need.symbols)
+}
+
+/// Signs a frame, if frames are signed, and notes what that added.
+fn sign(state: &mut State, now: Now, unsigned: UnsignedFrame, metrics: &Metrics) -> Result<Sealing> {
+    let (before, began) = (unsigned.sealed_bytes(), Instant::now());
+    let sealing = state.sealer.sign(now, unsigned).map_err(|error| unusable(&error))?;
+    let added = sealing.frame.bytes.len() - before;
+    if added > 0 {
+        metrics.signature(SignatureWork::Sign, added as u64, began.elapsed());
+    }
+    Ok(sealing)
 }
 
 impl Seat {
