@@ -42,11 +42,12 @@ export class Program {
     return this.#stderr;
   }
 
-  /** The first line of standard output that begins so. */
-  async line(begin: string): Promise<string> {
+  /** The first line of standard output that begins so, and has this in it. */
+  async line(begin: string, has = ""): Promise<string> {
     const until = Date.now() + PATIENCE_MS;
     while (Date.now() < until && this.#child.exitCode === null) {
-      const line = this.#stdout.toString("latin1").split("\n").slice(0, -1).find((one) => one.startsWith(begin));
+      const line = this.#stdout.toString("latin1").split("\n").slice(0, -1)
+        .find((one) => one.startsWith(begin) && one.includes(has));
       if (line !== undefined) {
         return line;
       }

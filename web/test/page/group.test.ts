@@ -28,9 +28,11 @@ function alarmed(visit: Visit): Promise<unknown[]> {
 
 void test("the page is in one group with a native viewer, says how old the picture is, and goes on when it leaves",
   OPTIONS, async () => {
-    await withClip(["--group", "--sign", "both"], async ({ link, program }, clip) => {
+    const carriers = ["--also-listen", "udp://127.0.0.1:0"];
+    await withClip(["--group", "--sign", "both", ...carriers], async ({ link, program }, clip) => {
       await withFolder(async (home) => {
-        const ticket = await program.line("sealcast://");
+        // For it, all members get records that fit packets.
+        const ticket = await program.line("sealcast://", "transport=udp");
         const native = Program.start(BINARY, home, [
           "watch", ticket, "--to", "null:", "--report", join(home, "report.json"),
         ]);
