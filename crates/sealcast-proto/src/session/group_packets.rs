@@ -28,10 +28,11 @@ pub(super) struct EarlyRecords {
 }
 
 impl EarlyRecords {
-    /// Keeps a record. The oldest go when they are too many, or too old.
-    fn push(&mut self, now: Duration, record: &[u8]) {
+    /// Keeps a record. The oldest go when they are too many, or too old; returns how many went.
+    fn push(&mut self, now: Duration, record: &[u8]) -> u32 {
         self.records.push_back((now, record.to_vec()));
         self.bytes += record.len();
+        let mut gone = 0;
         while let Some((since, oldest)) = self.records.front() {
             let too_many = self.records.len() > MAX_WAITING || self.bytes > MAX_WAITING_BYTES;
             if !too_many && now < *since + WAIT_FOR_KEY {
@@ -39,15 +40,15 @@ impl EarlyRecords {
             }
             self.bytes -= oldest.len();
             self.records.pop_front();
+            gone += 1;
         }
+        gone
     }
 
-    /// Those that are not too old.
-    fn take(&mut self, now: Duration) -> impl Iterator<Item = Vec<u8>> + use<> {
+    /// All of them.
+    fn take(&mut self) -> impl Iterator<Item = Vec<u8>> + use<> {
         self.bytes = 0;
-        let records = std::mem::take(&mut self.records).into_iter();
-        let in_time = records.skip_while(move |(since, _)| now >= *since + WAIT_FOR_KEY);
-        in_time.map(|(_, record)| record)
+        std::mem::take(&mut self.records).into_iter().map(|(_, record)| record)
     }
 }
 
@@ -71,7 +72,8 @@ impl Session {
             return Ok(None);
         };
         if view.is_early(record) {
-            view.early.push(now.monotonic, record);
+            let gone = view.early.push(now.monotonic, record);
+            (0..gone).for_each(|_| self.refusals.count(Refusal::UnknownEpoch));
             return Ok(Some(Handled::Done));
         }
         self.take_group_packet(now, record).map(Some)
@@ -83,7 +85,7 @@ impl Session {
             return Ok(());
         };
         let mut forged = None;
-        for mut record in view.early.take(now.monotonic) {
+        for mut record in view.early.take() {
             if let Some(Handled::NotTheCameras(reason)) = self.group_packet_came(now, &mut record)? {
                 forged = Some(reason);
             }
@@ -188,14 +190,12 @@ mod tests {
     #[test]
     fn records_wait_for_their_key_for_a_second_and_only_so_many() {
         let mut early = EarlyRecords::default();
-        early.push(MS, &[1]);
-        early.push(MS * 500, &[2]);
-        assert_eq!(early.take(MS * 1001).collect::<Vec<_>>(), [vec![2]]);
-        for _ in 0..2 * MAX_WAITING {
-            early.push(MS * 1002, &[3; 100]);
-        }
-        assert_eq!((early.records.len(), early.bytes), (MAX_WAITING, 100 * MAX_WAITING));
-        early.push(MS * 1003, &vec![4; 2 * MAX_WAITING_BYTES]);
-        assert_eq!((early.records.len(), early.bytes), (0, 0), "too long a record");
+        assert_eq!((early.push(MS, &[1]), early.push(MS * 500, &[2])), (0, 0));
+        assert_eq!(early.push(MS * 1001, &[3]), 1, "the first one");
+        assert_eq!(early.take().collect::<Vec<_>>(), [[2], [3]]);
+        let gone: u32 = (0..2 * MAX_WAITING).map(|_| early.push(MS * 1002, &[3; 100])).sum();
+        assert_eq!((gone, early.bytes), (MAX_WAITING as u32, 100 * MAX_WAITING));
+        let gone = early.push(MS * 1003, &vec![4; 2 * MAX_WAITING_BYTES]);
+        assert_eq!((gone, early.bytes), (MAX_WAITING as u32 + 1, 0), "too long a record");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use sealcast::failure::FailureKind;
 use sealcast_testkit::media::{STREET, clip, path};
 use sealcast_testkit::program::{MANY_USES, PATIENCE, Program, beginning, file_url, home, sealcast};
 use tempfile::TempDir;
@@ -140,4 +141,22 @@ fn groups_of_pictures_on_streams_of_quic_are_sealed_once_as_well() {
         assert!(viewer.counts("sealcast_picture_age_seconds") > 0.0, "an age is known");
     }
     assert!(camera.counts(FORWARDED) > 1.0);
+}
+
+#[test]
+fn a_further_listening_url_that_cannot_be_is_refused_in_words() {
+    let home = home();
+    for (url, words) in [
+        ("udp://127.0.0.1:0?fec=off", "a further listening URL has no options"),
+        ("ftp://127.0.0.1:0", "does not say where to listen"),
+    ] {
+        let refused = sealcast(home.path())
+            .args(["publish", CARD, "--listen", "tcp://127.0.0.1:0", "--also-listen", url])
+            .output()
+            .expect("it runs");
+        let said = String::from_utf8_lossy(&refused.stderr);
+        let usage = FailureKind::Usage.exit_code().into();
+        assert_eq!(refused.status.code(), Some(usage), "{url}: {said}");
+        assert!(said.contains(words), "{url}: {said}");
+    }
 }
