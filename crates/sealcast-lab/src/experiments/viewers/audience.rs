@@ -33,6 +33,9 @@ use crate::harness::process::{Stop, pause};
 const PATIENCE: Duration = Duration::from_secs(120);
 /// How often viewers are looked at until then.
 const LOOK: Duration = Duration::from_millis(20);
+/// Viewers that connect before these have a frame. A publisher has 16 places for sessions of one address that are not
+/// established yet.
+const AT_ONCE: usize = 8;
 /// Time that viewers have to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(3);
 /// The longest frame that is believed to be one, in bytes.
@@ -61,18 +64,19 @@ impl Got {
 /// Viewers of one publisher. Dropping it ends them.
 pub(super) struct Audience {
     viewers: Vec<Arc<Got>>,
-    stop: watch::Sender<bool>,
+    /// Turns true when they are to end.
+    end: watch::Sender<bool>,
     // Dropped last, when the viewers know that they end.
     runtime: Option<Runtime>,
-    _observing: Option<Observing>,
+    observing: Option<Observing>,
 }
 
 impl Audience {
-    /// As many viewers as this connect.
+    /// As many viewers as this connect, some at a time, each of which gets a frame.
     ///
     /// # Errors
-    /// The system gives no threads or no randomness.
-    pub(super) fn start(address: &Address, viewers: usize) -> Result<Self> {
+    /// The system gives no threads or no randomness, or a viewer gets no frame for two minutes.
+    pub(super) fn start(address: &Address, viewers: usize, stop: Stop<'_>) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -81,32 +85,45 @@ impl Audience {
                 let what = format!("the system gives no threads ({error})");
                 Failure::new(FailureKind::Internal, what, "raise the limit on threads")
             })?;
-        let viewers: Vec<Arc<Got>> = (0..viewers).map(|_| Arc::default()).collect();
-        let (stop, stopped) = watch::channel(false);
+        let (end, stopped) = watch::channel(false);
         let mut observing = None;
         if let Address::Sealed(..) = address {
             let metrics = Metrics::new(build_info());
             let started = Observation::start("watch", ObserveOptions::default(), metrics);
             observing = Some(runtime.block_on(started)?);
         }
-        for got in &viewers {
-            let got = Arc::clone(got);
-            match (address, &observing) {
-                (Address::Sealed(ticket, relay), Some(observing)) => {
-                    let options = watching(ticket.clone(), relay.clone(), got)?;
-                    runtime.spawn(sealcast::run::watch(options, observing.observation(), stopped.clone()));
-                }
-                (Address::PlainRelay(relay), _) => drop(runtime.spawn(take_plain(relay.clone(), got))),
-                (Address::Plain(address), _) => drop(runtime.spawn(read_plain(*address, got))),
-                (Address::Sealed(..), None) => {}
+        let mut audience = Self {
+            viewers: Vec::new(),
+            end,
+            runtime: Some(runtime),
+            observing,
+        };
+        while audience.viewers.len() < viewers {
+            audience.seat(address, stopped.clone())?;
+            if audience.viewers.len().is_multiple_of(AT_ONCE) {
+                audience.until_all_watch(|| true, stop)?;
             }
         }
-        Ok(Self {
-            viewers,
-            stop,
-            runtime: Some(runtime),
-            _observing: observing,
-        })
+        Ok(audience)
+    }
+
+    /// One more viewer connects.
+    fn seat(&mut self, address: &Address, stopped: watch::Receiver<bool>) -> Result<()> {
+        let got: Arc<Got> = Arc::default();
+        self.viewers.push(Arc::clone(&got));
+        let Some(runtime) = &self.runtime else {
+            return Ok(());
+        };
+        match (address, &self.observing) {
+            (Address::Sealed(ticket, relay), Some(observing)) => {
+                let options = watching(ticket.clone(), relay.clone(), got)?;
+                runtime.spawn(sealcast::run::watch(options, observing.observation(), stopped));
+            }
+            (Address::PlainRelay(relay), _) => drop(runtime.spawn(take_plain(relay.clone(), got))),
+            (Address::Plain(address), _) => drop(runtime.spawn(read_plain(*address, got))),
+            (Address::Sealed(..), None) => {}
+        }
+        Ok(())
     }
 
     /// Number of frames that each viewer has.
@@ -150,7 +167,7 @@ impl Audience {
 impl Drop for Audience {
     fn drop(&mut self) {
         // It fails only if all viewers have ended.
-        let _ = self.stop.send(true);
+        let _ = self.end.send(true);
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(GOODBYE);
         }

@@ -145,7 +145,7 @@ impl Viewers {
             stop,
         };
         let mut publisher = start.publisher()?;
-        let audience = Audience::start(&publisher.address, viewers)?;
+        let audience = Audience::start(&publisher.address, viewers, stop)?;
         // Until its first sheet a viewer of a group is served alone.
         let joined = || !sending.is_joined() || members(scratch) == viewers;
         audience.until_all_watch(joined, stop)?;

@@ -26,8 +26,9 @@ pub(super) const PREFIX: usize = 4;
 /// Length of a frame's time, in nanoseconds since 1970, big-endian.
 pub(super) const STAMP: usize = 8;
 /// Bytes by which a sealed and signed frame is longer, beside the stamp: an object has them too, so that a relay carries
-/// objects of the same lengths.
-const SEALED_MORE: usize = 241 - STAMP;
+/// objects of the same lengths. An answer to challenges in the proof, and the description before a keyframe, come on
+/// top.
+const SEALED_MORE: usize = 242 - STAMP;
 /// Frames that may wait for a viewer. Who has more loses the oldest.
 const MAX_WAITING: usize = 64;
 
@@ -159,7 +160,6 @@ mod tests {
                 .bytes
                 .len()
         };
-        // The description before a keyframe is left out: a frame in thirty has it.
         length_of(0, true);
         let plain = Stamped {
             keyframe: false,
