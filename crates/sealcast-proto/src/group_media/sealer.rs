@@ -283,8 +283,9 @@ impl GroupSealer {
         sealed.map(|sealed| self.sign(now, sealed)).transpose()
     }
 
-    /// Seals a frame, which [`sign`](Self::sign) must follow before the next one. `info` is the stream's description, which a keyframe needs. Returns `None` for frames
-    /// before the first keyframe: they belong to no group of pictures.
+    /// Seals a frame, which [`sign`](Self::sign) must follow before the next one. `info` is the stream's description,
+    /// which a keyframe needs. Returns `None` for frames before the first keyframe: they belong to no group of
+    /// pictures.
     ///
     /// # Errors
     /// [`GroupSealError`].

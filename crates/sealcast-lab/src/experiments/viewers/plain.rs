@@ -1,5 +1,5 @@
-//! A plain fan-out: each frame of a clip, behind its length, to every connection, or as an object to a relay. Nothing is
-//! sealed; it is what a user of tokio would write.
+//! A plain fan-out: each frame of a clip, behind its length, to every connection, or as an object to a relay. Nothing
+//! is sealed; it is what a user of tokio would write.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -25,9 +25,9 @@ pub(super) const HEAD: usize = PREFIX + STAMP;
 pub(super) const PREFIX: usize = 4;
 /// Length of a frame's time, in nanoseconds since 1970, big-endian.
 pub(super) const STAMP: usize = 8;
-/// Bytes by which a sealed and signed frame is longer, beside the stamp: an object has them too, so that a relay carries
-/// objects of the same lengths. An answer to challenges in the proof, and the description before a keyframe, come on
-/// top.
+/// Bytes by which a sealed and signed frame is longer, beside the stamp: an object has them too, so that a relay
+/// carries objects of the same lengths. An answer to challenges in the proof, and the description before a keyframe,
+/// come on top.
 const SEALED_MORE: usize = 242 - STAMP;
 /// Frames that may wait for a viewer. Who has more loses the oldest.
 const MAX_WAITING: usize = 64;
