@@ -2,7 +2,7 @@
 
 import { type Bytes } from "../src/protocol/bytes.ts";
 import { parseAnswer } from "../src/protocol/live/answer.ts";
-import { MARGIN, MAX_ROUND_TRIP, MIN_GROUP, PictureAge } from "../src/protocol/live/picture-age.ts";
+import { MARGIN, MAX_GROUP, MAX_ROUND_TRIP, MIN_GROUP, PictureAge } from "../src/protocol/live/picture-age.ts";
 import { answerTo } from "./support/group-camera.ts";
 import { assert, same, test } from "./support/harness.ts";
 
@@ -100,7 +100,8 @@ test("a forged answer does not keep the camera's away", async () => {
   same(age.state(40), { state: "live", atMost: 40 }, "it counts");
 });
 
-test("a round trip that somebody stretched counts up to its bound", () => {
+test("what somebody stretched counts up to its bound", () => {
+  same(new PictureAge({ roundTrip: 10, group: 3_600_000 }, 0).limit, 10 + MAX_GROUP + MARGIN, "a keyframe held back");
   const age = new PictureAge({ roundTrip: 60_000, group: 40 }, 0);
   same(age.limit, MAX_ROUND_TRIP + MIN_GROUP + MARGIN, "limit");
   ask(age, 0);

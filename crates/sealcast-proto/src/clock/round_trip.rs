@@ -9,6 +9,8 @@ pub struct RoundTrip {
     pub smoothed: Duration,
     /// Mean deviation of a single round trip from that (RTTVAR).
     pub variation: Duration,
+    /// The shortest single one. Nobody on the path can shorten it, or stretch it once it was measured.
+    pub shortest: Duration,
 }
 
 impl RoundTrip {
@@ -17,6 +19,7 @@ impl RoundTrip {
         Self {
             smoothed: latest,
             variation: latest / 2,
+            shortest: latest,
         }
     }
 
@@ -25,6 +28,7 @@ impl RoundTrip {
         Self {
             smoothed: (self.smoothed * 7 + latest) / 8,
             variation: (self.variation * 3 + self.smoothed.abs_diff(latest)) / 4,
+            shortest: self.shortest.min(latest),
         }
     }
 }
@@ -40,10 +44,14 @@ mod tests {
             let latest = Duration::from_nanos(nanos);
             let next = seen.map_or(RoundTrip::first(latest), |seen| seen.and(latest));
             seen = Some(next);
-            (next.smoothed.as_nanos(), next.variation.as_nanos())
+            (
+                next.smoothed.as_nanos(),
+                next.variation.as_nanos(),
+                next.shortest.as_nanos(),
+            )
         };
-        assert_eq!(after(8_000), (8_000, 4_000));
-        assert_eq!(after(16_000), (9_000, 5_000));
-        assert_eq!(after(9_000), (9_000, 3_750));
+        assert_eq!(after(8_000), (8_000, 4_000, 8_000));
+        assert_eq!(after(16_000), (9_000, 5_000, 8_000));
+        assert_eq!(after(9_000), (9_000, 3_750, 8_000));
     }
 }

@@ -18,6 +18,9 @@ pub const MARGIN: Duration = Duration::from_millis(20);
 /// What a shorter group of pictures counts as. Within it ten challenges can be lost before there is a false alarm.
 pub const MIN_GROUP: Duration = Duration::from_secs(1);
 
+/// What a longer group of pictures counts as. Who could hold a keyframe back would stretch the limit.
+pub const MAX_GROUP: Duration = Duration::from_secs(10);
+
 /// Longest round trip that counts. Who could stretch it would stretch the limit.
 pub const MAX_ROUND_TRIP: Duration = Duration::from_secs(1);
 
@@ -29,7 +32,7 @@ const CHALLENGES_PER_GROUP: u32 = 10;
 pub struct LivenessConfig {
     /// Shortest round trip measured in the viewer's own session with the camera.
     pub round_trip: Duration,
-    /// Duration of a group of pictures; less than [`MIN_GROUP`] counts as that.
+    /// Duration of a group of pictures; less than [`MIN_GROUP`] counts as that, and more than [`MAX_GROUP`] as that.
     pub group: Duration,
 }
 
@@ -45,7 +48,7 @@ impl LivenessConfig {
     }
 
     fn group(&self) -> Duration {
-        self.group.max(MIN_GROUP)
+        self.group.clamp(MIN_GROUP, MAX_GROUP)
     }
 }
 

@@ -145,12 +145,17 @@ fn a_forged_answer_does_not_keep_the_cameras_away() {
 }
 
 #[test]
-fn a_round_trip_that_somebody_stretched_counts_up_to_its_bound() {
+fn what_somebody_stretched_counts_up_to_its_bound() {
     let stretched = LivenessConfig {
         round_trip: Duration::from_secs(60),
         group: ms(40),
     };
     assert_eq!(stretched.limit(), MAX_ROUND_TRIP + MIN_GROUP + MARGIN);
+    let held_back = LivenessConfig {
+        round_trip: ms(10),
+        group: Duration::from_secs(3600),
+    };
+    assert_eq!(held_back.limit(), ms(10) + MAX_GROUP + MARGIN);
     let mut scene = Scene::new();
     scene.ask(ms(0));
     scene.liveness.set_config(stretched);

@@ -112,6 +112,11 @@ impl Session {
         self.clock.round_trip().map_or(HOPED_ROUND_TRIP, |trip| trip.smoothed)
     }
 
+    /// Shortest round-trip time of the session's pings, or a guess before the first pong.
+    pub fn shortest_round_trip(&self) -> Duration {
+        self.clock.round_trip().map_or(HOPED_ROUND_TRIP, |trip| trip.shortest)
+    }
+
     /// Publisher: cut a frame or packets, seal the pieces and queue them in the outbound half.
     pub(super) fn push_unit(
         &mut self,

@@ -253,7 +253,7 @@ impl Session {
             opener: GroupOpener::new(config, key),
             sign,
             stream,
-            age: PictureAge::new(self.round_trip()),
+            age: PictureAge::new(self.shortest_round_trip()),
             challenge_due: false,
             gops: None,
             joined: false,
@@ -405,7 +405,7 @@ impl Session {
 
     /// Viewer: send a challenge.
     pub(super) fn send_challenge(&mut self, now: Now, random: [u8; CHALLENGE_LEN]) -> Result<(), SessionError> {
-        let round_trip = self.round_trip();
+        let round_trip = self.shortest_round_trip();
         if self.attends_group() {
             self.send_control(now, &Control::Group(GroupMessage::Challenge(random)))?;
             return self.rekey_if_due(now);

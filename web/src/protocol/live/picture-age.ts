@@ -11,6 +11,8 @@ const MAX_ROOTS = 64;
 export const MARGIN = 20;
 /** Milliseconds that a shorter group of pictures counts as. */
 export const MIN_GROUP = 1_000;
+/** What a longer one counts as: who could hold a keyframe back would stretch the limit. */
+export const MAX_GROUP = 10_000;
 /** Milliseconds of the longest round trip that counts: who could stretch it would stretch the limit. */
 export const MAX_ROUND_TRIP = 1_000;
 /** Challenges in the time of a group of pictures. */
@@ -67,7 +69,7 @@ export class PictureAge {
   }
 
   get #group(): number {
-    return Math.max(this.#times.group, MIN_GROUP);
+    return Math.min(Math.max(this.#times.group, MIN_GROUP), MAX_GROUP);
   }
 
   /** Milliseconds of age above which there is an alarm. */

@@ -88,7 +88,7 @@ impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRol
     }
 
     fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
-        self.line.note_round_trip(task.connection.session.round_trip());
+        self.line.note_round_trip(task.connection.session.shortest_round_trip());
         Ok(())
     }
 

@@ -129,7 +129,7 @@ impl SessionLine {
         let _ = self.tell.try_send(news);
     }
 
-    /// The session's round-trip time.
+    /// The session's shortest round-trip time.
     pub(in crate::run) fn note_round_trip(&self, round_trip: Duration) {
         let nanos = u64::try_from(round_trip.as_nanos()).unwrap_or(u64::MAX);
         self.round_trip.store(nanos, Ordering::Relaxed);
@@ -155,7 +155,7 @@ impl InletLine {
         }
     }
 
-    /// Round-trip time of the session.
+    /// Shortest round-trip time of the session.
     pub(super) fn round_trip(&self) -> Duration {
         Duration::from_nanos(self.round_trip.load(Ordering::Relaxed))
     }
