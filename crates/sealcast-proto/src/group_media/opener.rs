@@ -128,8 +128,8 @@ impl GroupOpener {
         self.member.integrity_spent()
     }
 
-    /// Opens a record in place that came in a packet, in whatever order. It is put in its place by [`Inbound`], and
-    /// what that makes of it is [taken](Self::take_ordered).
+    /// Opens a record in place that came in a packet, in whatever order. The session puts it in its place, and what
+    /// that makes of it is [taken](Self::take_ordered).
     pub(crate) fn open_packet<'b>(&mut self, now: Duration, record: &'b mut [u8]) -> Result<Marked<'b>, Refusal> {
         self.member.retire(now);
         let hash = self.release.is_signed().then(|| record_hash(record));

@@ -26,8 +26,8 @@ const HARDWARE_RATIO: f64 = 1.5;
 pub struct SuiteSpeed {
     /// Name of the suite.
     pub suite: String,
-    /// Gigabytes (10⁹ bytes) per second of processor time, sealing messages of [`PROBE_MESSAGE`] bytes in place. What else
-    /// the machine does in the meantime takes wall time alone.
+    /// Gigabytes (10⁹ bytes) per second of processor time, sealing messages of [`PROBE_MESSAGE`] bytes in place. What
+    /// else the machine does in the meantime takes wall time alone.
     pub gigabytes_per_second: f64,
 }
 
