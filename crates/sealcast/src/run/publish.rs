@@ -72,7 +72,7 @@ pub struct PublishOptions {
     pub settings: RuntimeSettings,
     /// The socket for commands.
     pub control: Option<ControlSocket>,
-    /// Seals each frame once for all viewers on byte streams who are content with it.
+    /// Seals each frame once for all viewers who are content with it.
     pub group: Option<GroupOptions>,
     /// Relays that are given what is sealed for the group, at most [`MAX_RELAYS`](super::MAX_RELAYS).
     pub relays: Vec<RelayUrl>,
