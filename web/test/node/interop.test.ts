@@ -65,15 +65,34 @@ function sha256(data: Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** Watches a publisher to its end, and checks that every access unit of the clip came. */
-async function watchAll(carrier: Carrier, clip: Clip): Promise<void> {
+/**
+ * Watches a publisher to its end, and checks that every access unit of the clip came but `leftOut`, which the publisher
+ * counted: behind a constant rate it leaves out groups of pictures that a busy machine has made too late.
+ */
+async function watchAll(carrier: Carrier, clip: Clip, leftOut: () => Promise<number>): Promise<void> {
   await within(carrier.over, "the end of the stream");
   const frames = carrier.media.filter((media) => media.type === "frame");
-  same(frames.map(({ data }) => sha256(data)), clip.hashes, "SHA-256 of the access units");
+  const numbers = frames.map(({ preamble }) => Number(preamble.frame));
+  same(frames.map(({ data }) => sha256(data)), numbers.map((number) => clip.hashes[number]), "SHA-256 of access units");
+  for (const [at, { keyframe }] of frames.entries()) {
+    const [before, number] = [numbers[at - 1] ?? -1, numbers[at] ?? -1];
+    assert(number === before + 1 || (number > before && keyframe), `access unit ${number} follows ${before}`);
+  }
+  same(frames.length + (await leftOut()), clip.hashes.length, "access units that came, and those left out");
+  assert(frames.length > 0, "some came");
   same(carrier.media[0]?.type, "info", "the description comes first");
   same(carrier.events.at(-1)?.type, "closed", "the publisher says that it is over");
   const refused = Object.values(carrier.session.refusals).reduce((sum, count) => sum + count, 0);
   same(refused, 0, "refused records");
+}
+
+/** The frames that a program says in its report to have left out. */
+async function leftOutBy(program: Program, report: string): Promise<number> {
+  await program.succeed();
+  const { totals } = JSON.parse(await readFile(report, "utf8")) as {
+    readonly totals: { readonly frames_dropped: Readonly<Record<string, number>> };
+  };
+  return Object.values(totals.frames_dropped).reduce((sum, count) => sum + count, 0);
 }
 
 interface Watched {
@@ -81,6 +100,8 @@ interface Watched {
   readonly codec?: "h264" | "mjpeg";
   readonly args: readonly string[];
   readonly options?: Options;
+  /** True if it leaves out access units that are late. */
+  readonly leavesOut?: boolean;
   readonly check?: (carrier: Carrier) => void;
 }
 
@@ -126,23 +147,26 @@ const WATCHED: readonly Watched[] = [
   {
     name: "at a constant rate",
     args: ["--shape", "constant:4mbit"],
+    leavesOut: true,
     check: ({ came }) => {
       assert(came.cells > 100 && came.clear + came.encrypted === 0, `all comes in cells: ${show(came)}`);
     },
   },
 ];
 
-for (const { name, codec = "h264", args, options = {}, check } of WATCHED) {
+for (const { name, codec = "h264", args, options = {}, leavesOut = false, check } of WATCHED) {
   void test(`a browser peer gets every access unit of a publisher ${name}`, { skip: SKIP }, async () => {
     await withFolder(async (folder) => {
       const clip = makeClip(folder, codec, FRAMES);
+      const report = join(folder, "report.json");
       const program = Program.start(BINARY ?? "", folder, [
-        "publish", `file:${clip.file}`, "--listen", "tcp://127.0.0.1:0", "--ticket-file", "-", ...args,
+        "publish", `file:${clip.file}`, "--listen", "tcp://127.0.0.1:0", "--ticket-file", "-", "--report", report,
+        ...args,
       ]);
       try {
         const ticket = parseTicket(await program.line("sealcast://"));
         const carrier = await connect(ticket, await generateIdentity(), "viewer", options);
-        await watchAll(carrier, clip);
+        await watchAll(carrier, clip, async () => (leavesOut ? leftOutBy(program, report) : 0));
         check?.(carrier);
         await program.succeed();
       } finally {
