@@ -17,6 +17,6 @@ mod tests;
 
 pub use key_track::KeyTrack;
 pub use opener::{GroupOpener, GroupOpenerConfig, GroupRefusal};
-pub use packets::SealedBlock;
+pub use packets::{DatagramRun, SealedBlock};
 pub use relayed::{KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
 pub use sealer::{GroupSealError, GroupSealer, GroupSealerConfig, SealedFrame, Sealing, UnsignedFrame};

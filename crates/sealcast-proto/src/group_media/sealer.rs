@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::packets::{Packets, SealedBlock, Target};
+use super::packets::{DatagramRun, Packets, SealedBlock, Target};
 use crate::clock::Now;
 use crate::group::{Announcement, InForce, Leader, LeaderConfig, LeaderError, MemberId, MemberKey, RUN_LEN};
 use crate::keys::Identity;
@@ -54,6 +54,18 @@ pub struct SealedFrame {
     pub group: u64,
     /// Number of records.
     pub records: SealedRecords,
+}
+
+impl SealedFrame {
+    /// All its records for a multicast group (groups.md §12), whose datagrams begin with `tag`. None where the frame was
+    /// not sealed for packets.
+    pub fn datagrams(&self, tag: u32) -> impl Iterator<Item = DatagramRun> {
+        let runs = self
+            .blocks
+            .iter()
+            .flat_map(move |block| block.datagrams(&self.bytes, tag));
+        runs.filter(|run| !run.bytes.is_empty())
+    }
 }
 
 /// A frame whose records are sealed, and which is not signed yet.

@@ -54,6 +54,8 @@ pub(super) struct GroupView {
     /// Where media travels in packets: true once the number of the first one is known.
     pub(super) begun: bool,
     pub(super) early: EarlyRecords,
+    /// A record was opened, and the multicast half has not noted it yet.
+    pub(super) opened_packet: bool,
     /// A frame was refused, and the program was not told yet.
     pub(super) forged: Option<FrameRefusal>,
     /// A frame was released that its group's signature, which came before, does not cover.
@@ -92,6 +94,10 @@ impl Session {
             (GroupMessage::Sheet(_), Some(GroupStanding::Wanted(stream))) => Some(GroupStanding::Member(stream)),
             (GroupMessage::Offer { .. }, _) | (_, None | Some(GroupStanding::Offered(_))) => {
                 return Err(SessionError::Misuse);
+            }
+            (GroupMessage::Multicast(_), standing) => {
+                self.offer_multicast()?;
+                standing
             }
             (_, standing) => standing,
         };
@@ -207,6 +213,7 @@ impl Session {
                         .push_back(Output::Event(Event::Challenged(Challenge(challenge))));
                 }
             }
+            GroupMessage::Hears(hearing) => return self.hears(now, hearing),
             _ if self.attends_group() => self.pass_on(message),
             _ => return self.told_as_member(now, message),
         }
@@ -260,6 +267,7 @@ impl Session {
             says_join: None,
             begun: false,
             early: EarlyRecords::default(),
+            opened_packet: false,
             forged: None,
             late_forgery: None,
         }));
@@ -350,10 +358,12 @@ impl Session {
                 let verdict = gops.verify(signature).map_err(|_| SessionError::PeerMisbehaved)?;
                 self.out.push_back(Output::Event(Event::Proven(verdict)));
             }
+            GroupMessage::Multicast(group) => return self.told_of_multicast(now, group),
             // Handled before.
             GroupMessage::Offer { .. }
             | GroupMessage::Join { .. }
             | GroupMessage::Challenge(_)
+            | GroupMessage::Hears(_)
             | GroupMessage::Numbered { .. }
             | GroupMessage::Taken { .. } => {}
         }

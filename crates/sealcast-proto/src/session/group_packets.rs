@@ -112,8 +112,17 @@ impl Session {
                 .map_err(|_| Refusal::Malformed),
             Err(reason) => Err(reason),
         };
+        view.opened_packet = taken.is_ok();
+        let twice = self.hears_twice();
         let handled = match (taken, header) {
             (Ok(()), _) => Handled::Done,
+            (Err(Refusal::Replay), _) if twice => {
+                // One copy came from the multicast group, and one over the session.
+                self.inbound
+                    .iter_mut()
+                    .for_each(|inbound| inbound.counts.duplicates += 1);
+                return Ok(Handled::Duplicate);
+            }
             (Err(Refusal::Replay), Some(header))
                 if !header.flags.repair() && self.is_duplicate(now, Repeated::of(header)) =>
             {

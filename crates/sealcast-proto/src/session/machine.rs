@@ -15,6 +15,7 @@ use super::group_channel::GroupChannel;
 use super::keyframe_request::{KeyframeRequester, KeyframeResponder};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
+use super::multicast::{MulticastOffer, MulticastView};
 use super::path::{Elsewhere, PathValidation};
 use super::rekey::{RekeyInitiator, RekeyResponder, Signer};
 use super::selection::{Following, Selecting};
@@ -108,6 +109,10 @@ pub struct Session {
     pub(super) group_view: Option<Box<GroupView>>,
     /// Viewer: the group whose frames come through a relay.
     pub(super) relayed: Option<RelayedGroup>,
+    /// Publisher: what the viewer hears of the multicast group.
+    pub(super) multicast_offer: Option<MulticastOffer>,
+    /// Viewer: the multicast group.
+    pub(super) multicast_view: Option<MulticastView>,
 }
 
 impl Session {
@@ -163,6 +168,8 @@ impl Session {
             group_channel: GroupChannel::default(),
             group_view: None,
             relayed: None,
+            multicast_offer: None,
+            multicast_view: None,
             config,
             state,
             out: VecDeque::new(),
@@ -284,6 +291,8 @@ impl Session {
             Input::Group(message) => self.tell_group(now, message).map(|()| Handled::Done),
             Input::JoinRelayed { enrolled } => self.join_relayed(now, enrolled).map(|()| Handled::Done),
             Input::Challenge(random) => self.send_challenge(now, random).map(|()| Handled::Done),
+            Input::ListensToMulticast(listens) => self.listens_to_multicast(now, listens).map(|()| Handled::Done),
+            Input::Multicast(record) => self.multicast_came(now, record),
         };
         handled.map_err(|error| self.fail(now, error))
     }

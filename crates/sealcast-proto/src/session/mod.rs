@@ -59,6 +59,7 @@ mod keyring;
 mod liveness;
 mod machine;
 mod media;
+mod multicast;
 mod path;
 mod records;
 mod rekey;
@@ -77,7 +78,7 @@ pub use datagram_handshake::Entry;
 pub(crate) use datagram_media::unit as packet_unit;
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
 pub(crate) use flow::{BlockSealer, Content, Mark, Ordered, Packing, Place, Prefix, Sealing, blocks_of};
-pub use flow::{InboundCounts, OutboundCounts, Packets, RepairNeed};
+pub use flow::{InboundCounts, OutboundCounts, Pacer, Packets, RepairNeed};
 pub use machine::Session;
 pub use media::{OutgoingFrame, OutgoingPackets, SealedRecords};
 pub(crate) use media::{OutgoingUnit, pack_whole};
@@ -94,7 +95,7 @@ use crate::rtsp::GatewayMessage;
 use crate::seal::{Refusal, Suite};
 use crate::sign::{FrameRefusal, GopVerdict, SignMode};
 use crate::unit::{Assembled, Selection};
-use crate::wire::{CloseReason, GroupMessage, MediaFrom};
+use crate::wire::{CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup};
 
 /// Handshake timeout.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -146,6 +147,10 @@ pub enum Input<'b> {
     /// Viewer: send a challenge of these 16 fresh random bytes, after [`Event::ChallengeDue`], or where frames come
     /// through a relay as often as [`RelayedViewer`](crate::group_media::RelayedViewer) says.
     Challenge([u8; CHALLENGE_LEN]),
+    /// Viewer: after [`Event::HearMulticast`], whether the program receives what is sent to the multicast group.
+    ListensToMulticast(bool),
+    /// Viewer: a record that came from the multicast group, without the tag.
+    Multicast(&'b mut [u8]),
 }
 
 /// Result of an input.
@@ -206,6 +211,13 @@ pub enum Event {
     JoinsGroup(MediaFrom),
     /// Publisher: a member's challenge.
     Challenged(Challenge),
+    /// Publisher: what the viewer hears of the multicast group that it was told of. As long as it does, frames are not
+    /// sent to it over this session: send them to the multicast group.
+    Hears(Hearing),
+    /// Viewer: receive what is sent to this multicast group, and answer with [`Input::ListensToMulticast`].
+    HearMulticast(MulticastGroup),
+    /// Viewer: nothing comes from the multicast group, so there is no need to receive it.
+    LeaveMulticast,
     /// Viewer, whose frames come through a relay: a message of the group, type and fields.
     GroupSaid(Vec<u8>),
     /// Viewer: what follows is of a group, of which the camera signs this.

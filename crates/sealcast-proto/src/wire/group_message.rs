@@ -1,5 +1,7 @@
 //! Control messages of a group: who may open what is sealed once for all (groups.md §10).
 
+use std::net::IpAddr;
+
 use super::{MAX_STREAM, Malformed, Reader};
 
 /// Highest number of what is signed.
@@ -23,6 +25,58 @@ impl MediaFrom {
     pub fn byte(self) -> u8 {
         self as u8
     }
+
+    fn parse(byte: u8) -> Result<Self, Malformed> {
+        Self::ALL.get(usize::from(byte)).copied().ok_or(Malformed)
+    }
+}
+
+/// A multicast group at which a publisher's records of a group are sent once for all viewers (groups.md §12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MulticastGroup {
+    /// What its datagrams begin with, so that those of others are told apart.
+    pub tag: u32,
+    /// Its address.
+    pub address: IpAddr,
+    /// Its port, not 0.
+    pub port: u16,
+}
+
+impl MulticastGroup {
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (tag, port) = (reader.u32()?, reader.u16()?);
+        let address = reader.rest();
+        let v4 = <[u8; 4]>::try_from(address).map(IpAddr::from);
+        let v6 = || <[u8; 16]>::try_from(address).map(IpAddr::from);
+        let address = v4.or_else(|_| v6()).map_err(|_| Malformed)?;
+        let group = Self { tag, address, port };
+        // Nobody lets us send to, or receive for, a machine of its choice.
+        (address.is_multicast() && port != 0).then_some(group).ok_or(Malformed)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.tag.to_be_bytes());
+        out.extend_from_slice(&self.port.to_be_bytes());
+        match self.address {
+            IpAddr::V4(address) => out.extend_from_slice(&address.octets()),
+            IpAddr::V6(address) => out.extend_from_slice(&address.octets()),
+        }
+    }
+}
+
+/// What a viewer says of a multicast group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hearing {
+    /// It does not listen to it.
+    Away,
+    /// It listens, and hears nothing yet: it is sent all over its session as well.
+    Listening,
+    /// It hears it.
+    Hearing,
+}
+
+impl Hearing {
+    const ALL: [Self; 3] = [Self::Away, Self::Listening, Self::Hearing];
 
     fn parse(byte: u8) -> Result<Self, Malformed> {
         Self::ALL.get(usize::from(byte)).copied().ok_or(Malformed)
@@ -77,6 +131,10 @@ pub enum GroupMessage<'a> {
         /// The number of the next one.
         next: u16,
     },
+    /// Records of the group are sent to this multicast group as well.
+    Multicast(MulticastGroup),
+    /// What the viewer hears there.
+    Hears(Hearing),
 }
 
 impl<'a> GroupMessage<'a> {
@@ -90,10 +148,15 @@ impl<'a> GroupMessage<'a> {
     const BEGIN: u8 = 27;
     const NUMBERED: u8 = 28;
     const TAKEN: u8 = 29;
+    const MULTICAST: u8 = 30;
+    const HEARS: u8 = 31;
 
     /// True if only a viewer sends it.
     pub fn is_of_viewer(&self) -> bool {
-        matches!(self, Self::Join { .. } | Self::Challenge(_) | Self::Taken { .. })
+        matches!(
+            self,
+            Self::Join { .. } | Self::Challenge(_) | Self::Taken { .. } | Self::Hears(_)
+        )
     }
 
     /// True if it carries other messages, or says that they came.
@@ -125,6 +188,11 @@ impl<'a> GroupMessage<'a> {
                 out.extend_from_slice(bytes);
             }
             Self::Taken { next } => put(out, Self::TAKEN, &next.to_be_bytes()),
+            Self::Multicast(group) => {
+                out.push(Self::MULTICAST);
+                group.put(out);
+            }
+            Self::Hears(hearing) => put(out, Self::HEARS, &[hearing as u8]),
         }
     }
 
@@ -153,6 +221,8 @@ impl<'a> GroupMessage<'a> {
                 bytes: reader.rest(),
             },
             Self::TAKEN => Self::Taken { next: reader.u16()? },
+            Self::MULTICAST => Self::Multicast(MulticastGroup::parse(reader)?),
+            Self::HEARS => Self::Hears(Hearing::parse(reader.u8()?)?),
             _ => return Ok(None),
         }))
     }
@@ -205,6 +275,18 @@ mod tests {
                 bytes: b"piece",
             },
             GroupMessage::Taken { next: 7 },
+            GroupMessage::Multicast(MulticastGroup {
+                tag: 0x0102_0304,
+                address: "239.1.2.3".parse().expect("an address"),
+                port: 5000,
+            }),
+            GroupMessage::Multicast(MulticastGroup {
+                tag: 7,
+                address: "ff02::5".parse().expect("an address"),
+                port: 1,
+            }),
+            GroupMessage::Hears(Hearing::Away),
+            GroupMessage::Hears(Hearing::Hearing),
         ] {
             let bytes = Control::Group(message).to_bytes();
             assert_eq!(Control::parse(&bytes), Ok(Control::Group(message)));
@@ -232,6 +314,14 @@ mod tests {
             &[28, 0, 1, 2],
             &[29, 1],
             &[29, 0, 1, 0],
+            // No multicast address, no port, too short, too long.
+            &[30, 0, 0, 0, 1, 1, 1, 10, 0, 0, 1],
+            &[30, 0, 0, 0, 1, 0, 0, 239, 0, 0, 1],
+            &[30, 0, 0, 0, 1, 1, 1, 239, 0, 0],
+            &[30, 0, 0, 0, 1, 1, 1, 239, 0, 0, 1, 9],
+            &[31],
+            &[31, 3],
+            &[31, 1, 0],
         ] {
             assert_eq!(Control::parse(bytes), Err(Malformed), "{bytes:?}");
         }

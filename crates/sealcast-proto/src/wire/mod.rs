@@ -30,7 +30,7 @@ pub use datagram::{
 pub use feedback::{Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
 pub(crate) use framing::append;
 pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
-pub use group_message::{GroupMessage, MediaFrom};
+pub use group_message::{GroupMessage, Hearing, MediaFrom, MulticastGroup};
 pub(crate) use header::check;
 pub use header::{Accept, BadForm, Flags, HEADER_LEN, Header, Kind, MAX_STREAM};
 pub use peer::{Invite, PeerId};

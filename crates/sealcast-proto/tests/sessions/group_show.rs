@@ -11,7 +11,7 @@ use sealcast_proto::session::{Event, Fec, GroupPolicy, Input, OutgoingFrame, Rep
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::sim::{Direction, Verdict, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
-use sealcast_proto::wire::{GroupMessage, Kind};
+use sealcast_proto::wire::{GroupMessage, Hearing, Kind, MulticastGroup};
 use sealcast_testkit::ends::{self, Setup, identity, records};
 use sealcast_testkit::show::{frame_bytes, steady};
 
@@ -64,7 +64,25 @@ pub(crate) struct Show {
     given: Vec<bool>,
     /// Viewers that are given no frames, as if they were too slow.
     pub(crate) skipped: Vec<usize>,
+    /// What of the group is sent to a multicast group.
+    pub(crate) multicast: Option<Multicast>,
 }
+
+/// The multicast group of a show.
+pub(crate) struct Multicast {
+    pub(crate) group: MulticastGroup,
+    /// What comes of a record at a viewer, by its number.
+    pub(crate) path: Box<MulticastPath>,
+    /// Datagrams that were sent there.
+    pub(crate) sent: u64,
+    /// What each viewer said last.
+    pub(crate) hearing: Vec<Hearing>,
+    /// Viewers that cannot listen.
+    pub(crate) refused: Vec<usize>,
+}
+
+/// What comes of a record that was sent to the multicast group, by the viewer's number.
+pub(crate) type MulticastPath = dyn FnMut(usize, &[u8]) -> Vec<Vec<u8>>;
 
 /// Decides about a message on its way, by the viewer's number.
 pub(crate) type Judge = dyn FnMut(usize, Direction, &[u8]) -> Verdict;
@@ -111,6 +129,7 @@ impl Show {
             judge: Box::new(|_, _, _| Verdict::Deliver),
             given: vec![false; ways.len()],
             skipped: Vec::new(),
+            multicast: None,
         };
         for world in &mut show.viewers {
             let offer = GroupMessage::Offer {
@@ -154,14 +173,26 @@ impl Show {
                         self.sealer.admit(now, member, key).expect("there is room");
                     }
                     Event::Challenged(challenge) => self.sealer.challenged(member, challenge).expect("a slot"),
+                    Event::Hears(hearing) => {
+                        let multicast = self.multicast.as_mut().expect("the viewer was told of one");
+                        multicast.hearing[at] = hearing;
+                    }
                     _ => {}
                 }
             }
             for event in std::mem::take(&mut world.initiator.events) {
-                if event == Event::ChallengeDue {
-                    self.seed = self.seed.wrapping_add(1);
-                    let random = [self.seed; 16];
-                    world.tell(VIEWER, Input::Challenge(random));
+                match event {
+                    Event::ChallengeDue => {
+                        self.seed = self.seed.wrapping_add(1);
+                        let random = [self.seed; 16];
+                        world.tell(VIEWER, Input::Challenge(random));
+                    }
+                    Event::HearMulticast(_) => {
+                        let multicast = self.multicast.as_ref().expect("the viewer was told of one");
+                        let listens = !multicast.refused.contains(&at);
+                        world.tell(VIEWER, Input::ListensToMulticast(listens));
+                    }
+                    _ => {}
                 }
             }
         }
@@ -223,11 +254,38 @@ impl Show {
                 world.send(VIEWER, record);
             }
         }
+        self.send_multicast(&sealing);
         for (slot, answer) in sealing.answers.iter().flat_map(|batch| batch.answers()) {
             let answer = answer.to_bytes();
             self.viewers[usize::from(slot)].tell(PUBLISHER, Input::Group(GroupMessage::Answer(&answer)));
         }
         Some(sealing)
+    }
+
+    /// Members that were not told of the multicast group are, and it gets the frame if anybody listens.
+    fn send_multicast(&mut self, sealing: &Sealing) {
+        let Some(multicast) = &mut self.multicast else { return };
+        for world in &mut self.viewers {
+            if world.responder.session.may_hear_multicast() {
+                world.tell(PUBLISHER, Input::Group(GroupMessage::Multicast(multicast.group)));
+            }
+        }
+        if multicast.hearing.iter().all(|hearing| *hearing == Hearing::Away) {
+            return;
+        }
+        for run in sealing.frame.datagrams(multicast.group.tag) {
+            for datagram in run.bytes.chunks(run.size) {
+                multicast.sent += 1;
+                let record = datagram
+                    .strip_prefix(&multicast.group.tag.to_be_bytes())
+                    .expect("the tag");
+                for (at, world) in self.viewers.iter_mut().enumerate() {
+                    for mut came in (multicast.path)(at, record) {
+                        world.tell(VIEWER, Input::Multicast(&mut came));
+                    }
+                }
+            }
+        }
     }
 
     /// Tells the sealer what the members in packets need.

@@ -7,6 +7,7 @@ mod datagrams_loss;
 mod datagrams_outages;
 mod gateway_messages;
 mod group_datagrams;
+mod group_multicast;
 mod group_show;
 mod groups;
 mod rekeying;

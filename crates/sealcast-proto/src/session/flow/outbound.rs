@@ -146,6 +146,8 @@ pub(in crate::session) struct Outbound {
     pub(super) counts: OutboundCounts,
     /// True if packets leave one by one in cells, whose times and sizes are not decided here.
     pub(super) in_cells: bool,
+    /// True if the viewer hears the multicast group, to which the program sends frames once for all.
+    pub(super) multicast: bool,
 }
 
 impl Outbound {
@@ -186,6 +188,7 @@ impl Outbound {
             tail: TailLossProbe::default(),
             counts: OutboundCounts::default(),
             in_cells: false,
+            multicast: false,
         }
     }
 
@@ -215,6 +218,11 @@ impl Outbound {
     pub(in crate::session) fn begin_group(&mut self, first: u64) {
         self.drop_unsent();
         self.ahead = Some(first.wrapping_sub(self.next));
+    }
+
+    /// Frames of the group that follow are sent to the multicast group, or again to this viewer alone.
+    pub(in crate::session) fn set_multicast(&mut self, multicast: bool) {
+        self.multicast = multicast;
     }
 
     /// True if records of this length fit its packets.

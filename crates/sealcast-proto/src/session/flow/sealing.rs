@@ -144,6 +144,10 @@ impl Outbound {
     /// many as its path needs.
     pub(in crate::session) fn forward(&mut self, now: Duration, bytes: &[u8], blocks: &[SealedBlock]) {
         for block in blocks {
+            if self.multicast && self.backlog == 0 {
+                self.keep_multicast(now, bytes, block);
+                continue;
+            }
             let repairs = self.repairs(block.count).min(block.repair_count);
             let sources = self.copied(&bytes[block.sources.clone()], block.size, block.count);
             let symbols = &block.repairs[..repairs * block.repair_size];
@@ -161,6 +165,34 @@ impl Outbound {
             self.next = first + (block.count + block.repair_count) as u64;
         }
         self.rate.queued(self.backlog + self.waiting);
+    }
+
+    /// Keep a block that the multicast group is sent whole: the viewer asks for what it misses, and reports what
+    /// arrives as if it had been sent from here.
+    fn keep_multicast(&mut self, now: Duration, bytes: &[u8], block: &SealedBlock) {
+        let sources = self.copied(&bytes[block.sources.clone()], block.size, block.count);
+        let first = self.own_number(block.first);
+        let (size, repair_size) = (sources.size, block.repair_size.saturating_sub(LENGTH_PREFIX));
+        let length = sources.bytes.len();
+        self.counts.media_bytes += length as u64;
+        self.kept_bytes += length;
+        self.blocks.push_back(SentBlock {
+            first,
+            sent: sources.count,
+            sources,
+            repairs: Run::default(),
+            sealed_at: now,
+            arrived: false,
+        });
+        self.done += 1;
+        self.next = first + (block.count + block.repair_count) as u64;
+        self.rate.sent_run(now, first, length, size);
+        if block.repair_count > 0 {
+            let after = first + block.count as u64;
+            self.rate
+                .sent_run(now, after, block.repair_count * repair_size, repair_size);
+        }
+        self.note_left(now);
     }
 
     /// Datagrams of records that stand behind their lengths.
@@ -194,10 +226,12 @@ impl Outbound {
 
     /// What the repair symbols must make up for.
     fn path_loss(&self) -> PathLoss {
+        // One symbol that is sent to a multicast group serves all who miss anything, and each would ask alone.
+        let asks = self.delivery.nack && !self.multicast;
         PathLoss {
             loss: self.rate.loss(),
             mean_burst: self.rate.mean_burst(),
-            rounds: if self.delivery.nack { self.path.rounds() } else { 0 },
+            rounds: if asks { self.path.rounds() } else { 0 },
         }
     }
 }

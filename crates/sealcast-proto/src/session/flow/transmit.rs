@@ -41,7 +41,7 @@ fn alike<'b>(size: usize, mut next: u64, blocks: impl Iterator<Item = &'b SentBl
 
 impl Outbound {
     /// The rate at which packets leave, in bit/s; `None` if they are not paced.
-    pub(super) fn pace(&self) -> Option<u64> {
+    pub(in crate::session) fn pace(&self) -> Option<u64> {
         let paced = self.delivery.rate.is_some() && self.delivery.pace;
         paced.then(|| self.rate.pacing())
     }
@@ -121,11 +121,16 @@ impl Outbound {
         };
         self.counts.bytes += bytes as u64;
         self.rate.queued(self.backlog + self.waiting);
+        self.pacer.sent(bytes);
+        self.note_left(now);
+    }
+
+    /// Note that something has left, on which a report is awaited.
+    pub(super) fn note_left(&mut self, now: Duration) {
         self.last_sent = now;
         self.tail.sent(now);
         self.unanswered.get_or_insert(now);
         self.all_came = false;
-        self.pacer.sent(bytes);
         self.forget(now);
         debug_assert!(self.is_consistent(), "the books of the blocks do not add up");
     }
