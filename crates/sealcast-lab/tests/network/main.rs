@@ -5,6 +5,7 @@ mod common;
 
 mod gateway_latency;
 mod gateway_pictures;
+mod multicast;
 mod net;
 mod proxy;
 mod spoofed;

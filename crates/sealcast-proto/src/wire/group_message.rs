@@ -148,8 +148,8 @@ impl<'a> GroupMessage<'a> {
     const BEGIN: u8 = 27;
     const NUMBERED: u8 = 28;
     const TAKEN: u8 = 29;
-    const MULTICAST: u8 = 30;
-    const HEARS: u8 = 31;
+    const MULTICAST: u8 = 31;
+    const HEARS: u8 = 32;
 
     /// True if only a viewer sends it.
     pub fn is_of_viewer(&self) -> bool {
@@ -315,13 +315,13 @@ mod tests {
             &[29, 1],
             &[29, 0, 1, 0],
             // No multicast address, no port, too short, too long.
-            &[30, 0, 0, 0, 1, 1, 1, 10, 0, 0, 1],
-            &[30, 0, 0, 0, 1, 0, 0, 239, 0, 0, 1],
-            &[30, 0, 0, 0, 1, 1, 1, 239, 0, 0],
-            &[30, 0, 0, 0, 1, 1, 1, 239, 0, 0, 1, 9],
-            &[31],
-            &[31, 3],
-            &[31, 1, 0],
+            &[31, 0, 0, 0, 1, 1, 1, 10, 0, 0, 1],
+            &[31, 0, 0, 0, 1, 0, 0, 239, 0, 0, 1],
+            &[31, 0, 0, 0, 1, 1, 1, 239, 0, 0],
+            &[31, 0, 0, 0, 1, 1, 1, 239, 0, 0, 1, 9],
+            &[32],
+            &[32, 3],
+            &[32, 1, 0],
         ] {
             assert_eq!(Control::parse(bytes), Err(Malformed), "{bytes:?}");
         }

@@ -21,6 +21,7 @@ use crate::run::{
     RuntimeSettings, Shape, Viewers, build_info, publish,
 };
 use crate::source;
+use crate::transport::udp::MulticastOut;
 use crate::transport::{ListenUrl, Listener, Mtu, NetworkOptions};
 
 pub(super) fn run(args: PublishArgs) -> Result<()> {
@@ -102,7 +103,24 @@ async fn run_async(args: PublishArgs) -> Result<()> {
 fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Option<GroupOptions>> {
     let configured = &settings.config.publish;
     let sign = build::sign_mode(settings, "publish.sign", &configured.sign)?;
+    // Who connects to a viewer listens nowhere.
+    let listens = configured.to.is_none();
+    let listen = if listens {
+        Some(build::listen_url(settings)?)
+    } else {
+        None
+    };
+    let multicast = listen.and_then(|listen| Some((listen.address.ip(), listen.options.multicast?)));
     if !configured.group && configured.relay.is_empty() {
+        if multicast.is_some() {
+            let hint = "add --group: then each record is sealed once for all viewers";
+            let failure = Failure::new(
+                FailureKind::Usage,
+                "a multicast group needs a stream that is the same for all",
+                hint,
+            );
+            return Err(settings.placed("publish.listen", failure));
+        }
         return Ok(None);
     }
     let refused = |what: &str, hint: &str| {
@@ -117,7 +135,15 @@ fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Opt
         return refused("a group has no constant rate: its frames are sent as they come", hint);
     }
     let numbers = EpochNumbers::at(files::home()?.join("epochs"), &offer.identity.peer_id(), GROUP_STREAM);
-    Ok(Some(GroupOptions { sign, numbers }))
+    let multicast = multicast
+        .map(|(local, group)| MulticastOut::open(local, group))
+        .transpose();
+    let multicast = multicast.map_err(|failure| settings.placed("publish.listen", failure))?;
+    Ok(Some(GroupOptions {
+        sign,
+        numbers,
+        multicast,
+    }))
 }
 
 /// What the report says of how this publisher was started.

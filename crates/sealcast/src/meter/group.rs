@@ -17,6 +17,10 @@ pub(super) struct GroupMeter {
     proven: Counter,
     forged: Counter,
     age: Seconds,
+    hearing: Gauge,
+    multicast: Counter,
+    multicast_bytes: Counter,
+    heard: Counter,
 }
 
 impl GroupMeter {
@@ -54,6 +58,22 @@ impl GroupMeter {
                 "picture_age_seconds",
                 "Upper bound of the age of the newest picture, without clocks",
             ),
+            hearing: gauge(
+                registry,
+                "multicast_viewers",
+                "Viewers who hear the multicast group, and are not sent frames themselves",
+            ),
+            multicast: counter(
+                registry,
+                "multicast_datagrams_sent",
+                "Datagrams sent to the multicast group",
+            ),
+            multicast_bytes: counter(registry, "multicast_bytes_sent", "Bytes of these, as payload of UDP"),
+            heard: counter(
+                registry,
+                "multicast_records_heard",
+                "Records that came from the multicast group, whoever sent them",
+            ),
         }
     }
 }
@@ -90,6 +110,23 @@ impl Metrics {
         } else {
             meter.proven.inc();
         }
+    }
+
+    /// Sets the number of viewers who hear the multicast group.
+    pub fn multicast_viewers(&self, viewers: usize) {
+        self.group_meter().hearing.set(viewers as i64);
+    }
+
+    /// Counts datagrams that were sent to the multicast group.
+    pub fn multicast_sent(&self, datagrams: u64, bytes: u64) {
+        let meter = self.group_meter();
+        meter.multicast.inc_by(datagrams);
+        meter.multicast_bytes.inc_by(bytes);
+    }
+
+    /// Counts a record that came from the multicast group.
+    pub fn multicast_heard(&self) {
+        self.group_meter().heard.inc();
     }
 
     /// Sets the upper bound of the picture's age, in seconds.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::session::{
     Elsewhere, Event, Handled, Input, Output, SealedRecords, Session, SessionError, ShapeCounts,
 };
-use sealcast_proto::wire::{AddressBytes, CloseReason, LENGTH_PREFIX, MessageLength, write_framed};
+use sealcast_proto::wire::{CloseReason, LENGTH_PREFIX, MessageLength, write_framed};
 
 use super::Clock;
 use super::control_backlog::ControlBacklog;
@@ -26,7 +26,7 @@ use crate::meter::labels::{Direction, OpenFailure, RecordKind, SignatureWork};
 use crate::meter::metrics::Metrics;
 use crate::meter::resources::thread_cpu_time;
 use crate::meter::stage::Stage;
-use crate::transport::{Progress, Transport};
+use crate::transport::{Origin, Progress, Transport};
 
 /// Seal the next frame only while fewer bytes than this are queued: a sealed frame can no longer be dropped.
 const BACKLOG_LOW: usize = 64 * 1024;
@@ -54,7 +54,7 @@ pub enum Ended {
 
 /// A session on its carrier.
 pub struct Connection<T> {
-    transport: T,
+    pub(super) transport: T,
     /// In a box: tasks move it about before they run, and each move would take room in each waiting task.
     pub(super) session: Box<Session>,
     clock: Clock,
@@ -261,7 +261,7 @@ impl<T: Transport> Connection<T> {
                 (true, false) => MessageLength::Control,
                 (true, true) => MessageLength::Record,
             };
-            let (elsewhere, message) = match self.transport.message_from(limit) {
+            let (origin, message) = match self.transport.message_from(limit) {
                 Ok(Some(message)) => message,
                 Ok(None) => break,
                 Err(_) => {
@@ -278,9 +278,12 @@ impl<T: Transport> Connection<T> {
             };
             let length = (framing + message.len()) as u64;
             let record = describe(message, datagrams, self.session.assembles_stream());
-            let Some(input) = input(elsewhere, message) else {
+            let Some(input) = input(origin, message) else {
                 continue;
             };
+            if origin == Origin::Multicast {
+                self.metrics.multicast_heard();
+            }
             if !established {
                 self.exchange.begin(self.since, self.phase.as_mut());
             }
@@ -572,9 +575,11 @@ impl<T: Transport> Connection<T> {
 
 /// The session's input for a message. If the peer has moved, the session gets random bytes to challenge the new
 /// address; without any, the message counts as lost.
-fn input(elsewhere: Option<AddressBytes>, message: &mut [u8]) -> Option<Input<'_>> {
-    let Some(address) = elsewhere else {
-        return Some(Input::Message(message));
+fn input(origin: Origin, message: &mut [u8]) -> Option<Input<'_>> {
+    let address = match origin {
+        Origin::Peer => return Some(Input::Message(message)),
+        Origin::Multicast => return Some(Input::Multicast(message)),
+        Origin::Elsewhere(address) => address,
     };
     match entropy::random() {
         Ok(random) => Some(Input::MessageFrom(Elsewhere { address, random }, message)),

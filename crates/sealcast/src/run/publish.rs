@@ -111,10 +111,10 @@ impl Publisher {
         let rate = first_rate(&mut *source, options.rate);
         let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(rate);
         let hub = Arc::new(hub);
-        let (offer, queue, now) = (&options.offer, options.queue, observation.clock.now());
+        let (offer, queue) = (&options.offer, options.queue);
         let group = options
             .group
-            .map(|group| Group::new(group, offer, queue, now))
+            .map(|group| Group::new(group, offer, queue, &observation))
             .transpose()?;
         let outlets = match &group {
             Some(group) => options.relays.into_iter().map(|relay| group.relay(relay)).collect(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sealcast_proto::live::Challenge;
 use sealcast_proto::session::Input;
-use sealcast_proto::wire::{CloseReason, MediaFrom};
+use sealcast_proto::wire::{CloseReason, Hearing, MediaFrom};
 
 use super::connection::Ended;
 use super::group::{GROUP_STREAM, Membership, Told};
@@ -84,8 +84,34 @@ impl ViewerRole {
             // From its first sheet on it takes every media record for the group's, so none of its own may follow.
             subscription.queue.clear();
             tracing::info!(viewer = %task.name(), "it is a member of the group");
+            let multicast = membership.multicast();
+            let multicast = multicast.filter(|_| task.connection.session.may_hear_multicast());
+            if let Some(message) = multicast {
+                task.handle(Input::Group(message))?;
+            }
         }
         Ok(())
+    }
+
+    /// The viewer says what it hears of the multicast group.
+    pub(super) fn hears<T: Transport>(&mut self, task: &Task<T>, hearing: Hearing) {
+        let Some(membership) = self.subscription.as_mut().and_then(|one| one.membership.as_mut()) else {
+            return;
+        };
+        let viewers = membership.hears(hearing);
+        self.shared.observation.metrics.multicast_viewers(viewers);
+        let viewer = task.name();
+        if !membership.hearing_is_news(hearing) {
+            tracing::debug!(viewer, ?hearing, "the multicast group");
+        } else if hearing == Hearing::Hearing {
+            tracing::info!(viewer, viewers, "it hears the multicast group");
+        } else {
+            tracing::info!(
+                viewer,
+                viewers,
+                "it does not hear the multicast group, and is sent all itself"
+            );
+        }
     }
 
     /// Passes on the frames that wait, each after what was told before it.

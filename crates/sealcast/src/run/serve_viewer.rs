@@ -187,6 +187,10 @@ impl<T: Transport> Role<T> for ViewerRole {
                 self.challenged(challenge);
                 return Ok(());
             }
+            Event::Hears(hearing) => {
+                self.hears(task, hearing);
+                return Ok(());
+            }
             Event::KeyframeRequested(_) => {
                 // The viewer may also have lost the stream's description, so send it again.
                 if let Some(subscription) = &mut self.subscription {
@@ -337,7 +341,7 @@ impl ViewerRole {
         }
         subscription.target_told = Some(now);
         if let (Some(membership), Some(need)) = (&subscription.membership, task.connection.session.repair_need()) {
-            membership.path_needs(need);
+            membership.path_needs(need, task.connection.session.pacing());
         }
         let session = &task.connection.session;
         let path = match &mut self.delay_rate {

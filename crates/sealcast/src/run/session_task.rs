@@ -9,7 +9,7 @@ use sealcast_proto::keys::Peer;
 use sealcast_proto::session::{Event, Facts, Input, Session};
 use sealcast_proto::sign::{GopOutcome, GopVerdict};
 use sealcast_proto::unit::Selection;
-use sealcast_proto::wire::CloseReason;
+use sealcast_proto::wire::{CloseReason, MulticastGroup};
 use tokio::sync::watch;
 
 use super::Observation;
@@ -277,13 +277,38 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 tracing::info!(from = self.remote, %sign, "the camera seals for all its viewers at once, and signs");
             }
             Event::Proven(verdict) => self.note_proven(verdict),
+            Event::HearMulticast(group) => return self.hear_multicast(*group),
+            Event::LeaveMulticast => {
+                tracing::info!(
+                    from = self.remote,
+                    "nothing comes from the multicast group: everything comes over this session"
+                );
+                self.connection.transport.leave_multicast();
+            }
             Event::KeyframeRequested(_)
             | Event::Gateway(_)
             | Event::JoinsGroup(_)
             | Event::GroupSaid(_)
+            | Event::Hears(_)
             | Event::Challenged(_) => {}
         }
         role.event(self, event)
+    }
+
+    /// The publisher sends to a multicast group: listen to it.
+    fn hear_multicast(&mut self, group: MulticastGroup) -> Result<(), Ended> {
+        let MulticastGroup { address, port, .. } = group;
+        let heard = self.connection.transport.hear_multicast(group);
+        match &heard {
+            Ok(()) => tracing::info!(from = self.remote, %address, port, "listening to a multicast group"),
+            Err(error) => tracing::info!(
+                from = self.remote,
+                %address,
+                port,
+                "a multicast group cannot be listened to ({error}): everything comes over this session"
+            ),
+        }
+        self.handle(Input::ListensToMulticast(heard.is_ok()))
     }
 
     /// The signature of a group of pictures came.

@@ -10,7 +10,7 @@ use futures_util::future::select_all;
 use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::session::{Carrier, Entry};
 use sealcast_proto::unit::Unit;
-use sealcast_proto::wire::{Malformed, MessageLength, Ticket, TransportKind};
+use sealcast_proto::wire::{Malformed, MessageLength, MulticastGroup, Ticket, TransportKind};
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 
@@ -295,6 +295,14 @@ impl Transport for AnyTransport {
 
     fn follow(&mut self) -> Option<SocketAddr> {
         each!(self, transport => transport.follow())
+    }
+
+    fn hear_multicast(&mut self, group: MulticastGroup) -> io::Result<()> {
+        each!(self, transport => transport.hear_multicast(group))
+    }
+
+    fn leave_multicast(&mut self) {
+        each!(self, transport => transport.leave_multicast());
     }
 
     fn is_behind(&self) -> bool {

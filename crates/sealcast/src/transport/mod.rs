@@ -18,7 +18,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sealcast_proto::wire::{AddressBytes, Malformed, MessageLength, write_framed};
+use sealcast_proto::wire::{AddressBytes, Malformed, MessageLength, MulticastGroup, write_framed};
 
 pub use address_limits::{AddressLimits, Limits, Place};
 pub use any::{Accepted, AnyTransport, Listener, Remote, accept_any, connect};
@@ -44,8 +44,19 @@ pub enum Progress {
     Closed,
 }
 
-/// A message, with the address that it came from if messages are sent to another one.
-pub type ReceivedFrom<'a> = (Option<AddressBytes>, &'a mut [u8]);
+/// Where a message came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The peer, as messages are sent to it.
+    Peer,
+    /// This address, to which messages are not sent.
+    Elsewhere(AddressBytes),
+    /// The multicast group that is listened to.
+    Multicast,
+}
+
+/// A message, and where it came from.
+pub type ReceivedFrom<'a> = (Origin, &'a mut [u8]);
 
 /// Carries messages. Records are sealed into the buffer [`outgoing`](Self::outgoing) and opened in place in the slice
 /// that [`message`](Self::message) returns, so that no message is copied in between.
@@ -65,13 +76,12 @@ pub trait Transport: Send {
     /// [`Malformed`]: the framing is lost, so no further message can be found.
     fn message(&mut self, limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed>;
 
-    /// As [`message`](Self::message), with the address that the message came from if messages are sent to another one.
-    /// A stream has a fixed peer, so the default gives no address.
+    /// As [`message`](Self::message), with its origin. A stream has a fixed peer, so by default all is the peer's.
     ///
     /// # Errors
     /// As [`message`](Self::message).
     fn message_from(&mut self, limit: MessageLength) -> Result<Option<ReceivedFrom<'_>>, Malformed> {
-        Ok(self.message(limit)?.map(|message| (None, message)))
+        Ok(self.message(limit)?.map(|message| (Origin::Peer, message)))
     }
 
     /// The buffer to append outgoing messages to, in the transport's framing.
@@ -123,6 +133,17 @@ pub trait Transport: Send {
     fn follow(&mut self) -> Option<SocketAddr> {
         None
     }
+
+    /// Also receive what is sent to a multicast group. By default that cannot be.
+    ///
+    /// # Errors
+    /// This machine cannot, or this transport is not one of datagrams over UDP.
+    fn hear_multicast(&mut self, _group: MulticastGroup) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Receive no more of it.
+    fn leave_multicast(&mut self) {}
 
     /// True if more data had arrived than was read at once, and the rest is about to be read.
     fn is_behind(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Options for carrying a stream in datagrams: the part after the `?` of a listening URL.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::config::option::nearest;
@@ -54,6 +55,8 @@ pub struct NetworkOptions {
     pub rate: bool,
     /// True if the datagrams of a frame are spread over time (pacing).
     pub pace: bool,
+    /// The multicast group to which a publisher sends its group's records as well.
+    pub multicast: Option<SocketAddr>,
     /// Length of datagrams; `None` means the default of the command. QUIC chooses for itself.
     pub mtu: Option<Mtu>,
 }
@@ -66,6 +69,7 @@ impl Default for NetworkOptions {
             nack: true,
             rate: true,
             pace: true,
+            multicast: None,
             mtu: None,
         }
     }
@@ -151,6 +155,12 @@ impl NetworkOptions {
                         Mtu::Bytes(bytes.ok_or_else(takes)?)
                     }
                 })
+            }
+            "multicast" => {
+                let takes = || "a multicast group and a port, as in 239.1.2.3:5000 or [ff02::5]:5000".to_owned();
+                let group: Option<SocketAddr> = value.parse().ok();
+                let group = group.filter(|group| group.ip().is_multicast() && group.port() != 0);
+                self.multicast = Some(group.ok_or_else(takes)?);
             }
             "nack" => self.nack = switch(value)?,
             "rate" => self.rate = switch(value)?,

@@ -15,12 +15,12 @@ use crate::failure::{Failure, FailureKind, Result};
 pub const DEFAULT_PORT: u16 = 9553;
 
 /// Options that a URL of each scheme may have after its `?`.
-const UDP_KEYS: &[&str] = &["latency", "fec", "nack", "rate", "pace", "mtu"];
+const UDP_KEYS: &[&str] = &["latency", "fec", "nack", "rate", "pace", "mtu", "multicast"];
 const QUIC_KEYS: &[&str] = &["latency", "fec", "nack", "rate", "pace"];
 
 /// Address to listen at, and options for carrying the stream: `tcp://ADDRESS[:PORT]`, or `udp://` or `quic://` with
-/// `[?latency=120&fec=auto|off|N&nack=on|off&rate=on|off&pace=on|off&mtu=1200|auto]`; `mtu` is not available for
-/// QUIC.
+/// `[?latency=120&fec=auto|off|N&nack=on|off&rate=on|off&pace=on|off&mtu=1200|auto&multicast=GROUP:PORT]`; `mtu` and
+/// `multicast` are not available for QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenUrl {
     /// The address; the unspecified address means all addresses of this machine.
@@ -57,15 +57,36 @@ impl FromStr for ListenUrl {
             Some((rest, query)) => (rest, NetworkOptions::parse(query, scheme, keys)?),
             None => (rest, NetworkOptions::default()),
         };
+        let address = parse_address(rest.trim_end_matches('/'), DEFAULT_PORT).ok_or_else(|| {
+            let what = format!("\"{}\" is not an address to listen at", redact(text));
+            usage(what, form)
+        })?;
+        check_multicast(address, options.multicast)?;
         Ok(Self {
-            address: parse_address(rest.trim_end_matches('/'), DEFAULT_PORT).ok_or_else(|| {
-                let what = format!("\"{}\" is not an address to listen at", redact(text));
-                usage(what, form)
-            })?,
+            address,
             options,
             transport,
         })
     }
+}
+
+/// Fails if viewers who reach this address would not be in one network with the multicast group, as far as addresses
+/// tell.
+fn check_multicast(address: SocketAddr, group: Option<SocketAddr>) -> Result<()> {
+    let usage = |what: String, hint: &str| Err(Failure::new(FailureKind::Usage, what, hint));
+    let Some(group) = group else { return Ok(()) };
+    if group.is_ipv4() != address.is_ipv4() {
+        let what = format!("the multicast group {group} and the address {address} are of two families");
+        return usage(what, "use two addresses of IPv4, or two of IPv6");
+    }
+    if address.is_ipv6() && address.ip().is_unspecified() {
+        let what = format!("for the multicast group {group} it must be known in which network it is");
+        return usage(
+            what,
+            "listen at this machine's IPv6 address in that network instead of [::]",
+        );
+    }
+    Ok(())
 }
 
 /// The failure to open a socket that listens at `scheme://address`.
@@ -94,6 +115,24 @@ pub(super) fn parse_address(text: &str, default_port: u16) -> Option<SocketAddr>
 }
 
 impl ListenUrl {
+    /// Fails if the URL has a multicast group, which `end` does not send to.
+    ///
+    /// # Errors
+    /// Kind `Usage`.
+    pub fn without_multicast(&self, end: &str) -> Result<()> {
+        match self.options.multicast {
+            None => Ok(()),
+            Some(_) => {
+                let what = format!("{end} sends to no multicast group");
+                Err(Failure::new(
+                    FailureKind::Usage,
+                    what,
+                    "leave out multicast=: only `sealcast publish` has it",
+                ))
+            }
+        }
+    }
+
     /// The transport that tickets name.
     pub fn transport(&self) -> TransportKind {
         self.transport
@@ -198,6 +237,7 @@ mod tests {
             nack: false,
             rate: false,
             pace: false,
+            multicast: None,
             mtu: Some(Mtu::Auto),
         };
         assert_eq!((url.options, url.ticket_latency()), (expected, Some(0)));
@@ -207,6 +247,35 @@ mod tests {
         assert_eq!(url.ticket_latency(), Some(10_000));
         let url: ListenUrl = "udp://127.0.0.1?mtu=8972".parse().expect("the longest");
         assert_eq!(url.options.mtu, Some(Mtu::Bytes(8972)));
+    }
+
+    #[test]
+    fn a_multicast_group_has_an_address_of_the_same_family_in_a_known_network() {
+        for (text, group) in [
+            ("udp://0.0.0.0?multicast=239.1.2.3:5000", "239.1.2.3:5000"),
+            (
+                "udp://192.168.1.5:7000?multicast=239.1.2.3:5000&fec=10",
+                "239.1.2.3:5000",
+            ),
+            ("udp://[fd00::1]?multicast=[ff02::5]:5000", "[ff02::5]:5000"),
+        ] {
+            let url: ListenUrl = text.parse().expect(text);
+            assert_eq!(url.options.multicast, Some(group.parse().expect(group)));
+            assert!(url.without_multicast("a viewer").is_err());
+        }
+        for (text, words) in [
+            ("udp://0.0.0.0?multicast=192.168.1.5:5000", "239.1.2.3:5000"),
+            ("udp://0.0.0.0?multicast=239.1.2.3", "239.1.2.3:5000"),
+            ("udp://0.0.0.0?multicast=239.1.2.3:0", "239.1.2.3:5000"),
+            ("udp://0.0.0.0?multicast=[ff02::5]:5000", "two addresses of IPv4"),
+            ("udp://[fd00::1]?multicast=239.1.2.3:5000", "two addresses of IPv4"),
+            ("udp://[::]?multicast=[ff02::5]:5000", "instead of [::]"),
+            ("quic://0.0.0.0?multicast=239.1.2.3:5000", "quic:// takes latency"),
+            ("tcp://0.0.0.0?multicast=239.1.2.3:5000", "use udp://"),
+        ] {
+            let failure = text.parse::<ListenUrl>().expect_err(text);
+            assert!(failure.hint.contains(words), "{text}: {failure}");
+        }
     }
 
     #[test]

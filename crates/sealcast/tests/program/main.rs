@@ -13,6 +13,7 @@ mod files;
 mod group_carriers;
 mod groups;
 mod latency;
+mod multicast;
 mod quic;
 mod relays;
 mod reports;

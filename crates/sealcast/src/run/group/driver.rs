@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::{Announcement, LeaderError, MemberId};
-use sealcast_proto::group_media::{Sealing, UnsignedFrame};
+use sealcast_proto::group_media::{SealedFrame, Sealing, UnsignedFrame};
 use sealcast_proto::session::RepairNeed;
 use sealcast_proto::sign::UnsignedPart;
 use sealcast_proto::unit::StreamInfo;
-use sealcast_proto::wire::MediaFrom;
+use sealcast_proto::wire::{Hearing, MediaFrom};
 
+use super::multicast::Multicast;
 use super::{Group, MemberFrame, Seat, State, Told, unusable};
 use crate::failure::Result;
 use crate::keys::entropy;
@@ -176,6 +177,9 @@ impl Group {
         observation.metrics.record_stage(Stage::Queue, waited);
         let sealed = Arc::new(sealed);
         state.give_relays(shared, &sealed);
+        if let Some(multicast) = &self.multicast {
+            state.send_multicast(multicast, &sealed);
+        }
         for seat in state.seats.iter().filter(|seat| seat.hears_all()) {
             let pushed = seat.frames.push(MemberFrame {
                 sealed: Arc::clone(&sealed),
@@ -266,6 +270,15 @@ impl Seat {
 }
 
 impl State {
+    /// Sends a frame to the multicast group, if anybody listens.
+    fn send_multicast(&self, multicast: &Multicast, sealed: &Arc<SealedFrame>) {
+        let listening = self.seats.iter().filter(|seat| seat.hearing != Hearing::Away);
+        if listening.clone().next().is_some() {
+            let slowest = listening.filter_map(|seat| seat.pace).min();
+            multicast.send(Arc::clone(sealed), slowest);
+        }
+    }
+
     /// Takes members out who were too slow to take what they were told. Their tasks notice it.
     fn give_up_lost(&mut self, now: Now) {
         for seat in self.seats.extract_if(.., |seat| seat.lost) {

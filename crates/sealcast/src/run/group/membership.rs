@@ -7,6 +7,7 @@ use sealcast_proto::group::MemberId;
 use sealcast_proto::keys::PeerId;
 use sealcast_proto::live::Challenge;
 use sealcast_proto::session::RepairNeed;
+use sealcast_proto::wire::{GroupMessage, Hearing};
 use tokio::sync::mpsc;
 
 use super::{Group, MemberFrame, Told};
@@ -20,6 +21,8 @@ pub(in crate::run) struct Membership {
     told: mpsc::Receiver<Told>,
     frames: Arc<FrameQueue<MemberFrame>>,
     begun: bool,
+    /// It was said in the log that the viewer hears the multicast group.
+    heard: bool,
 }
 
 impl Membership {
@@ -35,6 +38,7 @@ impl Membership {
             told,
             frames,
             begun: false,
+            heard: false,
         }
     }
 
@@ -75,8 +79,31 @@ impl Membership {
     }
 
     /// What the path to the viewer needs, where media travels in packets.
-    pub(in crate::run) fn path_needs(&self, need: RepairNeed) {
-        self.group.path_needs(&self.frames, need);
+    pub(in crate::run) fn path_needs(&self, need: RepairNeed, pace: Option<u64>) {
+        self.group.path_needs(&self.frames, need, pace);
+    }
+
+    /// What the viewer hears of the multicast group. Returns the number of those who hear it.
+    pub(in crate::run) fn hears(&self, hearing: Hearing) -> usize {
+        self.group.hears(&self.frames, hearing)
+    }
+
+    /// True if it is news that the viewer hears the multicast group, or does not: a busy machine makes pauses, after which
+    /// it hears again.
+    pub(in crate::run) fn hearing_is_news(&mut self, hearing: Hearing) -> bool {
+        match hearing {
+            Hearing::Hearing => !std::mem::replace(&mut self.heard, true),
+            Hearing::Listening => false,
+            Hearing::Away => {
+                self.heard = false;
+                true
+            }
+        }
+    }
+
+    /// What the viewer is told of a multicast group, if there is one.
+    pub(in crate::run) fn multicast(&self) -> Option<GroupMessage<'static>> {
+        self.group.multicast()
     }
 
     /// The viewer, whose frames come through a relay, misses a sheet: it is told its own.

@@ -2,6 +2,7 @@
 
 mod driver;
 mod membership;
+mod multicast;
 mod relayed;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,19 +16,21 @@ use sealcast_proto::live::Challenge;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::RepairNeed;
 use sealcast_proto::sign::SignMode;
-use sealcast_proto::wire::{GroupMessage, MediaFrom};
+use sealcast_proto::wire::{GroupMessage, Hearing, MediaFrom};
 use tokio::sync::{Notify, mpsc};
 
 use super::queue::Queued;
 use super::serve_viewer::VIDEO;
-use super::{FrameQueue, Offer, QueueLimits};
+use super::{FrameQueue, Observation, Offer, QueueLimits};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::keys::epoch_numbers::EpochNumbers;
 use crate::keys::gop_key::GopSigningKey;
+use crate::transport::udp::MulticastOut;
 
 pub(super) use self::driver::drive;
 pub(super) use self::membership::Membership;
+use self::multicast::Multicast;
 use self::relayed::Relayed;
 
 /// The number of the group's stream.
@@ -41,6 +44,8 @@ pub struct GroupOptions {
     pub sign: SignMode,
     /// The numbers of its epochs.
     pub numbers: EpochNumbers,
+    /// Where each record is sent once for all viewers who hear it.
+    pub multicast: Option<MulticastOut>,
 }
 
 /// What members are told beside frames, in the order in which the group says it.
@@ -99,6 +104,10 @@ struct Seat {
     frames: Arc<FrameQueue<MemberFrame>>,
     /// What its path needs, if its media travels in packets.
     need: Option<RepairNeed>,
+    /// The rate at which datagrams may follow each other on its path, in bit/s.
+    pace: Option<u64>,
+    /// What it hears of the multicast group.
+    hearing: Hearing,
     /// True from its first sheet on: frames are for it, too.
     begun: bool,
     /// The epoch whose sheet it was told again, since its relay does not bring it.
@@ -123,6 +132,7 @@ pub(super) struct Group {
     sign: SignMode,
     gop_key: Option<GopSigningKey>,
     queue: QueueLimits,
+    multicast: Option<Multicast>,
     /// Members joined, left, or challenged.
     changed: Notify,
 }
@@ -132,7 +142,16 @@ impl Group {
     ///
     /// # Errors
     /// No numbers for its epochs can be reserved, or there is no randomness.
-    pub(super) fn new(mut options: GroupOptions, offer: &Offer, queue: QueueLimits, now: Now) -> Result<Self> {
+    pub(super) fn new(
+        mut options: GroupOptions,
+        offer: &Offer,
+        queue: QueueLimits,
+        observation: &Observation,
+    ) -> Result<Self> {
+        let (clock, now) = (observation.clock, observation.clock.now());
+        let multicast = options
+            .multicast
+            .map(|out| Multicast::start(out, clock, observation.metrics.clone()));
         let suite = offer.suites.first().copied().ok_or_else(|| {
             let hint = "name a suite";
             Failure::new(FailureKind::Usage, "there is no suite for the group", hint)
@@ -163,6 +182,7 @@ impl Group {
             sign: options.sign,
             gop_key,
             queue,
+            multicast: multicast.transpose()?,
             changed: Notify::new(),
         })
     }
@@ -203,6 +223,8 @@ impl Group {
             told,
             frames: Arc::clone(&frames),
             need,
+            pace: None,
+            hearing: Hearing::Away,
             begun: enrolled,
             told_again: None,
             lost: false,
@@ -227,11 +249,27 @@ impl Group {
     }
 
     /// What the path to a member needs now.
-    fn path_needs(&self, frames: &Arc<FrameQueue<MemberFrame>>, need: RepairNeed) {
+    fn path_needs(&self, frames: &Arc<FrameQueue<MemberFrame>>, need: RepairNeed, pace: Option<u64>) {
         let mut state = self.lock();
         if let Some(seat) = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames)) {
-            seat.need = Some(need);
+            (seat.need, seat.pace) = (Some(need), pace);
         }
+    }
+
+    /// What members are told of a multicast group, if there is one.
+    pub(super) fn multicast(&self) -> Option<GroupMessage<'static>> {
+        let multicast = self.multicast.as_ref()?;
+        Some(GroupMessage::Multicast(multicast.group))
+    }
+
+    /// What a member hears of the multicast group. Returns the number of those who hear it.
+    fn hears(&self, frames: &Arc<FrameQueue<MemberFrame>>, hearing: Hearing) -> usize {
+        let mut state = self.lock();
+        if let Some(seat) = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames)) {
+            seat.hearing = hearing;
+        }
+        let hears = |seat: &&Seat| seat.hearing == Hearing::Hearing;
+        state.seats.iter().filter(hears).count()
     }
 
     /// Tells a viewer its sheet again: that of the leaf by its enrolment, or that of its session.

@@ -4,12 +4,14 @@ mod client;
 pub(crate) mod demultiplexer;
 pub(crate) mod inbox;
 mod listener;
+mod multicast;
 mod peer;
 mod runs;
 mod socket;
 
 pub use client::{connect, connect_any};
 pub use listener::{UdpListener, listen};
+pub use multicast::MulticastOut;
 pub use peer::UdpTransport;
 pub use runs::{Path, Runs};
 pub use socket::{DatagramSocket, Fragments, Sent};

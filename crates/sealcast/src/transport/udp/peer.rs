@@ -3,16 +3,19 @@
 use std::io;
 use std::net::SocketAddr;
 
-use sealcast_proto::wire::{LENGTH_PREFIX, MAX_DATAGRAM, Malformed, MessageLength, connection_of, message_length};
+use sealcast_proto::wire::{
+    LENGTH_PREFIX, MAX_DATAGRAM, Malformed, MessageLength, MulticastGroup, connection_of, message_length,
+};
 use tokio::task::coop::consume_budget;
 
 use super::client::FarEnd;
 use super::listener::Place;
+use super::multicast::MulticastIn;
 use super::runs::{Path, Runs};
 use super::socket::{DatagramSocket, Sent};
 use crate::meter::labels::{DatagramRefusal, DatagramUnsent};
 use crate::meter::metrics::Metrics;
-use crate::transport::{Progress, ReceivedFrom, Transport};
+use crate::transport::{Origin, Progress, ReceivedFrom, Transport};
 
 /// Capacity of the send buffer that is kept after a burst.
 const OUTGOING_KEPT: usize = 256 * 1024;
@@ -22,6 +25,8 @@ const OUTGOING_KEPT: usize = 256 * 1024;
 pub struct UdpTransport {
     way: PeerSocket,
     incoming: Runs,
+    /// What is sent to a multicast group that is listened to.
+    multicast: Option<Box<MulticastIn>>,
     /// The path on which the last message came.
     last: Option<Path>,
     /// Messages to send, each after its length; `outgoing[..sent]` has been sent.
@@ -87,6 +92,7 @@ impl UdpTransport {
         Self {
             way,
             incoming,
+            multicast: None,
             last: None,
             outgoing: Vec::new(),
             sent: 0,
@@ -173,6 +179,20 @@ impl UdpTransport {
         }
     }
 
+    /// Takes what came from the multicast group. Where that socket is broken nothing more is heard from it, and the
+    /// peer sends everything here.
+    fn receive_multicast(&mut self) -> bool {
+        match self.multicast.as_mut().map(|multicast| multicast.receive()) {
+            Some(Ok(received)) => received,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "nothing can be heard from the multicast group any more");
+                self.multicast = None;
+                false
+            }
+            None => false,
+        }
+    }
+
     /// Wait until something may have been received.
     async fn news(way: &PeerSocket) {
         match way {
@@ -198,6 +218,14 @@ impl UdpTransport {
     }
 }
 
+/// Wait until something may have come from the multicast group.
+async fn multicast_news(multicast: Option<&MulticastIn>) {
+    match multicast {
+        Some(multicast) => multicast.readable().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Empties a buffer, and releases the capacity that a burst added.
 fn empty(buffer: &mut Vec<u8>) {
     buffer.clear();
@@ -214,7 +242,8 @@ impl Transport for UdpTransport {
             if !self.full && self.flush() {
                 return Ok(Progress::Wrote);
             }
-            if !self.incoming.is_empty() || self.receive()? {
+            let received = !self.incoming.is_empty() || self.receive()?;
+            if self.receive_multicast() || received {
                 return Ok(Progress::Read);
             }
             if let PeerSocket::Accepted { place, .. } = &self.way
@@ -224,6 +253,7 @@ impl Transport for UdpTransport {
             }
             tokio::select! {
                 () = Self::news(&self.way) => {}
+                () = multicast_news(self.multicast.as_deref()) => {}
                 () = self.way.socket().writable(), if self.full => {
                     self.full = false;
                     if self.backlog() == 0 {
@@ -248,18 +278,25 @@ impl Transport for UdpTransport {
     fn message_from(&mut self, _limit: MessageLength) -> Result<Option<ReceivedFrom<'_>>, Malformed> {
         loop {
             let Some((path, range)) = self.incoming.next_range() else {
-                return Ok(None);
+                break;
             };
             let connection = connection_of(self.incoming.slice(range.clone()));
             match self.refuse(path, range.len(), connection) {
                 Some(reason) => self.metrics.datagrams_refused(reason, 1),
                 None => {
                     self.last = Some(path);
-                    let elsewhere = self.way.is_elsewhere(path).then(|| path.bytes());
-                    return Ok(Some((elsewhere, self.incoming.slice(range))));
+                    let origin = match self.way.is_elsewhere(path) {
+                        true => Origin::Elsewhere(path.bytes()),
+                        false => Origin::Peer,
+                    };
+                    return Ok(Some((origin, self.incoming.slice(range))));
                 }
             }
         }
+        Ok(self.multicast.as_mut().and_then(|multicast| {
+            let range = multicast.next_range()?;
+            Some((Origin::Multicast, multicast.slice(range)))
+        }))
     }
 
     fn outgoing(&mut self) -> &mut Vec<u8> {
@@ -303,8 +340,17 @@ impl Transport for UdpTransport {
         Some(last.shown())
     }
 
+    fn hear_multicast(&mut self, group: MulticastGroup) -> io::Result<()> {
+        self.multicast = Some(Box::new(MulticastIn::open(group, self.remote())?));
+        Ok(())
+    }
+
+    fn leave_multicast(&mut self) {
+        self.multicast = None;
+    }
+
     fn is_behind(&self) -> bool {
-        self.incoming.is_full()
+        self.incoming.is_full() || self.multicast.as_ref().is_some_and(|multicast| multicast.is_full())
     }
 
     fn is_datagram(&self) -> bool {

@@ -69,8 +69,14 @@ impl DatagramSocket {
         if address.is_ipv6() {
             socket.set_only_v6(false)?;
         }
-        socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
+        Self::watched(socket, fragments)
+    }
+
+    /// A socket that is bound.
+    pub(super) fn watched(socket: Socket, fragments: Fragments) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let is_ipv6 = socket.domain()? == Domain::IPV6;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         for refused in [
             socket.set_send_buffer_size(SEND_BUFFER),
@@ -82,7 +88,7 @@ impl DatagramSocket {
         }
         match fragments {
             // UdpSocketState::new() has forbidden fragmentation.
-            Fragments::Allowed => allow_fragments(&socket, address.is_ipv6())?,
+            Fragments::Allowed => allow_fragments(&socket, is_ipv6)?,
             Fragments::Forbidden if state.may_fragment() => {
                 tracing::warn!("this system cannot forbid that datagrams are fragmented");
             }
