@@ -1,5 +1,5 @@
-//! A camera and three viewers in network namespaces of their own, joined by a bridge that keeps multicast from one of them.
-//! The tests need root and the program `bridge`; without them they report that they were not run.
+//! A camera and three viewers in network namespaces of their own, joined by a bridge that keeps multicast from one of
+//! them. The tests need root and the program `bridge`; without them they report that they were not run.
 
 use std::process::Command;
 

@@ -57,8 +57,8 @@ pub struct SealedFrame {
 }
 
 impl SealedFrame {
-    /// All its records for a multicast group (groups.md §12), whose datagrams begin with `tag`. None where the frame was
-    /// not sealed for packets.
+    /// All its records for a multicast group (groups.md §12), whose datagrams begin with `tag`. None where the frame
+    /// was not sealed for packets.
     pub fn datagrams(&self, tag: u32) -> impl Iterator<Item = DatagramRun> {
         let runs = self
             .blocks

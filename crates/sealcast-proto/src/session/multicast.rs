@@ -1,5 +1,5 @@
-//! Multicast (groups.md §12): records of a group are sent once to a multicast group, where viewers hear them. Whatever a
-//! viewer misses there, and all if it hears nothing, comes over its own session.
+//! Multicast (groups.md §12): records of a group are sent once to a multicast group, where viewers hear them. Whatever
+//! a viewer misses there, and all if it hears nothing, comes over its own session.
 
 use std::time::Duration;
 
@@ -95,8 +95,8 @@ impl MulticastView {
 }
 
 impl Session {
-    /// Publisher: true if the viewer may be told of a multicast group: it is a member, and gets its media in datagrams of
-    /// UDP.
+    /// Publisher: true if the viewer may be told of a multicast group: it is a member, and gets its media in datagrams
+    /// of UDP.
     pub fn may_hear_multicast(&self) -> bool {
         self.is_member() && self.says_twice() && self.multicast_offer.is_none()
     }

@@ -1,6 +1,6 @@
 //! Control messages of a group: who may open what is sealed once for all (groups.md §10).
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use super::{MAX_STREAM, Malformed, Reader};
 

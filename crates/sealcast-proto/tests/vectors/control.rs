@@ -1,7 +1,9 @@
 //! `vectors/control.json`: control messages, codec configurations and preambles.
 
+use std::net::IpAddr;
+
 use sealcast_proto::unit::{Codec, Preamble, StreamInfo};
-use sealcast_proto::wire::{CellPlan, Control, GroupMessage, Numbers};
+use sealcast_proto::wire::{CellPlan, Control, GroupMessage, MulticastGroup, Numbers};
 use sealcast_testkit::vectors::{Hex, hex, load};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -126,6 +128,14 @@ fn described_of_group(message: &GroupMessage<'_>) -> (&'static str, Value) {
             json!({"number": number, "more": u8::from(more), "bytes": hex(bytes)}),
         ),
         GroupMessage::Taken { next } => ("taken", json!({"next": next})),
+        GroupMessage::Multicast(MulticastGroup { tag, address, port }) => {
+            let address = match address {
+                IpAddr::V4(address) => hex(&address.octets()),
+                IpAddr::V6(address) => hex(&address.octets()),
+            };
+            ("multicast", json!({"tag": tag, "port": port, "address": address}))
+        }
+        GroupMessage::Hears(hearing) => ("hears", json!({"hearing": hearing as u8})),
     }
 }
 

@@ -442,7 +442,8 @@ impl ViewerRole {
     fn leave(&mut self) {
         if let Some(subscription) = self.subscription.take() {
             if let Some(membership) = subscription.membership {
-                membership.leave(self.shared.observation.clock.now());
+                let hear = membership.leave(self.shared.observation.clock.now());
+                self.shared.observation.metrics.multicast_viewers(hear);
             }
             self.shared.hub.leave(subscription.id);
         }

@@ -278,13 +278,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             }
             Event::Proven(verdict) => self.note_proven(verdict),
             Event::HearMulticast(group) => return self.hear_multicast(*group),
-            Event::LeaveMulticast => {
-                tracing::info!(
-                    from = self.remote,
-                    "nothing comes from the multicast group: everything comes over this session"
-                );
-                self.connection.transport.leave_multicast();
-            }
+            Event::LeaveMulticast => self.leave_multicast(),
             Event::KeyframeRequested(_)
             | Event::Gateway(_)
             | Event::JoinsGroup(_)
@@ -309,6 +303,14 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             ),
         }
         self.handle(Input::ListensToMulticast(heard.is_ok()))
+    }
+
+    fn leave_multicast(&mut self) {
+        tracing::info!(
+            from = self.remote,
+            "nothing comes from the multicast group: everything comes over this session"
+        );
+        self.connection.transport.leave_multicast();
     }
 
     /// The signature of a group of pictures came.

@@ -88,8 +88,8 @@ impl Membership {
         self.group.hears(&self.frames, hearing)
     }
 
-    /// True if it is news that the viewer hears the multicast group, or does not: a busy machine makes pauses, after which
-    /// it hears again.
+    /// True if it is news that the viewer hears the multicast group, or does not: a busy machine makes pauses, after
+    /// which it hears again.
     pub(in crate::run) fn hearing_is_news(&mut self, hearing: Hearing) -> bool {
         match hearing {
             Hearing::Hearing => !std::mem::replace(&mut self.heard, true),
@@ -111,8 +111,9 @@ impl Membership {
         self.group.tell_again(self.id, peer);
     }
 
-    /// The viewer leaves.
-    pub(in crate::run) fn leave(self, now: Now) {
+    /// The viewer leaves. Returns the number of those who hear the multicast group.
+    pub(in crate::run) fn leave(self, now: Now) -> usize {
         self.group.leave(now, self.id, &self.frames);
+        self.group.hearing()
     }
 }

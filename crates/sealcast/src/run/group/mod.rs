@@ -268,8 +268,14 @@ impl Group {
         if let Some(seat) = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames)) {
             seat.hearing = hearing;
         }
+        drop(state);
+        self.hearing()
+    }
+
+    /// The number of members who hear the multicast group.
+    fn hearing(&self) -> usize {
         let hears = |seat: &&Seat| seat.hearing == Hearing::Hearing;
-        state.seats.iter().filter(hears).count()
+        self.lock().seats.iter().filter(hears).count()
     }
 
     /// Tells a viewer its sheet again: that of the leaf by its enrolment, or that of its session.

@@ -130,8 +130,8 @@ impl Sender {
         if unreachable > 0 && !self.unreachable {
             tracing::warn!(
                 group = %self.out.group,
-                "nothing can be sent to the multicast group, so each viewer is sent all itself: listen at an address of \
-                 this machine in the network of the viewers"
+                "nothing can be sent to the multicast group, so each viewer is sent all itself: listen at an address \
+                 of this machine in the network of the viewers"
             );
         }
         self.unreachable |= unreachable > 0;

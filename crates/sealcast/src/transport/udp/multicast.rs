@@ -1,5 +1,5 @@
-//! Multicast (groups.md §12): the socket from which a publisher sends to a multicast group, and the one at which a viewer
-//! hears it.
+//! Multicast (groups.md §12): the socket from which a publisher sends to a multicast group, and the one at which a
+//! viewer hears it.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};

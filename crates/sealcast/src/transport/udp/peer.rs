@@ -276,10 +276,7 @@ impl Transport for UdpTransport {
 
     // A message too long for a datagram cannot arrive, and a datagram marks its own end: no limit is needed.
     fn message_from(&mut self, _limit: MessageLength) -> Result<Option<ReceivedFrom<'_>>, Malformed> {
-        loop {
-            let Some((path, range)) = self.incoming.next_range() else {
-                break;
-            };
+        while let Some((path, range)) = self.incoming.next_range() {
             let connection = connection_of(self.incoming.slice(range.clone()));
             match self.refuse(path, range.len(), connection) {
                 Some(reason) => self.metrics.datagrams_refused(reason, 1),
