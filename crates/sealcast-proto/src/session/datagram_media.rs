@@ -142,11 +142,6 @@ impl Session {
         self.outbound.as_mut().map(Outbound::repair_need)
     }
 
-    /// Publisher: the rate at which datagrams of media leave, in bit/s, if they are spread over time.
-    pub fn pacing(&self) -> Option<u64> {
-        self.outbound.as_ref().and_then(|outbound| outbound.pace())
-    }
-
     /// Publisher: seal a stream's description and queue it in the outbound half.
     pub(super) fn push_info(
         &mut self,

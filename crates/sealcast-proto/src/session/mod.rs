@@ -78,7 +78,7 @@ pub use datagram_handshake::Entry;
 pub(crate) use datagram_media::unit as packet_unit;
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
 pub(crate) use flow::{BlockSealer, Content, Mark, Ordered, Packing, Place, Prefix, Sealing, blocks_of};
-pub use flow::{InboundCounts, OutboundCounts, Pacer, Packets, RepairNeed};
+pub use flow::{InboundCounts, OutboundCounts, Packets, RepairNeed};
 pub use machine::Session;
 pub use media::{OutgoingFrame, OutgoingPackets, SealedRecords};
 pub(crate) use media::{OutgoingUnit, pack_whole};

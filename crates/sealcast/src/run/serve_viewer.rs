@@ -341,7 +341,7 @@ impl ViewerRole {
         }
         subscription.target_told = Some(now);
         if let (Some(membership), Some(need)) = (&subscription.membership, task.connection.session.repair_need()) {
-            membership.path_needs(need, task.connection.session.pacing());
+            membership.path_needs(need);
         }
         let session = &task.connection.session;
         let path = match &mut self.delay_rate {

@@ -29,7 +29,6 @@ pub use inbound::InboundCounts;
 pub(crate) use ordered::{Mark, Ordered};
 pub(super) use outbound::Outbound;
 pub use outbound::{OutboundCounts, Packets};
-pub use pacer::Pacer;
 pub use sealing::RepairNeed;
 pub(crate) use sealing::{Content, Sealing};
 

@@ -13,15 +13,14 @@ const LEAST_WAIT: Duration = Duration::from_micros(100);
 const SHARES: i128 = 8_000_000_000;
 
 /// A token bucket whose rate may change from call to call.
-pub struct Pacer {
+pub(super) struct Pacer {
     /// Tokens available at `at`; negative when more was sent than had accumulated.
     tokens: i128,
     at: Duration,
 }
 
 impl Pacer {
-    /// A bucket with a few packets' worth of tokens at `now`, on a clock of its user's choice.
-    pub fn new(now: Duration) -> Self {
+    pub(super) fn new(now: Duration) -> Self {
         Self {
             tokens: i128::from(LEAST_BURST) * SHARES,
             at: now,
@@ -30,7 +29,7 @@ impl Pacer {
 
     /// Bytes that may leave now at `rate` bit/s; a caller that gets more than zero may send one packet more than
     /// that.
-    pub fn allowance(&mut self, now: Duration, rate: u64) -> u64 {
+    pub(super) fn allowance(&mut self, now: Duration, rate: u64) -> u64 {
         let passed = now.saturating_sub(self.at);
         self.at = now;
         self.tokens = (self.tokens + earned(rate, passed)).min(burst(rate));
@@ -40,13 +39,12 @@ impl Pacer {
         u64::try_from(bytes).unwrap_or(0)
     }
 
-    /// Note that this many bytes left.
-    pub fn sent(&mut self, bytes: usize) {
+    pub(super) fn sent(&mut self, bytes: usize) {
         self.tokens -= bytes as i128 * SHARES;
     }
 
     /// The next time at which a packet may leave, at `rate` bit/s.
-    pub fn next(&self, rate: u64) -> Duration {
+    pub(super) fn next(&self, rate: u64) -> Duration {
         let owed = (SHARES - self.tokens).max(0);
         let nanos = u64::try_from(owed / i128::from(rate.max(1)) + 1).unwrap_or(u64::MAX);
         self.at + Duration::from_nanos(nanos).max(LEAST_WAIT)

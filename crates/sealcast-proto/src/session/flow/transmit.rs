@@ -41,7 +41,7 @@ fn alike<'b>(size: usize, mut next: u64, blocks: impl Iterator<Item = &'b SentBl
 
 impl Outbound {
     /// The rate at which packets leave, in bit/s; `None` if they are not paced.
-    pub(in crate::session) fn pace(&self) -> Option<u64> {
+    pub(super) fn pace(&self) -> Option<u64> {
         let paced = self.delivery.rate.is_some() && self.delivery.pace;
         paced.then(|| self.rate.pacing())
     }

@@ -272,10 +272,8 @@ impl Seat {
 impl State {
     /// Sends a frame to the multicast group, if anybody listens.
     fn send_multicast(&self, multicast: &Multicast, sealed: &Arc<SealedFrame>) {
-        let listening = self.seats.iter().filter(|seat| seat.hearing != Hearing::Away);
-        if listening.clone().next().is_some() {
-            let slowest = listening.filter_map(|seat| seat.pace).min();
-            multicast.send(Arc::clone(sealed), slowest);
+        if self.seats.iter().any(|seat| seat.hearing != Hearing::Away) {
+            multicast.send(Arc::clone(sealed));
         }
     }
 

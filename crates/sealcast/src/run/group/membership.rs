@@ -79,8 +79,8 @@ impl Membership {
     }
 
     /// What the path to the viewer needs, where media travels in packets.
-    pub(in crate::run) fn path_needs(&self, need: RepairNeed, pace: Option<u64>) {
-        self.group.path_needs(&self.frames, need, pace);
+    pub(in crate::run) fn path_needs(&self, need: RepairNeed) {
+        self.group.path_needs(&self.frames, need);
     }
 
     /// What the viewer hears of the multicast group. Returns the number of those who hear it.

@@ -104,8 +104,6 @@ struct Seat {
     frames: Arc<FrameQueue<MemberFrame>>,
     /// What its path needs, if its media travels in packets.
     need: Option<RepairNeed>,
-    /// The rate at which datagrams may follow each other on its path, in bit/s.
-    pace: Option<u64>,
     /// What it hears of the multicast group.
     hearing: Hearing,
     /// True from its first sheet on: frames are for it, too.
@@ -148,10 +146,10 @@ impl Group {
         queue: QueueLimits,
         observation: &Observation,
     ) -> Result<Self> {
-        let (clock, now) = (observation.clock, observation.clock.now());
+        let now = observation.clock.now();
         let multicast = options
             .multicast
-            .map(|out| Multicast::start(out, clock, observation.metrics.clone()));
+            .map(|out| Multicast::start(out, observation.metrics.clone()));
         let suite = offer.suites.first().copied().ok_or_else(|| {
             let hint = "name a suite";
             Failure::new(FailureKind::Usage, "there is no suite for the group", hint)
@@ -223,7 +221,6 @@ impl Group {
             told,
             frames: Arc::clone(&frames),
             need,
-            pace: None,
             hearing: Hearing::Away,
             begun: enrolled,
             told_again: None,
@@ -249,10 +246,10 @@ impl Group {
     }
 
     /// What the path to a member needs now.
-    fn path_needs(&self, frames: &Arc<FrameQueue<MemberFrame>>, need: RepairNeed, pace: Option<u64>) {
+    fn path_needs(&self, frames: &Arc<FrameQueue<MemberFrame>>, need: RepairNeed) {
         let mut state = self.lock();
         if let Some(seat) = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames)) {
-            (seat.need, seat.pace) = (Some(need), pace);
+            seat.need = Some(need);
         }
     }
 
