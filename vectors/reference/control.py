@@ -86,6 +86,7 @@ MESSAGES = {
     27: ("begin", [("number", 4)]),
     28: ("numbered", [("number", 2), ("more", 1), ("bytes", "rest")]),
     29: ("taken", [("next", 2)]),
+    30: ("tesla-commitment", [("commitment", "rest")]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
@@ -169,7 +170,7 @@ def decode(data):
     fields = _decode_fields(layout, reader)
     if name in ("group", "join") and not 1 <= fields["stream"] <= 15:
         raise Malformed
-    if name == "group" and fields["sign"] > 3:
+    if name == "group" and fields["sign"] > 4:
         raise Malformed
     if name == "join" and fields["media"] > 2:
         raise Malformed

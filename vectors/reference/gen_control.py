@@ -212,7 +212,7 @@ def messages():
         *MALFORMED_ON_DATAGRAMS,
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
-        ("type 30", b"\x1e", "ignored", "An unknown type is ignored."),
+        ("type 31", b"\x1f", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),
@@ -294,6 +294,7 @@ def preambles():
 OK_GROUP_MESSAGES = [
     ("group, nothing signed", "group", {"stream": 1, "sign": 0, "suite": 2}),
     ("group, everything signed", "group", {"stream": 15, "sign": 3, "suite": 255}),
+    ("group, frames with TESLA", "group", {"stream": 1, "sign": 4, "suite": 2}),
     ("join", "join", {"stream": 1, "media": 0}),
     ("join, media through a relay", "join", {"stream": 15, "media": 1}),
     ("join, by enrolment", "join", {"stream": 15, "media": 2}),
@@ -308,6 +309,7 @@ OK_GROUP_MESSAGES = [
     ("numbered", "numbered", {"number": 0, "more": 0, "bytes": b"\x16" + fixed("some sheet", 190)}),
     ("numbered, the highest number", "numbered", {"number": 65_535, "more": 1, "bytes": b""}),
     ("taken", "taken", {"next": 258}),
+    ("tesla-commitment", "tesla-commitment", {"commitment": fixed("some commitment", 120)}),
 ]
 
 
@@ -320,7 +322,7 @@ def group_messages():
     rows = [
         ("group, stream 0", b"\x14\0\0\1\2", "malformed", "Media streams are 1 to 15."),
         ("group, stream 16", b"\x14\0\x10\1\2", "malformed", "Media streams are 1 to 15."),
-        ("group, sign 4", b"\x14\0\1\4\2", "malformed", "0 to 3 are the values."),
+        ("group, sign 5", b"\x14\0\1\5\2", "malformed", "0 to 4 are the values."),
         ("group, cut", b"\x14\0\1\1", "malformed", "The suite is missing."),
         ("group, a byte more", b"\x14\0\1\1\2\0", "malformed", "A byte is left over."),
         ("join, stream 0", b"\x15\0\0\0", "malformed", "Media streams are 1 to 15."),

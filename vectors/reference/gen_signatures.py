@@ -82,12 +82,16 @@ def proofs():
     live = statement.changed(liveness=fixed("root", 32))
     ok = [("signed", sig.proof(statement, SEED)), ("signed, with a root", sig.proof(live, SEED)),
           ("not signed", sig.proof(statement)), ("not signed, with a root", sig.proof(live)),
+          ("tagged", sig.proof(statement, tag=fixed("tag", 52))),
+          ("tagged, with a root", sig.proof(live, tag=fixed("tag", 52))),
           ("largest numbers", sig.proof(Statement(STREAM, 2**32 - 1, *[2**64 - 1] * 3, 1 << 20, b"\xff" * 32), SEED))]
     good = ok[0][1]
     bad = [("empty", b"", "No fields."), ("cut by a byte", good[:-1], "A field is short."),
            ("a byte more", good + b"\0", "Nothing may be left."),
            ("version 2", b"\2" + good[1:], "There is version 1."),
-           ("unknown form", good[:1] + b"\5" + good[2:], "Two bits are known."),
+           ("unknown form", good[:1] + b"\11" + good[2:], "Three bits are known."),
+           ("signed and tagged", good[:1] + b"\5" + good[2:] + fixed("tag", 52), "One or the other."),
+           ("a tag cut by a byte", sig.proof(statement, tag=fixed("tag", 51)), "It has 52 bytes."),
            ("form without the signature that follows", good[:1] + b"\0" + good[2:], "Nothing may be left."),
            ("a root of zeros", ok[3][1][:38] + bytes(32), "A root of zeros is not written."),
            ("no records", good[:6] + bytes(4) + good[10:], "A frame has records."),
@@ -321,6 +325,29 @@ def tesla():
                      commitment=sig.commitment(SEED, PLAN, key_chain[0])), "sent": sent, "steps": steps}]
 
 
+def tesla_chains():
+    """Two chains, the second drawn when a quarter of the first is left, and what tags of both disclose."""
+    first, second = PLAN, sig.next_plan(PLAN)
+    chains = [sig.chain(fixed(name, 32), PLAN["intervals"]) for name in ("tesla", "next tesla")]
+    length, end = PLAN["length"], PLAN["intervals"] * PLAN["length"]
+    ahead = end - PLAN["intervals"] // 4 * length
+    walls = [0, ahead, end - 1, end, end + length, end + 2 * length - 1, end + 2 * length, end + 7 * length]
+    camera, sent = Camera(signed=False), []
+    for at, wall in enumerate(walls):
+        records, statement, _ = camera.frame(at, at == 0)
+        if wall < end:
+            tag = sig.tesla_tag(first, chains[0], GROUP + wall, statement)
+        else:
+            tag = sig.tesla_tag(second, chains[1], GROUP + wall, statement, before=chains[0])
+        sent.append(_json(wall=GROUP + wall, index=statement.index, epoch=EPOCH, group=statement.group, frame=at,
+                          records=records, tag=tag))
+    return [{"name": "a chain after another", "expect": "ok",
+             "why": "The first tags of a chain disclose the last keys of the one before.",
+             **_json(seed=SEED, last_keys=[chain[-1] for chain in chains], **PLAN,
+                     commitments=[sig.commitment(SEED, plan, chain[0]) for plan, chain in zip((first, second), chains)]),
+             "sent": sent}]
+
+
 def challenges():
     cases = []
     for count in (1, 2, 3, 5, 8, 11):
@@ -344,4 +371,5 @@ def generate():
     batches, bad_answers = challenges()
     return {"signers": signers(), "proofs": proofs(), "sequences": sequences(), "keys": pairs,
             "certificates": certificates, "gops": gops(), "commitments": commitments(), "tesla": tesla(),
+            "tesla_chains": tesla_chains(),
             "challenges": batches, "refused_answers": bad_answers}

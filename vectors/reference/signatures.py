@@ -16,7 +16,7 @@ MAX_PART_FRAMES = 256
 MAX_INTERVALS = 65_536
 MAX_CHALLENGERS = 16_384
 NO_ROOT = bytes(32)
-GOP_KEY, GOP_SIGNATURE = 1952, 3309
+GOP_KEY, GOP_SIGNATURE, TAG = 1952, 3309, 52
 FRAME, GOP = b"sealcast2 frame\0", b"sealcast2 gop\0"
 KEY, KEY_ID = b"sealcast2 gop key\0", b"sealcast2 gop key id\0"
 TESLA, CHALLENGE = b"sealcast2 tesla\0", b"sealcast2 challenge\0"
@@ -120,13 +120,14 @@ class Statement:
         return replace(self, **fields)
 
 
-def proof(statement, seed=None, check=None):
-    """The frame's proof, signed where there is a seed."""
+def proof(statement, seed=None, check=None, tag=b""):
+    """The frame's proof, signed where there is a seed, or with a tag of TESLA."""
     live = b"" if statement.liveness == NO_ROOT else statement.liveness
     signature = b"" if seed is None else handshake.sign(seed, statement.signed())
-    form = bool(signature) | bool(live) << 1
+    form = bool(signature) | bool(live) << 1 | bool(tag) << 2
     return (VERSION + bytes([form]) + uint(statement.index, 4) + uint(statement.records, 4) + uint(statement.epoch, 8)
-            + uint(statement.group, 8) + uint(statement.frame, 8) + (check or statement.digest[:4]) + live + signature)
+            + uint(statement.group, 8) + uint(statement.frame, 8) + (check or statement.digest[:4]) + live + signature
+            + tag)
 
 
 def _parsed(data, read):
@@ -140,12 +141,13 @@ def _parsed(data, read):
 def parse_proof(data):
     def read(reader):
         form = reader.uint(1)
-        _need(form < 4)
+        _need(form < 8 and form & 5 != 5)
         fields = {name: reader.uint(length) for name, length in
                   (("index", 4), ("records", 4), ("epoch", 8), ("group", 8), ("frame", 8))}
         fields["check"] = reader.take(4)
         fields["liveness"] = reader.take(32) if form & 2 else None
         fields["signature"] = reader.take(64) if form & 1 else None
+        fields["tag"] = reader.take(TAG) if form & 4 else None
         _need(1 <= fields["records"] <= MAX_FRAME_RECORDS and fields["liveness"] != NO_ROOT)
         return fields
     return _parsed(data, read)
@@ -290,11 +292,20 @@ def interval_at(plan, wall):
     return (wall - plan["start"]) // plan["length"] + 1 if wall >= plan["start"] else 0
 
 
-def tesla_tag(plan, key_chain, wall, statement):
-    interval = interval_at(plan, wall)
+def next_plan(plan):
+    """The plan of the chain that follows."""
+    return plan | {"start": plan["start"] + plan["intervals"] * plan["length"]}
+
+
+def tesla_tag(plan, key_chain, wall, statement, before=None):
+    """`before` is the chain that this one follows, if it follows one."""
+    interval, delay = interval_at(plan, wall), plan["delay"]
     mac_key = keys.hmac_sha256(key_chain[interval], b"sealcast2 tesla mac")
-    return (uint(interval, 4) + key_chain[max(interval - plan["delay"], 0)]
-            + keys.hmac_sha256(mac_key, statement.signed())[:16])
+    if before is not None and interval <= delay:
+        disclosed = before[plan["intervals"] + interval - delay]
+    else:
+        disclosed = key_chain[max(interval - delay, 0)]
+    return uint(interval, 4) + disclosed + keys.hmac_sha256(mac_key, statement.signed())[:16]
 
 
 class Receiver:

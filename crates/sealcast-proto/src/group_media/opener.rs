@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use super::release::Release;
 
+use crate::clock::Arrival;
 use crate::group::{Member, MemberConfig, MemberKey, SheetRefusal, Taken};
 use crate::seal::{Opened, Refusal, Sealed};
 use crate::session::{Mark, Ordered};
-use crate::sign::{FrameRefusal, FrameRefusalCounts, Hash, SignMode, Statement, Verified, record_hash};
+use crate::sign::{
+    CommitmentRefusal, FrameRefusal, FrameRefusalCounts, Hash, SignMode, Statement, TeslaNews, Verified, record_hash,
+};
 use crate::unit::{Assembled, Assembler, StreamInfo, UnitHeader};
 use crate::wire::{Header, Malformed};
 
@@ -67,12 +70,28 @@ impl GroupOpener {
         self.member.take(sheet)
     }
 
-    /// Opens a media record in place. What it completes is then [`next_media`](Self::next_media).
+    /// Takes the commitment to a key chain of TESLA, from whatever way it came.
+    ///
+    /// # Errors
+    /// [`CommitmentRefusal`]; nothing has changed then.
+    pub fn take_commitment(&mut self, commitment: &[u8]) -> Result<(), CommitmentRefusal> {
+        self.release.take_commitment(commitment)
+    }
+
+    /// In mode `tesla`, the next that is known of frames which were released before they are proved. To be asked after
+    /// each record and commitment.
+    pub fn next_tesla(&mut self) -> Option<TeslaNews> {
+        self.release.next_tesla()
+    }
+
+    /// Opens a media record in place, which came `now`: in mode `tesla`, what is known of the camera's clock decides
+    /// whether it came in time. What it completes is then [`next_media`](Self::next_media).
     ///
     /// # Errors
     /// [`GroupRefusal`]. What depends on it is not released, and [`Assembled::Lost`] says so.
-    pub fn open(&mut self, now: Duration, record: &mut [u8]) -> Result<(), GroupRefusal> {
-        self.member.retire(now);
+    pub fn open(&mut self, now: impl Into<Arrival>, record: &mut [u8]) -> Result<(), GroupRefusal> {
+        let now = now.into();
+        self.member.retire(now.at);
         let opened = self.open_record(now, record);
         // A copy takes nothing away from the stream; everything else that is refused is missing now.
         if opened.is_err_and(|reason| reason != GroupRefusal::Record(Refusal::Replay)) {
@@ -147,7 +166,7 @@ impl GroupOpener {
     ///
     /// # Errors
     /// [`GroupRefusal`], as [`open`](Self::open).
-    pub(crate) fn take_ordered(&mut self, now: Duration, ordered: Ordered) -> Result<(), GroupRefusal> {
+    pub(crate) fn take_ordered(&mut self, now: Arrival, ordered: Ordered) -> Result<(), GroupRefusal> {
         match ordered {
             Ordered::Media(Assembled::Lost, _) => self.release.lost(),
             Ordered::Media(media, _) if !self.release.is_signed() => self.release.pass(media),
@@ -168,7 +187,7 @@ impl GroupOpener {
         self.assembler.lost();
     }
 
-    fn open_record(&mut self, now: Duration, record: &mut [u8]) -> Result<(), GroupRefusal> {
+    fn open_record(&mut self, now: Arrival, record: &mut [u8]) -> Result<(), GroupRefusal> {
         let hash = self.release.is_signed().then(|| record_hash(record));
         let (mut opened, epoch) = self.member.open(Sealed::parse(record, self.release.accept())?)?;
         let flags = opened.header().flags;
@@ -186,8 +205,8 @@ impl GroupOpener {
             return self.describe(epoch, hash, unit, opened.payload());
         }
         let Some(hash) = hash else {
-            self.member.confirm(now, epoch);
-            let assembled = self.assembler.take(&opened, now).map_err(malformed)?;
+            self.member.confirm(now.at, epoch);
+            let assembled = self.assembler.take(&opened, now.at).map_err(malformed)?;
             assembled.into_iter().for_each(|media| self.release.pass(media));
             return Ok(());
         };
@@ -198,7 +217,7 @@ impl GroupOpener {
         if (flags.codec_config() || flags.first()) && !self.release.begin(epoch, flags.codec_config()) {
             self.assembler.lost();
         }
-        let assembled = self.assembler.take(&opened, now).map_err(malformed)?;
+        let assembled = self.assembler.take(&opened, now.at).map_err(malformed)?;
         self.release.add(epoch, &hash, assembled);
         Ok(())
     }

@@ -4,10 +4,14 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::{GroupOpener, GroupOpenerConfig, GroupRefusal};
+use crate::clock::Arrival;
 use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken};
 use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, MAX_ROUND_TRIP, PictureAge};
 use crate::seal::Refusal;
-use crate::sign::{Certificate, CertificateError, FrameRefusalCounts, GopRefusal, GopVerdict, GopVerifier, SignMode};
+use crate::sign::{
+    Certificate, CertificateError, CommitmentRefusal, FrameRefusalCounts, GopRefusal, GopVerdict, GopVerifier,
+    SignMode, TeslaNews,
+};
 use crate::unit::Assembled;
 use crate::wire::{Control, GroupMessage, LENGTH_PREFIX, MessageLength, message_length};
 
@@ -61,6 +65,9 @@ pub enum RelayRefusal {
     /// The certificate of the key that signs groups of pictures.
     #[error("{0}")]
     Certificate(CertificateError),
+    /// The commitment to a key chain of TESLA.
+    #[error("{0}")]
+    Commitment(CommitmentRefusal),
     /// The signature of a group of pictures.
     #[error("the signature of a group of pictures was refused: {0:?}")]
     Signature(GopRefusal),
@@ -133,6 +140,11 @@ impl RelayedViewer {
                     Err(refusal) => Err(RelayRefusal::Sheet(refusal)),
                 }
             }
+            GroupMessage::Commitment(commitment) => {
+                let view = self.view.as_mut().ok_or(RelayRefusal::Early)?;
+                let taken = view.opener.take_commitment(commitment);
+                taken.map(|()| KeyNews::Nothing).map_err(RelayRefusal::Commitment)
+            }
             GroupMessage::Answer(answer) => {
                 let answer = Answer::parse(answer).map_err(|_| RelayRefusal::Malformed)?;
                 self.view.as_mut().ok_or(RelayRefusal::Early)?.age.answer(&answer);
@@ -174,11 +186,14 @@ impl RelayedViewer {
 
     /// Opens the next frame whose key is there, or that has waited for it for a second. `None` if there is no such
     /// frame. What it completes is then [`next_media`](Self::next_media). What follows a beginning whose key did not
-    /// come is left out.
+    /// come is left out. What is known of the camera's clock counts in mode `tesla`; it is that of a session with the
+    /// camera itself.
     ///
     /// # Errors
     /// [`GroupRefusal`], the first one of its records; [`Refusal::Malformed`] if it is not made of records.
-    pub fn open(&mut self, now: Duration) -> Option<Result<(), GroupRefusal>> {
+    pub fn open(&mut self, now: impl Into<Arrival>) -> Option<Result<(), GroupRefusal>> {
+        let arrival = now.into();
+        let now = arrival.at;
         self.skip();
         let first = self.waiting.front()?;
         let may_wait = now < first.since + WAIT_FOR_KEY && self.waiting.len() <= MAX_WAITING;
@@ -188,7 +203,7 @@ impl RelayedViewer {
         }
         let Waiting { begins, mut frame, .. } = self.waiting.pop_front()?;
         let opened = match &mut self.view {
-            Some(view) => view.open(now, &mut frame),
+            Some(view) => view.open(arrival, &mut frame),
             None => Err(Refusal::UnknownEpoch.into()),
         };
         self.skipping = begins && matches!(opened, Err(GroupRefusal::Record(Refusal::UnknownEpoch | Refusal::Tag)));
@@ -221,6 +236,11 @@ impl RelayedViewer {
     /// The next description, frame or loss.
     pub fn next_media(&mut self) -> Option<Assembled> {
         self.view.as_mut()?.opener.next_media()
+    }
+
+    /// In mode `tesla`, the next that is known of frames which were released before they are proved.
+    pub fn next_tesla(&mut self) -> Option<TeslaNews> {
+        self.view.as_mut()?.opener.next_tesla()
     }
 
     /// When the next challenge is due, if the camera signs frames.
@@ -265,7 +285,7 @@ impl View {
         first_record(frame).is_some_and(|record| self.opener.waits_for_key(record))
     }
 
-    fn open(&mut self, now: Duration, frame: &mut [u8]) -> Result<(), GroupRefusal> {
+    fn open(&mut self, now: Arrival, frame: &mut [u8]) -> Result<(), GroupRefusal> {
         let mut outcome = Ok(());
         let mut rest = frame;
         while !rest.is_empty() {
@@ -279,7 +299,7 @@ impl View {
             let (record, more) = rest.split_at_mut(end);
             outcome = outcome.and(self.opener.open(now, &mut record[LENGTH_PREFIX..]));
             rest = more;
-            self.note(now);
+            self.note(now.at);
         }
         outcome
     }

@@ -1,12 +1,13 @@
 //! Releases the frames of a group that the camera signed, and nothing else.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use super::GroupRefusal;
+use crate::clock::Arrival;
 use crate::group::{GroupName, Member};
 use crate::sign::{
-    FrameHasher, FrameRefusal, FrameRefusalCounts, FrameVerifier, Hash, ReceivedFrame, SignMode, Statement, Verified,
+    CommitmentRefusal, FrameHasher, FrameRefusal, FrameRefusalCounts, FrameVerifier, Hash, ReceivedFrame, SignMode,
+    Statement, TeslaNews, TeslaViewer, Verified,
 };
 use crate::unit::{Assembled, StreamInfo};
 use crate::wire::Accept;
@@ -28,6 +29,10 @@ pub(super) struct Release {
     sign: SignMode,
     stream: u16,
     verifier: FrameVerifier,
+    /// The key chains, in mode `tesla`.
+    tesla: Option<TeslaViewer>,
+    /// The newest frame that a key of these proved.
+    proved: Option<Statement>,
     unproven: Option<Unproven>,
     /// A frame is missing, so those that are no keyframes cannot be decoded.
     broken: bool,
@@ -44,6 +49,8 @@ impl Release {
             sign,
             stream,
             verifier: FrameVerifier::new(group.camera, stream),
+            tesla: sign.tesla().then(|| TeslaViewer::new(group.camera, stream)),
+            proved: None,
             unproven: None,
             broken: false,
             out: VecDeque::new(),
@@ -76,6 +83,27 @@ impl Release {
 
     pub(super) fn take_statement(&mut self) -> Option<Statement> {
         self.claimed.take()
+    }
+
+    /// Takes the commitment to a key chain. Without mode `tesla` there are none.
+    pub(super) fn take_commitment(&mut self, commitment: &[u8]) -> Result<(), CommitmentRefusal> {
+        let tesla = self.tesla.as_mut().ok_or(CommitmentRefusal::Malformed)?;
+        tesla.take(commitment)
+    }
+
+    /// The next that is known of frames which were released before they are proved. One that was forged takes what
+    /// depends on it along: nothing is decodable before the next keyframe.
+    pub(super) fn next_tesla(&mut self) -> Option<TeslaNews> {
+        let news = self.tesla.as_mut()?.poll()?;
+        match news {
+            TeslaNews::Proved { statement, .. } => self.proved = Some(statement),
+            TeslaNews::Forged(statement) => {
+                self.verifier.disown(&statement, self.proved);
+                self.lost();
+            }
+            TeslaNews::Waits | TeslaNews::Unprovable(_) => {}
+        }
+        Some(news)
     }
 
     pub(super) fn refused(&self) -> &FrameRefusalCounts {
@@ -156,10 +184,11 @@ impl Release {
         }
     }
 
-    /// Releases the frame whose records came, if this proves it. `epoch` is that of the record with the proof.
+    /// Releases the frame whose records came, if this proves it, or if nothing but that can. `epoch` is that of the
+    /// record with the proof.
     pub(super) fn prove(
         &mut self,
-        now: Duration,
+        now: Arrival,
         member: &mut Member,
         epoch: u64,
         proof: &[u8],
@@ -178,6 +207,14 @@ impl Release {
             let verified = self.verifier.verify(&frame, Some(proof))?;
             self.verified = Some(verified);
             *verified.statement()
+        } else if let Some(tesla) = &mut self.tesla {
+            let claimed = self.verifier.claim_if(&frame, proof, |statement, tag| {
+                if epoch != frame.epoch || !member.allows(epoch, statement.group) {
+                    return Err(FrameRefusal::Epoch);
+                }
+                Ok(tesla.receive(now, statement, tag.ok_or(FrameRefusal::Unsigned)?)?)
+            });
+            *claimed?.statement()
         } else {
             *self.verifier.claim(&frame, Some(proof))?.statement()
         };
@@ -186,7 +223,7 @@ impl Release {
             return Err(FrameRefusal::Epoch.into());
         }
         self.claimed = Some(statement);
-        member.confirm(now, epoch);
+        member.confirm(now.at, epoch);
         self.out.extend(unproven.info.map(Assembled::Info));
         let frame = unproven.frame.map(|frame| self.decodable(frame));
         self.out.extend(frame);

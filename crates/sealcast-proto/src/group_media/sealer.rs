@@ -12,7 +12,8 @@ use crate::live::{Batch, Challenge, Challenges, MAX_CHALLENGERS, NoSuchSlot};
 use crate::seal::{Exhausted, RecordMeta, SealLimits, Suite};
 use crate::session::{Content, OutgoingFrame, OutgoingUnit, RepairNeed, SealedRecords};
 use crate::sign::{
-    FrameHasher, FrameSigner, GopSigner, OutgoingStatement, SignError, SignMode, Statement, UnsignedPart,
+    FrameHasher, FrameSigner, GopSigner, OutgoingStatement, SignError, SignMode, Statement, TeslaCamera, TeslaEnded,
+    TeslaTimes, UnsignedPart,
 };
 use crate::unit::{Cutter, MAX_FRAME, Selection, StreamInfo, Unit};
 use crate::wire::{Flags, LENGTH_PREFIX};
@@ -37,6 +38,8 @@ pub struct GroupSealerConfig {
     pub suite: Suite,
     /// What is signed.
     pub sign: SignMode,
+    /// Times of the key chains in mode `tesla`.
+    pub tesla: TeslaTimes,
     /// Into what a frame is cut.
     pub unit: Unit,
 }
@@ -108,6 +111,9 @@ pub enum GroupSealError {
     /// It cannot be signed.
     #[error(transparent)]
     Sign(#[from] SignError),
+    /// It cannot be tagged: the chain was not [renewed](GroupSealer::renew_chain), or the times are out of their bounds.
+    #[error(transparent)]
+    Tesla(#[from] TeslaEnded),
 }
 
 impl From<Exhausted> for GroupSealError {
@@ -120,7 +126,7 @@ impl From<Exhausted> for GroupSealError {
 /// fresh random bytes in.
 ///
 /// After [`admit`](Self::admit) and [`remove`](Self::remove), and at each [`deadline`](Self::deadline), call
-/// [`announce`](Self::announce) and send what it returns before the next frame.
+/// [`renew_chain`](Self::renew_chain) and [`announce`](Self::announce), and send what they return before the next frame.
 pub struct GroupSealer {
     config: GroupSealerConfig,
     leader: Leader,
@@ -129,6 +135,7 @@ pub struct GroupSealer {
     drawn: Duration,
     signer: FrameSigner,
     gops: Option<GopSigner>,
+    tesla: Option<TeslaCamera>,
     challenges: Challenges,
     cutter: Cutter,
     /// Number of the group of pictures that begins next.
@@ -171,6 +178,9 @@ impl GroupSealer {
             drawn: now.monotonic,
             signer: FrameSigner::new(config.sign, config.stream, next_group),
             gops: config.sign.gops().then(|| GopSigner::new(camera)),
+            tesla: (config.sign.tesla())
+                .then(|| TeslaCamera::new(config.stream, config.tesla))
+                .flatten(),
             challenges: Challenges::new(MAX_CHALLENGERS),
             cutter: Cutter::new(config.unit, 0),
             packets: Packets::new(config.unit),
@@ -238,9 +248,24 @@ impl GroupSealer {
         self.leader.announce(now.monotonic, self.next_group, seed)
     }
 
-    /// Returns the time at which [`announce`](Self::announce) is due.
+    /// Draws the next key chain of TESLA if one is due, of 32 fresh random bytes. Returns true if there is a new
+    /// [commitment](Self::commitments), which members must have before the next frame.
+    pub fn renew_chain(&mut self, now: Now, random: [u8; 32]) -> bool {
+        let identity = &self.config.identity;
+        let tesla = self.tesla.as_mut();
+        tesla.is_some_and(|tesla| tesla.renew(now, identity, random))
+    }
+
+    /// The commitments that a new member must have, in their order: of the present key chain and perhaps of the next.
+    /// None without mode `tesla`.
+    pub fn commitments(&self, now: Now) -> impl Iterator<Item = &[u8]> {
+        self.tesla.iter().flat_map(move |tesla| tesla.commitments(now))
+    }
+
+    /// Returns the time at which [`announce`](Self::announce) or [`renew_chain`](Self::renew_chain) is due.
     pub fn deadline(&self) -> Duration {
-        self.leader.deadline().unwrap_or(self.drawn + SOFT_AGE)
+        let announce = self.leader.deadline().unwrap_or(self.drawn + SOFT_AGE);
+        self.tesla.as_ref().map_or(announce, |tesla| announce.min(tesla.due()))
     }
 
     /// Makes the sheet of the newest announced epoch for one member. `None` if it is none.
@@ -453,7 +478,11 @@ impl GroupSealer {
         (bytes, blocks): (&mut Vec<u8>, &mut Vec<SealedBlock>),
         records: &mut SealedRecords,
     ) -> Result<Statement, GroupSealError> {
-        let (statement, proof) = self.signer.sign(&self.config.identity, outgoing)?;
+        let (statement, mut proof) = self.signer.sign(&self.config.identity, outgoing)?;
+        if self.config.sign.tesla() {
+            let tesla = self.tesla.as_ref().ok_or(TeslaEnded)?;
+            proof.tag = Some(tesla.tag(now, &statement)?);
+        }
         let (proof, stream) = (proof.to_bytes(), u32::from(self.config.stream));
         if self.in_packets {
             let mut into = Target {

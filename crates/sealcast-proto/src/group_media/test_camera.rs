@@ -9,7 +9,7 @@ use crate::group::{GroupName, MemberId, MemberKey};
 use crate::keys::Identity;
 use crate::seal::suite;
 use crate::session::OutgoingFrame;
-use crate::sign::SignMode;
+use crate::sign::{SignMode, TeslaTimes};
 use crate::unit::{Codec, FrameRate, Preamble, StreamInfo, Unit};
 use crate::wire::{LENGTH_PREFIX, MAX_RECORD};
 
@@ -69,6 +69,7 @@ impl Camera {
             suite: suite::AES_256_GCM,
             sign,
             unit,
+            tesla: TeslaTimes::default(),
         };
         let sealer = GroupSealer::new(at(0), config, numbers, RUN, &[3; 32]).expect("there are numbers");
         Self {

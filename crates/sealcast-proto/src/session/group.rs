@@ -7,7 +7,7 @@ use super::group_channel::{MAX_UNHEARD, backoff, patience};
 use super::group_packets::EarlyRecords;
 use super::machine::Session;
 use super::{Event, Handled, Output, SealedRecords, SessionError};
-use crate::clock::Now;
+use crate::clock::{Arrival, Now};
 use crate::group::{GroupName, MemberConfig, MemberKey};
 use crate::group_media::{GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
 use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, PictureAge};
@@ -353,6 +353,11 @@ impl Session {
                 let key = key.map_err(|_| SessionError::PeerMisbehaved)?;
                 view.gops = Some(GopVerifier::new(key, view.stream));
             }
+            GroupMessage::Commitment(commitment) => {
+                let taken = view.opener.take_commitment(commitment);
+                taken.map_err(|_| SessionError::PeerMisbehaved)?;
+                self.out.extend(view.tesla_news());
+            }
             GroupMessage::Signature(signature) => {
                 let gops = view.gops.as_mut().ok_or(SessionError::PeerMisbehaved)?;
                 let verdict = gops.verify(signature).map_err(|_| SessionError::PeerMisbehaved)?;
@@ -381,9 +386,11 @@ impl Session {
         if Kind::of(record) != Some(Kind::Media) {
             return Ok(None);
         }
-        let opened = view.opener.open(now.monotonic, record);
+        let clock = view.needs_clock().then(|| self.clock.estimate()).flatten();
+        let opened = view.opener.open(Arrival::new(now, clock.as_ref()), record);
         view.note(now.monotonic);
         self.out.extend(view.take_late_forgery());
+        self.out.extend(view.tesla_news());
         self.out
             .extend(std::iter::from_fn(|| view.opener.next_media()).map(Output::Media));
         let spent = view.opener.integrity_spent();
@@ -469,6 +476,16 @@ impl GroupView {
     /// True if frames answer challenges.
     fn challenges(&self) -> bool {
         self.joined && self.sign.frames()
+    }
+
+    /// True if the camera's clock decides on frames.
+    pub(super) fn needs_clock(&self) -> bool {
+        self.sign.tesla()
+    }
+
+    /// What became of frames that were shown unproved.
+    pub(super) fn tesla_news(&mut self) -> impl Iterator<Item = Output> + '_ {
+        std::iter::from_fn(|| self.opener.next_tesla()).map(|news| Output::Event(Event::Tesla(news)))
     }
 
     /// Notes the frame that was released last.

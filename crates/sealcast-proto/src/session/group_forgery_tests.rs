@@ -11,7 +11,7 @@ use crate::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
 use crate::keys::{EpochSecret, Identity, Role, Secret, Side};
 use crate::seal::Refusal;
 use crate::seal::suite::AES_256_GCM;
-use crate::sign::{FrameRefusal, SignMode};
+use crate::sign::{FrameRefusal, SignMode, TeslaTimes};
 use crate::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
 use crate::wire::{GroupMessage, LENGTH_PREFIX};
 
@@ -43,6 +43,7 @@ impl Sealer {
             suite: AES_256_GCM,
             sign: SignMode::Frame,
             unit: Unit::Frame,
+            tesla: TeslaTimes::default(),
         };
         let group = GroupSealer::new(at(0), config, 1..1000, [1; 16], &[2; 32]);
         let mut group = group.expect("there are numbers");

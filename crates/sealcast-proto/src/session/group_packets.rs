@@ -8,7 +8,7 @@ use super::group::GroupView;
 use super::keyring::Repeated;
 use super::machine::Session;
 use super::{Handled, Output, SessionError};
-use crate::clock::Now;
+use crate::clock::{Arrival, Now};
 use crate::group_media::GroupRefusal;
 use crate::seal::Refusal;
 use crate::wire::{HEADER_LEN, Header, Kind};
@@ -173,11 +173,14 @@ impl Session {
     /// Viewer: what is in order now is verified before it is delivered.
     pub(super) fn release_of_group(&mut self, now: Now, ordered: Ordered) {
         let Some(view) = &mut self.group_view else { return };
-        if let Err(GroupRefusal::Frame(reason)) = view.opener.take_ordered(now.monotonic, ordered) {
+        let clock = view.needs_clock().then(|| self.clock.estimate()).flatten();
+        let arrival = Arrival::new(now, clock.as_ref());
+        if let Err(GroupRefusal::Frame(reason)) = view.opener.take_ordered(arrival, ordered) {
             view.forged = Some(reason);
         }
         view.note(now.monotonic);
         self.out.extend(view.take_late_forgery());
+        self.out.extend(view.tesla_news());
         while let Some(media) = view.opener.next_media() {
             self.out.push_back(Output::Media(media));
         }

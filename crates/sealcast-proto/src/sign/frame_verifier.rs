@@ -1,6 +1,7 @@
 //! The check of every frame before it is released (signatures.md §4).
 
 use super::statement::{FrameProof, Statement, check};
+use super::tesla_messages::TeslaTag;
 use super::{FrameDigest, FrameRefusal, FrameRefusalCounts};
 use crate::wire::PeerId;
 
@@ -83,6 +84,32 @@ impl FrameVerifier {
     pub fn claim(&mut self, frame: &ReceivedFrame, proof: Option<&[u8]>) -> Result<Claimed, FrameRefusal> {
         let checked = parsed(proof).and_then(|proof| self.consistent(frame, &proof));
         self.note(checked).map(Claimed)
+    }
+
+    /// Like [`claim`](Self::claim), for a frame of which more must hold. `also` is asked last, of what the camera must
+    /// have stated and of the tag beside it.
+    ///
+    /// # Errors
+    /// [`FrameRefusal`], that of `also` among them.
+    pub(crate) fn claim_if(
+        &mut self,
+        frame: &ReceivedFrame,
+        proof: &[u8],
+        also: impl FnOnce(&Statement, Option<&TeslaTag>) -> Result<(), FrameRefusal>,
+    ) -> Result<Claimed, FrameRefusal> {
+        let checked = parsed(Some(proof)).and_then(|proof| {
+            let statement = self.consistent(frame, &proof)?;
+            also(&statement, proof.tag.as_ref()).map(|()| statement)
+        });
+        self.note(checked).map(Claimed)
+    }
+
+    /// Forgets a frame that was accepted and is not the camera's, if it is the newest one: the camera's next frame
+    /// follows `proved`, the newest of which that is known.
+    pub(crate) fn disown(&mut self, forged: &Statement, proved: Option<Statement>) {
+        if self.last.as_ref() == Some(forged) {
+            self.last = proved;
+        }
     }
 
     /// Counts a frame that was given up, since the next one came before its proof.

@@ -13,7 +13,9 @@ pub(crate) mod merkle;
 mod mode;
 mod statement;
 mod tesla;
+mod tesla_camera;
 mod tesla_messages;
+mod tesla_viewer;
 
 pub use certificate::{
     CERTIFICATE_LEN, Certificate, CertificateError, GOP_KEY_LEN, GOP_SIGNATURE_LEN, GopKey, gop_key_id, gop_seed,
@@ -29,7 +31,9 @@ pub use merkle::Hash;
 pub use mode::{NoSignMode, SignMode};
 pub use statement::{FrameProof, MAX_FRAME_PROOF, Statement};
 pub use tesla::{MAX_WAITING, Settled, TeslaEnded, TeslaReceiver, TeslaRefusal, TeslaSender};
+pub use tesla_camera::{TeslaCamera, TeslaTimes};
 pub use tesla_messages::{COMMITMENT_LEN, Commitment, MAX_INTERVALS, TAG_LEN as TESLA_TAG_LEN, TeslaPlan, TeslaTag};
+pub use tesla_viewer::{CommitmentRefusal, TeslaNews, TeslaViewer, Unprovable};
 
 #[cfg(test)]
 mod frame_tests;
@@ -37,6 +41,8 @@ mod frame_tests;
 mod gop_tests;
 #[cfg(test)]
 mod insider_tests;
+#[cfg(test)]
+mod tesla_chain_tests;
 #[cfg(test)]
 mod tesla_tests;
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What a camera signs. Printed and parsed as users type it: `off`, `frame`, `gop`, `both`.
+/// What a camera signs. Printed and parsed as users type it: `off`, `frame`, `gop`, `both`,
+/// `tesla`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SignMode {
     /// Nothing: enough while each viewer has a key of its own.
@@ -15,15 +16,17 @@ pub enum SignMode {
     Gop,
     /// Both.
     Both,
+    /// Each frame, with a MAC of TESLA: proved after it was shown. A study mode.
+    Tesla,
 }
 
 /// The text is no mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("signatures are off, frame, gop or both")]
+#[error("signatures are off, frame, gop, both or tesla")]
 pub struct NoSignMode;
 
 impl SignMode {
-    const ALL: [Self; 4] = [Self::Off, Self::Frame, Self::Gop, Self::Both];
+    const ALL: [Self; 5] = [Self::Off, Self::Frame, Self::Gop, Self::Both, Self::Tesla];
 
     /// True if each frame is signed.
     pub fn frames(self) -> bool {
@@ -35,9 +38,16 @@ impl SignMode {
         matches!(self, Self::Gop | Self::Both)
     }
 
-    /// True if whoever insists on `least` is content with this.
+    /// True if each frame has a MAC under a key that is disclosed later.
+    pub fn tesla(self) -> bool {
+        self == Self::Tesla
+    }
+
+    /// True if whoever insists on `least` is content with this. A signature proves a frame before it is shown, and so
+    /// is enough for who would wait for the key of a MAC.
     pub fn covers(self, least: Self) -> bool {
-        (self.frames() || !least.frames()) && (self.gops() || !least.gops())
+        let tesla = self.tesla() || self.frames() || !least.tesla();
+        (self.frames() || !least.frames()) && (self.gops() || !least.gops()) && tesla
     }
 
     /// Its number in messages (groups.md §10).
@@ -55,6 +65,7 @@ impl SignMode {
             Self::Frame => "frame",
             Self::Gop => "gop",
             Self::Both => "both",
+            Self::Tesla => "tesla",
         }
     }
 }
@@ -85,7 +96,17 @@ mod tests {
         for text in ["", "Off", "frames", "both ", "all"] {
             assert_eq!(text.parse::<SignMode>(), Err(NoSignMode));
         }
-        assert_eq!(SignMode::ALL.map(SignMode::frames), [false, true, false, true]);
-        assert_eq!(SignMode::ALL.map(SignMode::gops), [false, false, true, true]);
+        assert_eq!(SignMode::ALL.map(SignMode::frames), [false, true, false, true, false]);
+        assert_eq!(SignMode::ALL.map(SignMode::gops), [false, false, true, true, false]);
+    }
+
+    #[test]
+    fn who_insists_on_a_mode_is_content_with_what_proves_no_less() {
+        let content = |least: SignMode| SignMode::ALL.map(|mode| mode.covers(least));
+        assert_eq!(content(SignMode::Off), [true; 5]);
+        assert_eq!(content(SignMode::Frame), [false, true, false, true, false]);
+        assert_eq!(content(SignMode::Gop), [false, false, true, true, false]);
+        assert_eq!(content(SignMode::Both), [false, false, false, true, false]);
+        assert_eq!(content(SignMode::Tesla), [false, true, false, true, true]);
     }
 }

@@ -1,6 +1,7 @@
 //! TESLA (RFC 4082), a study mode: MACs under keys that are disclosed later (signatures.md §6).
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use subtle::ConstantTimeEq;
@@ -70,13 +71,36 @@ impl TeslaSender {
     /// # Errors
     /// [`TeslaEnded`].
     pub fn tag(&self, wall: u64, statement: &Statement) -> Result<TeslaTag, TeslaEnded> {
+        self.tag_after(None, wall, statement)
+    }
+
+    /// Like [`tag`](Self::tag), for a chain that follows another one: before it has a key to disclose, it discloses the
+    /// last ones of that.
+    pub(super) fn tag_after(
+        &self,
+        before: Option<&Self>,
+        wall: u64,
+        statement: &Statement,
+    ) -> Result<TeslaTag, TeslaEnded> {
         let interval = usize::try_from(self.plan.interval_at(wall)).map_err(|_| TeslaEnded)?;
         let key = self.keys.get(interval).filter(|_| interval > 0).ok_or(TeslaEnded)?;
+        let delay = usize::from(self.plan.delay);
+        let disclosed = match before {
+            Some(before) if interval <= delay => {
+                let last = before.plan.intervals as usize;
+                before.keys[(last + interval).saturating_sub(delay).min(last)]
+            }
+            _ => self.keys[interval.saturating_sub(delay)],
+        };
         Ok(TeslaTag {
             interval: interval as u32,
-            disclosed: self.keys[interval.saturating_sub(usize::from(self.plan.delay))],
+            disclosed,
             mac: mac(key, statement),
         })
+    }
+
+    pub(super) fn plan(&self) -> &TeslaPlan {
+        &self.plan
     }
 }
 
@@ -110,6 +134,8 @@ struct Waiting {
     interval: u32,
     statement: Statement,
     mac: [u8; 16],
+    /// When it came.
+    since: Duration,
 }
 
 /// A viewer's half. Statements, which a [`FrameVerifier`](super::FrameVerifier::claim) found consistent, go in with
@@ -119,7 +145,8 @@ pub struct TeslaReceiver {
     /// The newest key known, and its interval.
     newest: (u32, Hash),
     waiting: Vec<Waiting>,
-    settled: VecDeque<Settled>,
+    /// Each with the time at which it came.
+    settled: VecDeque<(Settled, Duration)>,
 }
 
 impl TeslaReceiver {
@@ -145,9 +172,14 @@ impl TeslaReceiver {
         statement: &Statement,
         tag: &TeslaTag,
     ) -> Result<(), TeslaRefusal> {
-        let latest = arrived
-            .saturating_add_signed(clock.offset)
-            .saturating_add(clock.uncertainty);
+        self.timely(clock.peer_at_latest(arrived), tag)?;
+        self.disclose(tag.interval.saturating_sub(self.plan.delay.into()), &tag.disclosed)?;
+        self.wait(Duration::ZERO, statement, tag)
+    }
+
+    /// Refuses a tag of an interval that the camera cannot have reached, or of which the key may be public. `latest` is
+    /// the latest time that the camera's wall clock can show.
+    pub(super) fn timely(&self, latest: u64, tag: &TeslaTag) -> Result<(), TeslaRefusal> {
         let reached = self.plan.interval_at(latest);
         let interval = u64::from(tag.interval);
         if !(1..=u64::from(self.plan.intervals).min(reached)).contains(&interval) {
@@ -156,7 +188,11 @@ impl TeslaReceiver {
         if reached >= interval + u64::from(self.plan.delay) {
             return Err(TeslaRefusal::Unsafe);
         }
-        self.disclose(tag.interval.saturating_sub(self.plan.delay.into()), &tag.disclosed)?;
+        Ok(())
+    }
+
+    /// Keeps a statement, which came at `since`, until the key of its tag is known.
+    pub(super) fn wait(&mut self, since: Duration, statement: &Statement, tag: &TeslaTag) -> Result<(), TeslaRefusal> {
         if self.waiting.len() + self.settled.len() >= MAX_WAITING {
             return Err(TeslaRefusal::Full);
         }
@@ -164,17 +200,32 @@ impl TeslaReceiver {
             interval: tag.interval,
             statement: *statement,
             mac: tag.mac,
+            since,
         });
         Ok(())
     }
 
     /// Returns the next statement of which the key is known by now.
     pub fn poll(&mut self) -> Option<Settled> {
+        self.poll_timed().map(|(settled, _)| settled)
+    }
+
+    /// Like [`poll`](Self::poll), with the time at which it came.
+    pub(super) fn poll_timed(&mut self) -> Option<(Settled, Duration)> {
         self.settled.pop_front()
     }
 
+    pub(super) fn plan(&self) -> &TeslaPlan {
+        &self.plan
+    }
+
+    /// Number of statements whose key is not known.
+    pub(super) fn waits(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Takes a key. One that is older than the newest is not looked at: it says nothing new.
-    fn disclose(&mut self, interval: u32, key: &Hash) -> Result<(), TeslaRefusal> {
+    pub(super) fn disclose(&mut self, interval: u32, key: &Hash) -> Result<(), TeslaRefusal> {
         let (known, newest) = self.newest;
         if interval < known {
             return Ok(());
@@ -211,8 +262,8 @@ impl TeslaReceiver {
             fits[index] = bool::from(mac(&key, &waiting.statement).ct_eq(&waiting.mac));
         }
         let settled = known.iter().zip(fits).map(|(waiting, fits)| match fits {
-            true => Settled::Authentic(waiting.statement),
-            false => Settled::WrongMac(waiting.statement),
+            true => (Settled::Authentic(waiting.statement), waiting.since),
+            false => (Settled::WrongMac(waiting.statement), waiting.since),
         });
         self.settled.extend(settled);
     }

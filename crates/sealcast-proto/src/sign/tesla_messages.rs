@@ -45,6 +45,19 @@ impl TeslaPlan {
             && LENGTHS.contains(&self.length)
     }
 
+    /// The end of the last interval on the camera's wall clock.
+    pub(super) fn end(&self) -> u64 {
+        self.start
+            .saturating_add(self.length.saturating_mul(self.intervals.into()))
+    }
+
+    /// True if a chain with this plan goes on where one with the plan `before` ends, so that its first tags can
+    /// disclose the last keys of that.
+    pub(super) fn follows(&self, before: &Self) -> bool {
+        let alike = |plan: &Self| (plan.stream, plan.delay, plan.length);
+        self.start == before.end() && alike(self) == alike(before) && before.intervals >= u32::from(before.delay)
+    }
+
     /// The interval at a time of the camera's wall clock; 0 before the first. It may be above `intervals`.
     pub(super) fn interval_at(&self, wall: u64) -> u64 {
         wall.checked_sub(self.start).map_or(0, |since| since / self.length + 1)

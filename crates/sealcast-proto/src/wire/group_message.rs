@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use super::{MAX_STREAM, Malformed, Reader};
 
 /// Highest number of what is signed.
-const MAX_SIGN: u8 = 3;
+const MAX_SIGN: u8 = 4;
 
 /// Where a member's frames come from, and which key opens its sheets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub enum GroupMessage<'a> {
     Offer {
         /// The stream, 1 to 15.
         stream: u16,
-        /// What is signed: 0 nothing, 1 frames, 2 groups of pictures, 3 both.
+        /// What is signed: 0 nothing, 1 frames, 2 groups of pictures, 3 both, 4 frames with TESLA.
         sign: u8,
         /// Identifier of the group's suite.
         suite: u8,
@@ -131,6 +131,8 @@ pub enum GroupMessage<'a> {
         /// The number of the next one.
         next: u16,
     },
+    /// The commitment to a key chain of TESLA.
+    Commitment(&'a [u8]),
     /// Records of the group are sent to this multicast group as well.
     Multicast(MulticastGroup),
     /// What the viewer hears there.
@@ -148,6 +150,7 @@ impl<'a> GroupMessage<'a> {
     const BEGIN: u8 = 27;
     const NUMBERED: u8 = 28;
     const TAKEN: u8 = 29;
+    const COMMITMENT: u8 = 30;
     const MULTICAST: u8 = 31;
     const HEARS: u8 = 32;
 
@@ -188,6 +191,7 @@ impl<'a> GroupMessage<'a> {
                 out.extend_from_slice(bytes);
             }
             Self::Taken { next } => put(out, Self::TAKEN, &next.to_be_bytes()),
+            Self::Commitment(commitment) => put(out, Self::COMMITMENT, commitment),
             Self::Multicast(group) => {
                 out.push(Self::MULTICAST);
                 group.put(out);
@@ -197,7 +201,7 @@ impl<'a> GroupMessage<'a> {
     }
 
     /// Parses the message of this type, after its type. `None` if it is none of a group. What is inside sheets,
-    /// answers, certificates and signatures is checked by whom they are for.
+    /// answers, certificates, signatures and commitments is checked by whom they are for.
     pub(super) fn parse(kind: u8, reader: &mut Reader<'a>) -> Result<Option<Self>, Malformed> {
         Ok(Some(match kind {
             Self::OFFER => Self::Offer {
@@ -221,6 +225,7 @@ impl<'a> GroupMessage<'a> {
                 bytes: reader.rest(),
             },
             Self::TAKEN => Self::Taken { next: reader.u16()? },
+            Self::COMMITMENT => Self::Commitment(reader.rest()),
             Self::MULTICAST => Self::Multicast(MulticastGroup::parse(reader)?),
             Self::HEARS => Self::Hears(Hearing::parse(reader.u8()?)?),
             _ => return Ok(None),
@@ -275,6 +280,7 @@ mod tests {
                 bytes: b"piece",
             },
             GroupMessage::Taken { next: 7 },
+            GroupMessage::Commitment(b"commitment"),
             GroupMessage::Multicast(MulticastGroup {
                 tag: 0x0102_0304,
                 address: "239.1.2.3".parse().expect("an address"),
@@ -298,7 +304,7 @@ mod tests {
         for bytes in [
             &[20, 0, 0, 1, 2][..],
             &[20, 0, 16, 1, 2],
-            &[20, 0, 1, 4, 2],
+            &[20, 0, 1, 5, 2],
             &[20, 0, 1, 1],
             &[20, 0, 1, 1, 2, 0],
             &[21, 0, 1],

@@ -8,7 +8,7 @@ use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, Sealing};
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Event, Fec, GroupPolicy, Input, OutgoingFrame, RepairNeed};
-use sealcast_proto::sign::SignMode;
+use sealcast_proto::sign::{SignMode, TeslaTimes};
 use sealcast_proto::sim::{Direction, Verdict, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
 use sealcast_proto::wire::{GroupMessage, Hearing, Kind, MulticastGroup};
@@ -113,6 +113,7 @@ impl Show {
             suite: suite::AES_256_GCM,
             sign,
             unit: Unit::Frame,
+            tesla: TeslaTimes::default(),
         };
         let now = viewers.first().map_or(ends::START, |world| world.now);
         let sealer = GroupSealer::new(now, config, 1..1000, [1; 16], &[2; 32]).expect("there are numbers");

@@ -1,13 +1,15 @@
 //! `vectors/signatures.json`: statements, proofs, signatures of groups of pictures, TESLA, challenges and answers.
 
+use std::time::Duration;
+
 use aws_lc_rs::signature::{KeyPair, ML_DSA_65_SIGNING, PqdsaKeyPair};
-use sealcast_proto::clock::ClockReading;
+use sealcast_proto::clock::{Arrival, ClockReading, Now};
 use sealcast_proto::keys::{Identity, PeerId};
 use sealcast_proto::live::{Answer, Challenge, Challenges};
 use sealcast_proto::sign::{
     Certificate, CertificateError, Commitment, FrameDigest, FrameProof, FrameSigner, FrameVerifier, GopOutcome,
-    GopSigner, GopVerifier, OutgoingStatement, ReceivedFrame, Settled, SignMode, Statement, TeslaPlan, TeslaReceiver,
-    TeslaSender, TeslaTag, gop_key_id, gop_seed, record_hash,
+    GopSigner, GopVerifier, OutgoingStatement, ReceivedFrame, Settled, SignMode, Statement, TeslaCamera, TeslaNews,
+    TeslaPlan, TeslaReceiver, TeslaSender, TeslaTag, TeslaTimes, TeslaViewer, gop_key_id, gop_seed, record_hash,
 };
 use sealcast_testkit::vectors::{Hex, load};
 use serde::Deserialize;
@@ -23,6 +25,7 @@ struct File {
     gops: Vec<Gop>,
     commitments: Vec<CommitmentCase>,
     tesla: Vec<Tesla>,
+    tesla_chains: Vec<TeslaChains>,
     challenges: Vec<Batch>,
     refused_answers: Vec<Refused>,
 }
@@ -79,6 +82,7 @@ struct Proof {
     check: Option<Hex>,
     liveness: Option<Hex>,
     signature: Option<Hex>,
+    tag: Option<Hex>,
 }
 
 #[derive(Deserialize)]
@@ -190,6 +194,25 @@ struct Tesla {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct TeslaChains {
+    name: String,
+    #[serde(rename = "expect")]
+    _expect: String,
+    #[serde(rename = "why")]
+    _why: String,
+    seed: Hex,
+    last_keys: Vec<Hex>,
+    delay: u8,
+    stream: u16,
+    intervals: u32,
+    start: u64,
+    length: u64,
+    commitments: Vec<Hex>,
+    sent: Vec<Sent>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Sent {
     wall: u64,
     index: u32,
@@ -293,12 +316,13 @@ fn proofs_are_read_or_refused_as_by_the_reference() {
             check: case.check.expect("ok cases have fields").array(),
             liveness: case.liveness.as_ref().map(Hex::array),
             signature: case.signature.as_ref().map(Hex::array),
+            tag: (case.tag.as_ref()).map(|tag| TeslaTag::parse(&tag.0).expect("the form is right")),
         };
         assert_eq!(fields.to_bytes(), case.bytes.0, "{}", case.name);
         assert_eq!(parsed, Ok(fields), "{}", case.name);
         good += 1;
     }
-    assert_eq!(good, 5);
+    assert_eq!(good, 7);
 }
 
 #[test]
@@ -447,6 +471,57 @@ fn tesla_settles_and_refuses_as_the_reference_does() {
                 .collect();
             assert_eq!(settled, step.settled, "{}, step {at}", case.name);
         }
+    }
+}
+
+#[test]
+fn chains_of_tesla_follow_each_other_as_in_the_reference() {
+    for case in file().tesla_chains {
+        let times = TeslaTimes {
+            interval: Duration::from_nanos(case.length),
+            delay: case.delay,
+            intervals: case.intervals,
+        };
+        let mut camera = TeslaCamera::new(case.stream, times).expect("within the bounds");
+        let identity = Identity::from_seed(&case.seed.array());
+        let mut viewer = TeslaViewer::new(identity.peer_id(), case.stream);
+        let mut keys = case.last_keys.iter().map(Hex::array);
+        let mut next = keys.next().expect("a key");
+        let (mut commitments, mut proved) = (Vec::new(), Vec::new());
+        for sent in &case.sent {
+            let now = Now {
+                monotonic: Duration::from_nanos(sent.wall - case.start),
+                wall: sent.wall,
+            };
+            if camera.renew(now, &identity, next) {
+                next = keys.next().unwrap_or_default();
+                let newest = camera.commitments(now).last().expect("a chain").to_vec();
+                viewer.take(&newest).expect("the camera's");
+                commitments.push(Hex(newest));
+            }
+            let statement = Statement {
+                stream: case.stream,
+                index: sent.index,
+                epoch: sent.epoch,
+                group: sent.group,
+                frame: sent.frame,
+                digest: digest(&sent.records),
+                liveness: None,
+            };
+            let tag = camera.tag(now, &statement).expect("within a chain");
+            assert_eq!(tag.to_bytes()[..], sent.tag.0, "{}, frame {}", case.name, sent.frame);
+            let arrival = Arrival {
+                at: now.monotonic,
+                peer_at_latest: Some(sent.wall),
+            };
+            viewer.receive(arrival, &statement, &tag).expect("in time");
+            proved.extend(std::iter::from_fn(|| viewer.poll()).filter_map(|news| match news {
+                TeslaNews::Proved { statement, .. } => Some(statement.frame),
+                _ => None,
+            }));
+        }
+        assert_eq!(commitments, case.commitments, "{}", case.name);
+        assert_eq!(proved, (0..7).collect::<Vec<u64>>(), "all but the last one");
     }
 }
 
