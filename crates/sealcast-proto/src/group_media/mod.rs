@@ -11,6 +11,8 @@ mod relayed_tests;
 mod release;
 mod sealer;
 #[cfg(test)]
+mod tesla_tests;
+#[cfg(test)]
 mod test_camera;
 #[cfg(test)]
 mod tests;

@@ -6,8 +6,8 @@ use super::GroupRefusal;
 use crate::clock::Arrival;
 use crate::group::{GroupName, Member};
 use crate::sign::{
-    CommitmentRefusal, FrameHasher, FrameRefusal, FrameRefusalCounts, FrameVerifier, Hash, ReceivedFrame, SignMode,
-    Statement, TeslaNews, TeslaViewer, Verified,
+    CommitmentRefusal, FrameHasher, FrameProof, FrameRefusal, FrameRefusalCounts, FrameVerifier, Hash, ReceivedFrame,
+    SignMode, Statement, TeslaNews, TeslaViewer, Verified,
 };
 use crate::unit::{Assembled, StreamInfo};
 use crate::wire::Accept;
@@ -33,6 +33,7 @@ pub(super) struct Release {
     tesla: Option<TeslaViewer>,
     /// The newest frame that a key of these proved.
     proved: Option<Statement>,
+    news: VecDeque<TeslaNews>,
     unproven: Option<Unproven>,
     /// A frame is missing, so those that are no keyframes cannot be decoded.
     broken: bool,
@@ -51,6 +52,7 @@ impl Release {
             verifier: FrameVerifier::new(group.camera, stream),
             tesla: sign.tesla().then(|| TeslaViewer::new(group.camera, stream)),
             proved: None,
+            news: VecDeque::new(),
             unproven: None,
             broken: false,
             out: VecDeque::new(),
@@ -91,19 +93,26 @@ impl Release {
         tesla.take(commitment)
     }
 
-    /// The next that is known of frames which were released before they are proved. One that was forged takes what
-    /// depends on it along: nothing is decodable before the next keyframe.
+    /// The next that is known of frames which were released before they are proved.
     pub(super) fn next_tesla(&mut self) -> Option<TeslaNews> {
-        let news = self.tesla.as_mut()?.poll()?;
-        match news {
-            TeslaNews::Proved { statement, .. } => self.proved = Some(statement),
-            TeslaNews::Forged(statement) => {
-                self.verifier.disown(&statement, self.proved);
-                self.lost();
+        self.hear_tesla();
+        self.news.pop_front()
+    }
+
+    /// Takes what keys have settled. A frame that was forged takes what depends on it along: nothing is decodable
+    /// before the next keyframe.
+    fn hear_tesla(&mut self) {
+        while let Some(news) = self.tesla.as_mut().and_then(TeslaViewer::poll) {
+            match news {
+                TeslaNews::Proved { statement, .. } => self.proved = Some(statement),
+                TeslaNews::Forged(statement) => {
+                    self.verifier.disown(&statement, self.proved);
+                    self.lost();
+                }
+                TeslaNews::Waits | TeslaNews::Unprovable(_) => {}
             }
-            TeslaNews::Waits | TeslaNews::Unprovable(_) => {}
+            self.news.push_back(news);
         }
-        Some(news)
     }
 
     pub(super) fn refused(&self) -> &FrameRefusalCounts {
@@ -207,14 +216,8 @@ impl Release {
             let verified = self.verifier.verify(&frame, Some(proof))?;
             self.verified = Some(verified);
             *verified.statement()
-        } else if let Some(tesla) = &mut self.tesla {
-            let claimed = self.verifier.claim_if(&frame, proof, |statement, tag| {
-                if epoch != frame.epoch || !member.allows(epoch, statement.group) {
-                    return Err(FrameRefusal::Epoch);
-                }
-                Ok(tesla.receive(now, statement, tag.ok_or(FrameRefusal::Unsigned)?)?)
-            });
-            *claimed?.statement()
+        } else if self.sign.tesla() {
+            self.claim_tagged(now, member, (&frame, epoch), proof)?
         } else {
             *self.verifier.claim(&frame, Some(proof))?.statement()
         };
@@ -228,6 +231,37 @@ impl Release {
         let frame = unproven.frame.map(|frame| self.decodable(frame));
         self.out.extend(frame);
         Ok(())
+    }
+
+    /// Accepts a frame with a tag of TESLA for now. Whether that came in time is asked before all else: of a group of
+    /// pictures that is late, each frame is refused for that, and not because the keyframe was. Its key is taken then,
+    /// or whoever gets frames accepted that end the order of the camera's could keep all keys away.
+    fn claim_tagged(
+        &mut self,
+        now: Arrival,
+        member: &Member,
+        (frame, epoch): (&ReceivedFrame, u64),
+        proof: &[u8],
+    ) -> Result<Statement, FrameRefusal> {
+        let Some(tesla) = &mut self.tesla else {
+            return Err(FrameRefusal::Unsigned);
+        };
+        let parsed = FrameProof::parse(proof).map_err(|_| FrameRefusal::Malformed);
+        let tagged = parsed.and_then(|proof| {
+            let tag = proof.tag.ok_or(FrameRefusal::Unsigned)?;
+            tesla.take_key(now, &tag)?;
+            Ok((proof, tag))
+        });
+        self.hear_tesla();
+        let (proof, tag) = tagged.inspect_err(|reason| self.verifier.refuse(*reason))?;
+        let claimed = self.verifier.claim_if(frame, &proof, |statement| {
+            if epoch != frame.epoch || !member.allows(epoch, statement.group) {
+                return Err(FrameRefusal::Epoch);
+            }
+            let tesla = self.tesla.as_mut().ok_or(FrameRefusal::Unsigned)?;
+            Ok(tesla.receive(now, statement, &tag)?)
+        });
+        Ok(*claimed?.statement())
     }
 
     /// The frame, if nothing that it may depend on is missing.

@@ -1,7 +1,6 @@
 //! The check of every frame before it is released (signatures.md §4).
 
 use super::statement::{FrameProof, Statement, check};
-use super::tesla_messages::TeslaTag;
 use super::{FrameDigest, FrameRefusal, FrameRefusalCounts};
 use crate::wire::PeerId;
 
@@ -87,21 +86,24 @@ impl FrameVerifier {
     }
 
     /// Like [`claim`](Self::claim), for a frame of which more must hold. `also` is asked last, of what the camera must
-    /// have stated and of the tag beside it.
+    /// have stated.
     ///
     /// # Errors
     /// [`FrameRefusal`], that of `also` among them.
     pub(crate) fn claim_if(
         &mut self,
         frame: &ReceivedFrame,
-        proof: &[u8],
-        also: impl FnOnce(&Statement, Option<&TeslaTag>) -> Result<(), FrameRefusal>,
+        proof: &FrameProof,
+        also: impl FnOnce(&Statement) -> Result<(), FrameRefusal>,
     ) -> Result<Claimed, FrameRefusal> {
-        let checked = parsed(Some(proof)).and_then(|proof| {
-            let statement = self.consistent(frame, &proof)?;
-            also(&statement, proof.tag.as_ref()).map(|()| statement)
-        });
+        let checked = self.consistent(frame, proof);
+        let checked = checked.and_then(|statement| also(&statement).map(|()| statement));
         self.note(checked).map(Claimed)
+    }
+
+    /// Counts a frame that was refused before it came here.
+    pub(crate) fn refuse(&mut self, reason: FrameRefusal) {
+        self.refused.count(reason);
     }
 
     /// Forgets a frame that was accepted and is not the camera's, if it is the newest one: the camera's next frame

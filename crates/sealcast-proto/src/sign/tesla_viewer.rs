@@ -98,41 +98,48 @@ impl TeslaViewer {
         Ok(())
     }
 
-    /// Takes the statement and tag of a frame, which a [`FrameVerifier`](super::FrameVerifier) found consistent.
+    /// Takes the key that a tag discloses, whatever the frame is that it came with: a key that leads back to the
+    /// commitment is the camera's. Without a commitment or the camera's clock nothing happens.
+    ///
+    /// # Errors
+    /// [`TeslaRefusal`], except for [`Full`](TeslaRefusal::Full): the frame must not be shown.
+    pub fn take_key(&mut self, arrival: Arrival, tag: &TeslaTag) -> Result<(), TeslaRefusal> {
+        self.chain_with_key(arrival, tag).map(drop)
+    }
+
+    /// Takes the statement and tag of a frame, which a [`FrameVerifier`](super::FrameVerifier) found consistent, and
+    /// the [key](Self::take_key) of the tag.
     ///
     /// # Errors
     /// [`TeslaRefusal`]: it must not be shown.
     pub fn receive(&mut self, arrival: Arrival, statement: &Statement, tag: &TeslaTag) -> Result<(), TeslaRefusal> {
-        let missing = match (self.chains.is_empty(), arrival.peer_at_latest) {
-            (true, _) => Unprovable::NoChain,
-            (false, None) => Unprovable::NoClock,
-            (false, Some(latest)) => return self.receive_by(latest, arrival.at, statement, tag),
+        let news = match self.chain_with_key(arrival, tag)? {
+            Ok(of) => {
+                self.chains[of].wait(arrival.at, statement, tag)?;
+                TeslaNews::Waits
+            }
+            Err(missing) => TeslaNews::Unprovable(missing),
         };
-        self.news.push_back(TeslaNews::Unprovable(missing));
+        self.news.push_back(news);
         Ok(())
     }
 
-    fn receive_by(
-        &mut self,
-        latest: u64,
-        at: Duration,
-        statement: &Statement,
-        tag: &TeslaTag,
-    ) -> Result<(), TeslaRefusal> {
+    /// The chain of a tag, once it has the key that this discloses, or what is missing for that.
+    fn chain_with_key(&mut self, arrival: Arrival, tag: &TeslaTag) -> Result<Result<usize, Unprovable>, TeslaRefusal> {
+        let latest = match (self.chains.is_empty(), arrival.peer_at_latest) {
+            (true, _) => return Ok(Err(Unprovable::NoChain)),
+            (false, None) => return Ok(Err(Unprovable::NoClock)),
+            (false, Some(latest)) => latest,
+        };
         let of = self.chain_of(latest, tag)?;
         let disclosed = self.disclose(of, tag);
-        self.tell_settled(at);
+        self.tell_settled(arrival.at);
         disclosed?;
         // A key of this chain is public, and so all of the ones before: their frames have missed theirs.
-        let spent = if tag.interval > u32::from(self.chains[of].plan().delay) {
-            of
-        } else {
-            0
-        };
+        let is_first = tag.interval <= u32::from(self.chains[of].plan().delay);
+        let spent = if is_first { 0 } else { of };
         self.forget(spent);
-        self.chains[of - spent].wait(at, statement, tag)?;
-        self.news.push_back(TeslaNews::Waits);
-        Ok(())
+        Ok(Ok(of - spent))
     }
 
     /// The chain of a tag: there is at most one in which its key is secret now, since chains follow each other and none

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Link, LinkProfile};
 use crate::clock::Now;
 use crate::session::{Elsewhere, Event, Handled, Input, OutgoingFrame, Output, Session, SessionError};
+use crate::sign::FrameRefusal;
 use crate::unit::{Assembled, StreamInfo};
 use crate::wire::{AddressBytes, HEADER_LEN, Kind, MAX_RECORD, RetryCookies, TAG_LEN, Unconnected};
 
@@ -41,6 +42,8 @@ pub struct End {
     pub media: Vec<Vec<u8>>,
     /// Media that it handed out, and when.
     pub assembled: Vec<(Duration, Assembled)>,
+    /// Why it refused frames of a group that the camera did not sign as they came.
+    pub not_the_cameras: Vec<FrameRefusal>,
     /// The error that ended it.
     pub error: Option<SessionError>,
     deadline: Duration,
@@ -89,6 +92,7 @@ impl World {
             events: vec![],
             media: vec![],
             assembled: vec![],
+            not_the_cameras: vec![],
             error: None,
             deadline: Duration::ZERO,
         };
@@ -241,6 +245,7 @@ impl World {
         };
         match end.session.handle(now, input) {
             Ok(Handled::Done) if media => end.media.push(message[HEADER_LEN..message.len() - TAG_LEN].to_vec()),
+            Ok(Handled::NotTheCameras(reason)) => end.not_the_cameras.push(reason),
             Ok(_) => {}
             Err(error) => {
                 end.error.get_or_insert(error);

@@ -9,6 +9,7 @@ mod gateway_messages;
 mod group_datagrams;
 mod group_multicast;
 mod group_show;
+mod group_tesla;
 mod groups;
 mod rekeying;
 mod repair_policy;
