@@ -53,6 +53,14 @@ class Told {
   }
 }
 
+test("a viewer says why it is no member of a group whose frames it could not prove", () => {
+  const told = new Told();
+  told.report.event({ type: "declined-group", signed: "tesla" });
+  const words = "the camera has a group of viewers; it proves frames some time after they are shown (TESLA), which " +
+    "pages do not check: this page is no member of it, and the picture is sealed for it alone";
+  same(told.lines, [`good: ${words}`], "a line of the log");
+});
+
 test("a viewer that is served alone has no membership", () => {
   const told = new Told();
   same([told.report.report(), told.posts], [undefined, []], "nothing");

@@ -107,11 +107,15 @@ test("a viewer joins a group that signs enough, with a suite that it has, and is
     ["frames are not signed", FRAMES, { ...OFFER, sign: "gop" }],
     ["nothing is signed", FRAMES, { ...OFFER, sign: "off" }],
     ["more is required", { sign: "both" }, { ...OFFER, sign: "frame" }],
+    ["frames are proved after they are shown", FRAMES, { ...OFFER, sign: "tesla" }],
     ["the suite is unknown", FRAMES, { ...OFFER, suite: 4 }],
   ] as const) {
     const pair = await deceivedViewer(policy);
     await pair.victim.message(pair.now, await pair.control(controlBytes(offer)));
-    same(pair.drain(), [], what);
+    // The program is told of a group that it does not join for what is signed.
+    const declined = { type: "event", event: { type: "declined-group", signed: offer.sign } };
+    const told = policy !== undefined && offer.suite === OFFER.suite;
+    same(pair.drain(), told ? [declined] : [], what);
     assert(pair.victim.isEstablished && pair.victim.group(0) === undefined, `${what}: it goes on alone`);
   }
   await Scene.joined();

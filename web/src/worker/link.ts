@@ -315,6 +315,7 @@ export class Link {
         this.#protection(live);
         break;
       case "challenge-due":
+      case "declined-group":
       case "proven":
         live.member.event(event);
         break;

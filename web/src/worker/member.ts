@@ -18,6 +18,7 @@ const SIGNED = {
   frame: "it signs each frame",
   gop: "it signs each group of pictures",
   both: "it signs each frame and each group of pictures",
+  tesla: "it proves frames some time after they are shown (TESLA), which pages do not check",
 } as const;
 
 /** The session that a report is about. */
@@ -54,6 +55,10 @@ export class MemberReport {
       case "joined-group":
         this.#news(`the camera seals for all of its viewers at once; ${SIGNED[event.signed]}`, false);
         this.#post();
+        break;
+      case "declined-group":
+        this.#news(`the camera has a group of viewers; ${SIGNED[event.signed]}: this page is no member of it, and ` +
+          "the picture is sealed for it alone", false);
         break;
       case "challenge-due":
         this.#session.challenge(this.#parts.random().slice(0, CHALLENGE_LEN));

@@ -158,7 +158,11 @@ export class Membership {
     }
     const { policy, suites, camera, exporter, assembler } = this.#config;
     const isKnown = suites.some((known) => known.id === id);
-    if (policy === undefined || !isKnown || !covers(sign, policy.sign)) {
+    if (policy === undefined || !isKnown) {
+      return;
+    }
+    if (!covers(sign, policy.sign)) {
+      this.#out.event({ type: "declined-group", signed: sign });
       return;
     }
     const group = { camera, stream };

@@ -36,6 +36,8 @@ export type SessionEvent =
   | { readonly type: "clock"; readonly reading: ClockReading }
   /** Viewer: it is a member of the publisher's group, which signs this. Media is sealed for all from here on. */
   | { readonly type: "joined-group"; readonly signed: SignMode }
+  /** Viewer: the publisher's group signs this, which is not enough here. Media is sealed for this end alone. */
+  | { readonly type: "declined-group"; readonly signed: SignMode }
   /** Member: answer with `challenge`, and look at the picture's age. */
   | { readonly type: "challenge-due" }
   /** Member: what the signature of a group of pictures says of the frames that were handed out. */

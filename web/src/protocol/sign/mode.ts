@@ -12,7 +12,8 @@ export function signsGops(mode: SignMode): boolean {
   return mode === "gop" || mode === "both";
 }
 
-/** True if whoever insists on `least` is content with this. */
+/** True if whoever insists on `least` is content with this, and can verify it: nothing here verifies `tesla`. */
 export function covers(mode: SignMode, least: SignMode): boolean {
-  return (signsFrames(mode) || !signsFrames(least)) && (signsGops(mode) || !signsGops(least));
+  const provesFrames = signsFrames(mode) || !(signsFrames(least) || least === "tesla");
+  return mode !== "tesla" && provesFrames && (signsGops(mode) || !signsGops(least));
 }

@@ -6,8 +6,8 @@ import { MAX_STREAM } from "./header.ts";
 import { type Reader } from "./reader.ts";
 import { type Writer } from "./writer.ts";
 
-/** What a camera signs, by its number on the wire. */
-export const SIGN_MODES = ["off", "frame", "gop", "both"] as const;
+/** What a camera signs, by its number on the wire. A page joins no group of `tesla`: it could prove no frame. */
+export const SIGN_MODES = ["off", "frame", "gop", "both", "tesla"] as const;
 export type SignMode = (typeof SIGN_MODES)[number];
 
 /** Bytes of a challenge. */
