@@ -1,5 +1,6 @@
 //! `sealcast publish`.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use sealcast_proto::keys::{Identity, PeerId, Role};
@@ -103,47 +104,52 @@ async fn run_async(args: PublishArgs) -> Result<()> {
 fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Option<GroupOptions>> {
     let configured = &settings.config.publish;
     let sign = build::sign_mode(settings, "publish.sign", &configured.sign)?;
-    // Who connects to a viewer listens nowhere.
-    let listens = configured.to.is_none();
-    let listen = if listens {
-        Some(build::listen_url(settings)?)
-    } else {
-        None
+    let tesla = build::tesla_times(settings)?;
+    let multicast = multicast(settings)?;
+    let refused = |key: &str, what: &str, hint: &str| {
+        let failure = Failure::new(FailureKind::Usage, what.to_owned(), hint.to_owned());
+        Err(settings.placed(key, failure))
     };
-    let multicast = listen.and_then(|listen| Some((listen.address.ip(), listen.options.multicast?)));
     if !configured.group && configured.relay.is_empty() {
+        if sign.tesla() {
+            let what = "--sign tesla is for a group: in a session of its own each viewer has proof already";
+            return refused("publish.sign", what, "add --group, or leave out --sign");
+        }
         if multicast.is_some() {
-            let hint = "add --group: then each record is sealed once for all viewers";
-            let failure = Failure::new(
-                FailureKind::Usage,
-                "a multicast group needs a stream that is the same for all",
-                hint,
-            );
-            return Err(settings.placed("publish.listen", failure));
+            let what = "a multicast group needs a stream that is the same for all";
+            return refused("publish.listen", what, "add --group: then each record is sealed once for all viewers");
         }
         return Ok(None);
     }
-    let refused = |what: &str, hint: &str| {
-        let failure = Failure::new(FailureKind::Usage, what.to_owned(), hint.to_owned());
-        Err(settings.placed("publish.group", failure))
-    };
     if selection != Selection::All {
-        return refused("for a group everything is encrypted", "leave out --encrypt, or --group");
+        let what = "for a group everything is encrypted";
+        return refused("publish.group", what, "leave out --encrypt, or --group");
     }
     if offer.shape.cells().is_some() {
-        let hint = "use --shape pad:padme, or leave out --group";
-        return refused("a group has no constant rate: its frames are sent as they come", hint);
+        let what = "a group has no constant rate: its frames are sent as they come";
+        return refused("publish.group", what, "use --shape pad:padme, or leave out --group");
+    }
+    if sign.tesla() && configured.web.is_some() {
+        tracing::warn!("pages prove no frames of --sign tesla: they are no members, and are served alone");
     }
     let numbers = EpochNumbers::at(files::home()?.join("epochs"), &offer.identity.peer_id(), GROUP_STREAM);
-    let multicast = multicast
-        .map(|(local, group)| MulticastOut::open(local, group))
-        .transpose();
-    let multicast = multicast.map_err(|failure| settings.placed("publish.listen", failure))?;
+    let open = |(local, group)| MulticastOut::open(local, group);
+    let multicast = multicast.map(open).transpose();
     Ok(Some(GroupOptions {
         sign,
+        tesla,
         numbers,
-        multicast,
+        multicast: multicast.map_err(|failure| settings.placed("publish.listen", failure))?,
     }))
+}
+
+/// The address that is listened at, and the multicast group, if there is one. Who connects to a viewer listens nowhere.
+fn multicast(settings: &Settings) -> Result<Option<(IpAddr, SocketAddr)>> {
+    if settings.config.publish.to.is_some() {
+        return Ok(None);
+    }
+    let listen = build::listen_url(settings)?;
+    Ok(listen.options.multicast.map(|group| (listen.address.ip(), group)))
 }
 
 /// What the report says of how this publisher was started.

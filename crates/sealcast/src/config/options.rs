@@ -157,8 +157,16 @@ options! {
         relay: Vec<String> { flag("relay", "URL", PUBLISH).default("").secret("a token") }
 
         /// What the camera signs, with --group: frame (each frame, before it is shown), gop (each group of pictures,
-        /// with ML-DSA-65), both, or off, where every viewer of the group can forge the camera
+        /// with ML-DSA-65), both, tesla (a study mode: each frame, some time after it is shown), or off, where every
+        /// viewer of the group can forge the camera
         sign: String { flag("sign", "MODE", PUBLISH).default("frame") }
+
+        /// Length of an interval of --sign tesla in milliseconds, 1 to 4000
+        tesla_interval: NonZeroU32 { flag("tesla-interval", "MS", PUBLISH).default("100").study() }
+
+        /// Intervals after which --sign tesla discloses a key and so proves frames, 1 to 255. Frames that come later
+        /// are refused, so it must cover the path's delay and the error of the viewers' clocks; at most 4 s together
+        tesla_delay: NonZeroU32 { flag("tesla-delay", "N", PUBLISH).default("5").study() }
 
         /// Seed that makes the random choice of rate:PERCENT repeatable: a whole number from 0 to 9223372036854775807
         encrypt_seed: Option<u64> {
@@ -201,8 +209,8 @@ options! {
         /// http://127.0.0.1:9880[?token=@FILE], whose address is printed on a terminal with the token that opens it
         to: String { flag("to", "SINK", WATCH).default("http://127.0.0.1:9880").example("file:out.mp4") }
 
-        /// Join a publisher's group only where at least this is signed: frame, gop, both or off. Else the publisher
-        /// seals for this viewer alone
+        /// Join a publisher's group only where at least this is signed: frame, gop, both, tesla or off. Else the
+        /// publisher seals for this viewer alone
         require_sign: String { flag("require-sign", "MODE", WATCH).default("frame") }
 
         /// Relays that have the camera's stream, as for `publish`: they are heard instead of the camera, which is asked

@@ -10,6 +10,7 @@ use super::labels::{Direction, MediaPacket, MediaStream};
 use super::metrics::Metrics;
 use super::shape::ShapeMeter;
 use super::signatures::SignatureMeter;
+use super::tesla::TeslaMeter;
 
 /// The metric families in the registry.
 pub(super) struct Delivery {
@@ -22,6 +23,7 @@ pub(super) struct Delivery {
     pub(super) shape: ShapeMeter,
     pub(super) group: GroupMeter,
     pub(super) signatures: SignatureMeter,
+    pub(super) tesla: TeslaMeter,
 }
 
 impl Delivery {
@@ -35,6 +37,7 @@ impl Delivery {
         let shape = ShapeMeter::register(registry);
         let group = GroupMeter::register(registry);
         let signatures = SignatureMeter::register(registry);
+        let tesla = TeslaMeter::register(registry);
         Self {
             packets: Counts::register(registry, "media_packets", packets, "what", MediaPacket::NAMES),
             streams: Counts::register(registry, "media_streams", streams, "what", MediaStream::NAMES),
@@ -45,6 +48,7 @@ impl Delivery {
             shape,
             group,
             signatures,
+            tesla,
         }
     }
 }

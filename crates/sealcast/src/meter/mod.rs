@@ -18,3 +18,4 @@ pub mod shape;
 mod signatures;
 pub mod stage;
 pub mod statistics;
+mod tesla;

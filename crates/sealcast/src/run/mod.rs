@@ -47,6 +47,7 @@ mod shape;
 mod sink_thread;
 mod source_thread;
 mod target_rate;
+mod unproved;
 mod watch;
 mod watch_connect;
 mod watch_listen;

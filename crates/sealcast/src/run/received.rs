@@ -8,7 +8,7 @@ use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::InboundCounts;
-use sealcast_proto::sign::FrameRefusal;
+use sealcast_proto::sign::{FrameRefusal, TeslaNews};
 use sealcast_proto::unit::{Assembled, AssembledFrame, Codec, StreamInfo};
 
 use super::connection::Listener;
@@ -16,9 +16,10 @@ use super::passage::FrameTimeline;
 use super::picture_age::PictureAge;
 use super::queue::Queued;
 use super::serve_viewer::VIDEO;
+use super::unproved::Unproved;
 use super::{FrameQueue, Observation};
 use crate::media::ReceivedFrame;
-use crate::meter::labels::{Direction, DropCause};
+use crate::meter::labels::{Direction, DropCause, TeslaOutcome};
 use crate::meter::stage::Stage;
 
 /// Minimum time between two keyframe requests.
@@ -58,6 +59,7 @@ pub(super) struct Receiver {
     /// Media counters of the session at the last update of the metrics.
     counted: InboundCounts,
     age: PictureAge,
+    unproved: Unproved,
     /// Frames refused since the camera did not sign them.
     forged: u64,
 }
@@ -78,6 +80,7 @@ impl Receiver {
             wants_keyframe: false,
             counted: InboundCounts::default(),
             age: PictureAge::default(),
+            unproved: Unproved::default(),
             forged: 0,
         }
     }
@@ -94,6 +97,11 @@ impl Receiver {
         if let Some(age) = age {
             self.age.note(age, &self.observation.metrics);
         }
+    }
+
+    /// Notes what became of a frame that is shown before it is proved.
+    pub(super) fn note_tesla(&mut self, news: TeslaNews) {
+        self.unproved.note(news, &self.observation.metrics);
     }
 
     /// Number of frames that came.
@@ -202,6 +210,9 @@ impl Listener for Receiver {
     fn not_the_cameras(&mut self, reason: FrameRefusal) {
         self.wants_keyframe = true;
         self.forged += 1;
+        if reason == FrameRefusal::Unsafe {
+            self.observation.metrics.tesla(TeslaOutcome::Unsafe);
+        }
         if self.forged.is_power_of_two() {
             let total = self.forged;
             tracing::warn!(%reason, total, "refused a frame that the camera did not sign as it came");

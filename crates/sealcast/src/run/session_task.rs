@@ -283,6 +283,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             | Event::Gateway(_)
             | Event::JoinsGroup(_)
             | Event::GroupSaid(_)
+            | Event::Tesla(_)
             | Event::Hears(_)
             | Event::Challenged(_) => {}
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::keys::Peer;
-use sealcast_proto::session::{Delivery, Input, SessionError};
+use sealcast_proto::session::{Delivery, Event, Input, SessionError};
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::watch;
 
@@ -251,6 +251,13 @@ impl Role<AnyTransport> for WatchingRole<'_> {
     }
 
     fn established(&mut self, _: &mut Task) -> Result<(), Ended> {
+        Ok(())
+    }
+
+    fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
+        if let Event::Tesla(news) = event {
+            task.listener.note_tesla(news);
+        }
         Ok(())
     }
 

@@ -236,7 +236,12 @@ fn what_does_not_fit_a_group_is_refused_in_words() {
         ),
         (
             &["publish", CARD, "--group", "--sign", "all"],
-            "signatures are off, frame, gop or both",
+            "signatures are off, frame, gop, both or tesla",
+        ),
+        (&["publish", CARD, "--sign", "tesla"], "--sign tesla is for a group"),
+        (
+            &["publish", CARD, "--group", "--sign", "tesla", "--tesla-delay", "50"],
+            "after at most 4 s",
         ),
         (
             &["watch", "--require-sign", "some", "--listen", "tcp://127.0.0.1:0"],

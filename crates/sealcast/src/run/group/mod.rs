@@ -15,7 +15,7 @@ use sealcast_proto::keys::PeerId;
 use sealcast_proto::live::Challenge;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::RepairNeed;
-use sealcast_proto::sign::SignMode;
+use sealcast_proto::sign::{SignMode, TeslaTimes};
 use sealcast_proto::wire::{GroupMessage, Hearing, MediaFrom};
 use tokio::sync::{Notify, mpsc};
 
@@ -42,6 +42,8 @@ const MAX_TOLD: usize = 256;
 pub struct GroupOptions {
     /// What is signed.
     pub sign: SignMode,
+    /// Times of the key chains in mode `tesla`.
+    pub tesla: TeslaTimes,
     /// The numbers of its epochs.
     pub numbers: EpochNumbers,
     /// Where each record is sent once for all viewers who hear it.
@@ -55,6 +57,7 @@ pub(super) enum Told {
     Answer(Vec<u8>),
     Certificate(Arc<[u8]>),
     Signature(Arc<[u8]>),
+    Commitment(Arc<[u8]>),
 }
 
 impl Told {
@@ -64,6 +67,7 @@ impl Told {
             Self::Answer(bytes) => GroupMessage::Answer(bytes),
             Self::Certificate(bytes) => GroupMessage::Certificate(bytes),
             Self::Signature(bytes) => GroupMessage::Signature(bytes),
+            Self::Commitment(bytes) => GroupMessage::Commitment(bytes),
         }
     }
 }
@@ -159,6 +163,7 @@ impl Group {
             stream: GROUP_STREAM,
             suite,
             sign: options.sign,
+            tesla: options.tesla,
             unit: offer.unit,
         };
         let numbers = options.numbers.reserve()?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::clock::{Arrival, ClockEstimate};
 use sealcast_proto::group::{GroupName, MemberConfig, MemberKey, SheetRefusal};
 use sealcast_proto::group_media::{GroupRefusal, KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
 use sealcast_proto::keys::{PeerId, PresharedKey, PskName};
@@ -63,6 +63,8 @@ pub(super) struct RelayedFrames {
     /// The newest group of the keys, before there is a key: the session with the camera may be slower than the relay.
     kept: Vec<Vec<u8>>,
     receiver: Receiver,
+    /// What a session with the camera says of its clock.
+    camera_clock: Option<ClockEstimate>,
     observation: Arc<Observation>,
     keyed: bool,
     /// Since when the camera's keys are not for this viewer.
@@ -84,6 +86,7 @@ impl RelayedFrames {
             enrolment: None,
             kept: Vec::new(),
             receiver: state.receiver(true),
+            camera_clock: None,
             observation: Arc::clone(&state.observation),
             keyed: false,
             no_slot: None,
@@ -95,6 +98,8 @@ impl RelayedFrames {
 
     /// Opens sheets with this key from here on.
     pub(super) fn use_key(&mut self, shared: SharedKey) {
+        // It is a new session's, perhaps with a camera that was started again.
+        self.camera_clock = None;
         let known = shared.enrolment.is_some() && shared.enrolment == self.enrolment;
         if known && self.relayed.is_some() {
             return;
@@ -132,6 +137,7 @@ impl RelayedFrames {
 
     /// A new estimate of the camera's clock, for the frames' latency.
     pub(super) fn clock(&mut self, estimate: ClockEstimate) {
+        self.camera_clock = Some(estimate);
         self.receiver.clock(estimate);
     }
 
@@ -250,13 +256,18 @@ impl RelayedFrames {
     /// Opens the frames whose keys are there, and notes how old the picture can be.
     pub(super) fn open(&mut self) {
         let arrived = std::time::Instant::now();
-        let now = self.observation.clock.at(arrived).monotonic;
-        while let Some(opened) = self.relayed.as_mut().and_then(|relayed| relayed.open(now)) {
+        let now = self.observation.clock.at(arrived);
+        let arrival = Arrival::new(now, self.camera_clock.as_ref());
+        let now = now.monotonic;
+        while let Some(opened) = self.relayed.as_mut().and_then(|relayed| relayed.open(arrival)) {
             if let Err(refusal) = opened {
                 self.refused_frame(refusal);
             }
             while let Some(media) = self.relayed.as_mut().and_then(RelayedViewer::next_media) {
                 self.receiver.media(media, arrived);
+            }
+            while let Some(news) = self.relayed.as_mut().and_then(RelayedViewer::next_tesla) {
+                self.receiver.note_tesla(news);
             }
         }
         let age = self.relayed.as_ref().and_then(|relayed| relayed.picture_age(now));
