@@ -12,14 +12,14 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use aws_lc_rs::signature::{KeyPair, ML_DSA_65_SIGNING, PqdsaKeyPair};
-use sealcast_proto::clock::ClockReading;
+use sealcast_proto::clock::{ClockReading, Now};
 use sealcast_proto::keys::{EpochKeys, EpochSecret, Identity, Secret, Side};
 use sealcast_proto::live::{Answer, Challenge, Challenges};
 use sealcast_proto::seal::{RecordMeta, SealLimits, suite};
 use sealcast_proto::sign::{
     Certificate, FrameDigest, FrameHasher, FrameSigner, FrameVerifier, GOP_SIGNATURE_LEN, GopSigner, GopVerifier,
-    OutgoingStatement, ReceivedFrame, SignMode, Statement, TeslaPlan, TeslaReceiver, TeslaSender, UnsignedPart,
-    gop_seed,
+    OutgoingStatement, ReceivedFrame, SignMode, Statement, TeslaCamera, TeslaPlan, TeslaReceiver, TeslaSender,
+    TeslaTimes, TeslaViewer, UnsignedPart, gop_seed,
 };
 use sealcast_proto::wire::Flags;
 
@@ -184,6 +184,16 @@ fn tesla(figures: &mut Figures, identity: &Identity, statements: &[Statement]) {
         start: 0,
         length: 33_000_000,
     };
+    let times = TeslaTimes::default();
+    let mut camera = TeslaCamera::new(1, times).expect("within the bounds");
+    figures.time("TESLA: draw and commit to a chain of 4096 keys", 1, || {
+        assert!(camera.renew(Now::default(), identity, [7; 32]));
+    });
+    let commitment = camera.commitments(Now::default()).next().expect("a chain").to_vec();
+    let mut viewer = TeslaViewer::new(identity.peer_id(), 1);
+    figures.time("TESLA: verify a commitment", 1, || {
+        viewer.take(&commitment).expect("the camera's");
+    });
     let sender = TeslaSender::new(plan, [5; 32]).expect("a valid plan");
     let mut receiver = TeslaReceiver::new(&sender.commitment(identity));
     let times = (0..GROUP as u64).map(|frame| frame * 33_000_000);

@@ -165,7 +165,12 @@ fn by_name(name: &str) -> Result<Arc<dyn Mechanism>> {
 
 fn sign_mode(name: &str) -> Result<SignMode> {
     let mode = name.parse();
-    mode.map_err(|error| usage(format!("sign = \"{name}\": {error}"), "write off, frame, gop or both"))
+    mode.map_err(|error| {
+        usage(
+            format!("sign = \"{name}\": {error}"),
+            "write off, frame, gop, both or tesla",
+        )
+    })
 }
 
 impl Engine for Groups {
