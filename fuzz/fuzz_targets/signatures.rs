@@ -2,14 +2,24 @@
 //! verified that the camera did not sign, and no signature of a group, whatever comes before.
 #![no_main]
 
+use std::time::Duration;
+
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use sealcast_proto::clock::ClockReading;
+use sealcast_proto::clock::{Arrival, ClockReading, Now};
 use sealcast_proto::keys::Identity;
 use sealcast_proto::live::{Answer, MAX_ANSWER};
 use sealcast_proto::sign::{
     CERTIFICATE_LEN, Certificate, Commitment, FrameDigest, FrameProof, FrameVerifier, GopSignature, MAX_FRAME_PROOF,
-    MAX_GOP_SIGNATURE, MAX_WAITING, ReceivedFrame, SignMode, Statement, TeslaReceiver, TeslaTag,
+    MAX_GOP_SIGNATURE, MAX_WAITING, ReceivedFrame, SignMode, Statement, TeslaCamera, TeslaNews, TeslaReceiver,
+    TeslaTag, TeslaTimes, TeslaViewer,
+};
+
+/// Few keys, which are made for each input.
+const TIMES: TeslaTimes = TeslaTimes {
+    interval: Duration::from_millis(100),
+    delay: 2,
+    intervals: 8,
 };
 
 #[derive(Debug, Arbitrary)]
@@ -75,7 +85,9 @@ fn frames(frames: &[Frame]) {
 
 /// A commitment of any form, and tags that follow no chain. What waits is bounded.
 fn tesla(bytes: &[u8], tags: &[(u64, i64, [u8; 32], [u8; 20])]) {
-    let Ok(commitment) = Commitment::parse(bytes) else { return };
+    let Ok(commitment) = Commitment::parse(bytes) else {
+        return;
+    };
     let mut receiver = TeslaReceiver::new(&commitment);
     let mut taken = 0;
     for (arrived, offset, disclosed, rest) in tags.iter().take(4) {
@@ -99,6 +111,38 @@ fn tesla(bytes: &[u8], tags: &[(u64, i64, [u8; 32], [u8; 20])]) {
     assert!(std::iter::from_fn(|| receiver.poll()).count() <= MAX_WAITING.min(taken as usize));
 }
 
+/// Tags that come to a viewer with a chain of the camera: who knows no key of it gets nothing proved.
+fn tesla_viewer(bytes: &[u8], tags: &[(u64, i64, [u8; 32], [u8; 20])]) {
+    let identity = Identity::from_seed(&[1; 32]);
+    let mut camera = TeslaCamera::new(1, TIMES).expect("within the bounds");
+    let mut viewer = TeslaViewer::new(identity.peer_id(), 1);
+    let _ = viewer.take(bytes);
+    assert!(camera.renew(Now::default(), &identity, [9; 32]));
+    let commitment = camera.commitments(Now::default()).next().expect("a chain").to_vec();
+    viewer.take(&commitment).expect("the camera's");
+    for (arrived, _, disclosed, rest) in tags.iter().take(8) {
+        let tag = TeslaTag::parse(&[&rest[..4], disclosed, &rest[4..]].concat()).expect("52 bytes");
+        let statement = Statement {
+            stream: 1,
+            index: 0,
+            epoch: 0,
+            group: 0,
+            frame: *arrived,
+            digest: FrameDigest::of_hashes(&[*disclosed]).expect("one record"),
+            liveness: None,
+        };
+        let arrival = Arrival {
+            at: Duration::ZERO,
+            peer_at_latest: (arrived % 7 != 0).then_some(arrived >> 20),
+        };
+        let _ = viewer.receive(arrival, &statement, &tag);
+        while let Some(news) = viewer.poll() {
+            assert!(!matches!(news, TeslaNews::Proved { .. }), "nobody knows a key");
+        }
+    }
+    assert!(viewer.waiting() <= MAX_WAITING.min(tags.len()));
+}
+
 fuzz_target!(|input: Input| {
     parsers(&input.bytes);
     if let Ok(mode) = input.text.parse::<SignMode>() {
@@ -106,4 +150,5 @@ fuzz_target!(|input: Input| {
     }
     frames(&input.frames);
     tesla(&input.bytes, &input.tags);
+    tesla_viewer(&input.bytes, &input.tags);
 });

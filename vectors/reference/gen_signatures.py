@@ -344,7 +344,8 @@ def tesla_chains():
     return [{"name": "a chain after another", "expect": "ok",
              "why": "The first tags of a chain disclose the last keys of the one before.",
              **_json(seed=SEED, last_keys=[chain[-1] for chain in chains], **PLAN,
-                     commitments=[sig.commitment(SEED, plan, chain[0]) for plan, chain in zip((first, second), chains)]),
+                     commitments=[sig.commitment(SEED, plan, chain[0])
+                                  for plan, chain in zip((first, second), chains)]),
              "sent": sent}]
 
 

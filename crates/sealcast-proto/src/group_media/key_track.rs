@@ -12,7 +12,8 @@ struct Listed {
     object: Arc<[u8]>,
 }
 
-/// The newest group of objects on the track of keys: what signatures to expect, the key chains of TESLA, and the sheets from the one on under
+/// The newest group of objects on the track of keys: what signatures to expect, the key chains of TESLA, and the
+/// sheets from the one on under
 /// which the group of pictures that is under way began. Who comes late needs that one to open it from its beginning.
 pub struct KeyTrack {
     number: u64,

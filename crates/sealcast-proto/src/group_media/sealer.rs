@@ -111,7 +111,7 @@ pub enum GroupSealError {
     /// It cannot be signed.
     #[error(transparent)]
     Sign(#[from] SignError),
-    /// It cannot be tagged: the chain was not [renewed](GroupSealer::renew_chain), or the times are out of their bounds.
+    /// It cannot be tagged: the chain was not [renewed](GroupSealer::renew_chain), or its times are out of bounds.
     #[error(transparent)]
     Tesla(#[from] TeslaEnded),
 }
@@ -126,7 +126,7 @@ impl From<Exhausted> for GroupSealError {
 /// fresh random bytes in.
 ///
 /// After [`admit`](Self::admit) and [`remove`](Self::remove), and at each [`deadline`](Self::deadline), call
-/// [`renew_chain`](Self::renew_chain) and [`announce`](Self::announce), and send what they return before the next frame.
+/// [`renew_chain`](Self::renew_chain) and [`announce`](Self::announce), and send what they have before the next frame.
 pub struct GroupSealer {
     config: GroupSealerConfig,
     leader: Leader,
