@@ -87,6 +87,8 @@ MESSAGES = {
     28: ("numbered", [("number", 2), ("more", 1), ("bytes", "rest")]),
     29: ("taken", [("next", 2)]),
     30: ("tesla-commitment", [("commitment", "rest")]),
+    31: ("multicast", [("tag", 4), ("port", 2), ("address", "rest")]),
+    32: ("hears", [("hearing", 1)]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
@@ -161,6 +163,11 @@ def is_selection(number, mode, argument):
     return argument in allowed.get(mode, [])
 
 
+def is_multicast_group(tag, port, address):
+    v4 = len(address) == 4 and 224 <= address[0] < 240
+    return (v4 or len(address) == 16 and address[0] == 0xff) and port > 0
+
+
 def decode(data):
     reader = Reader(data)
     number = reader.uint(1)
@@ -175,6 +182,10 @@ def decode(data):
     if name == "join" and fields["media"] > 2:
         raise Malformed
     if name == "numbered" and fields["more"] > 1:
+        raise Malformed
+    if name == "multicast" and not is_multicast_group(**fields):
+        raise Malformed
+    if name == "hears" and fields["hearing"] > 2:
         raise Malformed
     if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
         raise Malformed

@@ -212,7 +212,7 @@ def messages():
         *MALFORMED_ON_DATAGRAMS,
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
-        ("type 31", b"\x1f", "ignored", "An unknown type is ignored."),
+        ("type 33", b"\x21", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),
@@ -309,6 +309,10 @@ OK_GROUP_MESSAGES = [
     ("numbered", "numbered", {"number": 0, "more": 0, "bytes": b"\x16" + fixed("some sheet", 190)}),
     ("numbered, the highest number", "numbered", {"number": 65_535, "more": 1, "bytes": b""}),
     ("taken", "taken", {"next": 258}),
+    ("multicast, IPv4", "multicast", {"tag": 0x0102_0304, "port": 5000, "address": bytes([239, 1, 2, 3])}),
+    ("multicast, IPv6", "multicast", {"tag": 2**32 - 1, "port": 65_535, "address": b"\xff\2" + bytes(13) + b"\5"}),
+    ("hears, away", "hears", {"hearing": 0}),
+    ("hears, hearing", "hears", {"hearing": 2}),
     ("tesla-commitment", "tesla-commitment", {"commitment": fixed("some commitment", 120)}),
 ]
 
@@ -338,6 +342,14 @@ def group_messages():
         ("numbered, more 2", b"\x1c\0\1\2", "malformed", "It is 0 or 1."),
         ("taken, cut", b"\x1d\0", "malformed", "The number has 2 bytes."),
         ("taken, a byte more", b"\x1d\0\1\0", "malformed", "A byte is left over."),
+        ("multicast, to one host", b"\x1f\0\0\0\1\x13\x88" + bytes([10, 0, 0, 1]), "malformed", "10.0.0.1 is a host."),
+        ("multicast, mapped", b"\x1f\0\0\0\1\x13\x88" + bytes(10) + b"\xff\xff" + bytes([239, 1, 2, 3]), "malformed",
+         "IPv4 has 4 bytes."),
+        ("multicast, port 0", b"\x1f\0\0\0\1\0\0" + bytes([239, 1, 2, 3]), "malformed", "There is no port 0."),
+        ("multicast, 5 bytes", b"\x1f\0\0\0\1\x13\x88" + bytes([239, 1, 2, 3, 4]), "malformed", "4 or 16 bytes."),
+        ("hears 3", b"\x20\3", "malformed", "0 to 2 are the values."),
+        ("hears, cut", b"\x20", "malformed", "What it hears is missing."),
+        ("hears, a byte more", b"\x20\1\0", "malformed", "A byte is left over."),
     ]
     return check_names(cases + _negative(control.decode, rows))
 

@@ -117,7 +117,11 @@ fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Opt
         }
         if multicast.is_some() {
             let what = "a multicast group needs a stream that is the same for all";
-            return refused("publish.listen", what, "add --group: then each record is sealed once for all viewers");
+            return refused(
+                "publish.listen",
+                what,
+                "add --group: then each record is sealed once for all viewers",
+            );
         }
         return Ok(None);
     }
