@@ -21,6 +21,7 @@ export { RekeyPolicy, type SessionConfig } from "./session/config.ts";
 export { type GroupFacts, type GroupPolicy } from "./session/membership.ts";
 export { type Facts, type Output, type SessionEvent } from "./session/output.ts";
 export { type Handled } from "./session/peer-link.ts";
+export { RELAY_TRACKS, type RelayTrack, type RelayedObject } from "./session/relayed.ts";
 export { HANDSHAKE_TIMEOUT, type OutgoingFrame, Session } from "./session/session.ts";
 export { type ShapePlan, constantRate } from "./session/shape-plan.ts";
 export { type FrameRefusal, type FrameRefusalCounts } from "./sign/frame-verifier.ts";

@@ -125,6 +125,16 @@ export class GroupEpochs {
     return { opened, epoch };
   }
 
+  /** True if a record is of an epoch after the sheet's, and the ratchet does not lead to its key. */
+  async waitsForKey(header: Header, record: Bytes): Promise<boolean> {
+    const epoch = this.#epochOf(header.epoch);
+    if (epoch <= this.#base.epoch || this.#find(epoch) !== undefined) {
+      return false;
+    }
+    const opener = await openerOf(this.#base, epoch);
+    return opener === undefined || typeof (await opener.open(header, record)) === "string";
+  }
+
   /** Notes that a frame under this epoch is the camera's. */
   async confirm(now: number, epoch: bigint): Promise<void> {
     if (epoch <= this.#inUse) {

@@ -193,6 +193,15 @@ export class Member {
     return ours && this.#epochs !== undefined ? this.#epochs.open(header, record) : "unknown-epoch";
   }
 
+  /**
+   * True if a record of the group does not open under any key that the last sheet leads to, and is of a later epoch:
+   * its sheet may be under way.
+   */
+  async waitsForKey(record: Bytes, accept: Accept): Promise<boolean> {
+    const header = parseHeader(record, accept);
+    return typeof header !== "string" && (this.#epochs === undefined || this.#epochs.waitsForKey(header, record));
+  }
+
   /** Says that a frame under this epoch is the camera's: it was verified, or frames are not signed. */
   async confirm(now: number, epoch: bigint): Promise<void> {
     await this.#epochs?.confirm(now, epoch);

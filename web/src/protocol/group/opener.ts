@@ -11,7 +11,7 @@ import { type Statement } from "../sign/statement.ts";
 import { type Assembler, type Media } from "../unit/assemble.ts";
 import { type UnitHeader, splitUnit } from "../unit/unit-header.ts";
 import { type SignMode } from "../wire/group-message.ts";
-import { Flag } from "../wire/header.ts";
+import { type Accept, Flag } from "../wire/header.ts";
 import { Member, type MemberConfig, type SheetRefusal, type TakenSheet } from "./member.ts";
 import { type NodeSecret } from "./secret.ts";
 
@@ -115,13 +115,22 @@ export class GroupOpener {
     this.#member.wipe();
   }
 
+  /** True if the record cannot be opened now and perhaps can once a sheet has come. */
+  waitsForKey(record: Bytes): Promise<boolean> {
+    return this.#member.waitsForKey(record, this.#accept);
+  }
+
+  get #accept(): Accept {
+    return this.#sign === "off" ? "group" : "signed";
+  }
+
   /** Opens a media record that arrived at this monotonic time. */
   async open(now: number, record: Bytes): Promise<GroupOpened> {
     this.#member.retire(now);
     const signed = this.#sign !== "off";
     // The hash does not wait for the tag: what does not open is not used.
     const [found, hash] = await Promise.all([
-      this.#member.open(record, signed ? "signed" : "group"), signed ? recordHash(record) : undefined,
+      this.#member.open(record, this.#accept), signed ? recordHash(record) : undefined,
     ]);
     if (typeof found === "string") {
       // A copy takes nothing away from the stream; everything else that is refused is missing now.

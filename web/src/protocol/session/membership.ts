@@ -2,7 +2,7 @@
 
 import { type Bytes, wipe } from "../bytes.ts";
 import { type Now } from "../clock/now.ts";
-import { ProtocolError, type Refusal, misuse } from "../error.ts";
+import { ProtocolError, type Refusal, asProtocolError, malformed, misuse } from "../error.ts";
 import { GroupOpener } from "../group/opener.ts";
 import { NodeSecret } from "../group/secret.ts";
 import { signatureCheck } from "../keys/identity.ts";
@@ -14,12 +14,14 @@ import { type FrameRefusal, type FrameRefusalCounts } from "../sign/frame-verifi
 import { GopVerifier } from "../sign/gop-verifier.ts";
 import { covers, signsFrames } from "../sign/mode.ts";
 import { type Statement } from "../sign/statement.ts";
-import { type Assembler } from "../unit/assemble.ts";
+import { Assembler } from "../unit/assemble.ts";
+import { type Control, parseControl } from "../wire/control.ts";
 import { type GroupMessage, type SignMode } from "../wire/group-message.ts";
 import { type PeerId } from "../wire/peer-id.ts";
 import { type Link } from "./link.ts";
 import { type Outbox } from "./output.ts";
 import { Proofs } from "./proofs.ts";
+import { type RelayTrack, type RelayedObject, WaitingFrames, recordsOf } from "./relayed.ts";
 
 /** Milliseconds of a round trip while none was measured. */
 const HOPED_ROUND_TRIP = 30;
@@ -30,6 +32,8 @@ const HOPED_GROUP = 1_000;
 export interface GroupPolicy {
   /** What must be signed at least. */
   readonly sign: SignMode;
+  /** True: frames come through a relay (`Session.relayed`), and none that come in the session are handed out. */
+  readonly relayed?: boolean;
 }
 
 /** What a viewer knows of the group whose member it is. */
@@ -58,6 +62,8 @@ export interface MembershipConfig {
   readonly exporter: Bytes;
   /** The session's. */
   readonly assembler: Assembler;
+  /** Counts a record that a relay gave and that was refused: it ends nothing. */
+  readonly refusedOfRelay: (reason: Refusal) => void;
 }
 
 /** What only a publisher says of a group. */
@@ -88,6 +94,7 @@ export class Membership {
   readonly #link: Link;
   readonly #out: Outbox;
   readonly #proofs: Proofs;
+  readonly #waiting = new WaitingFrames();
   #seat: Seat | undefined;
   #roundTrip: number | undefined;
 
@@ -95,12 +102,19 @@ export class Membership {
     this.#config = config;
     this.#link = link;
     this.#out = out;
-    this.#proofs = new Proofs(out);
+    this.#proofs = new Proofs(out, this.isRelayed ? (reason) => {
+      this.#refusedOf("proofs", reason);
+    } : undefined);
   }
 
-  /** True from the first key sheet on: all media is the group's. */
-  get isMember(): boolean {
-    return this.#seat?.begun === true;
+  /** True if frames come through a relay. */
+  get isRelayed(): boolean {
+    return this.#config.policy?.relayed === true;
+  }
+
+  /** True from the first key sheet on, unless frames come through a relay: all media of the session is the group's. */
+  get ownsMedia(): boolean {
+    return this.#seat?.begun === true && !this.isRelayed;
   }
 
   /** What is known, of a member. */
@@ -125,6 +139,7 @@ export class Membership {
         return;
       case "key-sheet":
         await this.#sheet(this.#joined(), message.sheet);
+        await this.#openWaiting(now);
         return;
       case "answer":
         // Too late, or the second one: it says nothing.
@@ -158,22 +173,30 @@ export class Membership {
     }
     const { policy, suites, camera, exporter, assembler } = this.#config;
     const isKnown = suites.some((known) => known.id === id);
-    if (policy === undefined || !isKnown) {
-      return;
-    }
-    if (!covers(sign, policy.sign)) {
-      this.#out.event({ type: "declined-group", signed: sign });
+    if (policy === undefined || !isKnown || !covers(sign, policy.sign)) {
+      if (this.isRelayed) {
+        this.#out.event({ type: "unfit-group", signed: sign });
+      } else if (policy !== undefined && isKnown) {
+        this.#out.event({ type: "declined-group", signed: sign });
+      }
       return;
     }
     const group = { camera, stream };
     const config = { group, suites, check: await signatureCheck(camera) };
     const key = await NodeSecret.ofMember(exporter, group);
     this.#seat = {
-      opener: new GroupOpener(config, assembler, sign, key), sign, stream, begun: false, challengeDue: false,
+      // What the session itself brings is another stream of records then.
+      opener: new GroupOpener(config, this.isRelayed ? new Assembler() : assembler, sign, key),
+      sign, stream, begun: false, challengeDue: false,
       age: new PictureAge(this.#times(HOPED_GROUP), now.monotonic), gops: undefined, groupBegan: undefined,
       group: HOPED_GROUP,
     };
-    await this.#link.sendControl(now, { type: "join", stream, media: "session" });
+    await this.#join(now, stream);
+  }
+
+  /** Says that this end wants to be a member, or, again and of a relay's, that it lacks a sheet. */
+  #join(now: Now, stream: number): Promise<void> {
+    return this.#link.sendControl(now, { type: "join", stream, media: this.isRelayed ? "relay" : "session" });
   }
 
   #times(group: number): AgeTimes {
@@ -182,6 +205,10 @@ export class Membership {
 
   async #sheet(seat: Seat, sheet: Bytes): Promise<void> {
     const taken = await seat.opener.takeSheet(sheet);
+    if (taken === "stale" && this.isRelayed) {
+      // The relay brought it before.
+      return;
+    }
     if (typeof taken === "string") {
       // On the session with the camera itself nobody else can have sent a bad one.
       throw new ProtocolError("protocol-error", `a key sheet is refused: ${taken}`);
@@ -198,7 +225,83 @@ export class Membership {
     if (typeof key === "string") {
       throw new ProtocolError("protocol-error", `the certificate of a key is refused: ${key}`);
     }
-    seat.gops = new GopVerifier(key, seat.stream);
+    seat.gops ??= new GopVerifier(key, seat.stream);
+  }
+
+  /**
+   * Takes what a relay gave. Nothing of it ends the session: what is wrong is refused and counted.
+   * @throws ProtocolError `too-many-refusals` if a key of the group may not be used any more
+   */
+  async relayed(now: Now, { track, begins, bytes }: RelayedObject): Promise<void> {
+    const seat = this.#seat;
+    if (seat?.begun !== true || !this.isRelayed) {
+      return;
+    }
+    if (track === "video") {
+      this.#waiting.push(now.monotonic, begins, bytes);
+    } else {
+      try {
+        await this.#toldByRelay(seat, track, parseControl(bytes));
+      } catch (thrown) {
+        this.#refusedOf(track, asProtocolError(thrown).reason);
+      }
+    }
+    await this.#openWaiting(now);
+  }
+
+  async #toldByRelay(seat: Seat, track: "keys" | "proofs", message: Control): Promise<void> {
+    if (track === "proofs" && message.type === "gop-signature") {
+      if (seat.gops !== undefined) {
+        await this.#proofs.verify(seat.gops, message.signature);
+      }
+    } else if (track === "keys" && message.type === "key-sheet") {
+      const taken = await seat.opener.takeSheet(message.sheet);
+      // Before the newest sheet there are those of the present group of pictures, from before this end was a member.
+      if (typeof taken === "string" && taken !== "stale" && taken !== "no-slot") {
+        this.#refusedOf("keys", taken);
+      }
+    } else if (track === "keys" && message.type === "gop-key") {
+      await this.#certified(seat, message.certificate);
+    } else if (track !== "keys" || message.type !== "group") {
+      // The offer was made in the session, and counts there.
+      throw malformed();
+    }
+  }
+
+  #refusedOf(track: RelayTrack, reason: string): void {
+    // A relay gives the newest ones anew when it is asked anew.
+    if (reason !== "repeated") {
+      this.#out.event({ type: "relay-refused", track, reason });
+    }
+  }
+
+  /** Opens the frames of a relay whose keys are there. */
+  async #openWaiting(now: Now): Promise<void> {
+    const seat = this.#seat;
+    if (seat === undefined) {
+      return;
+    }
+    const waits = (record: Bytes): Promise<boolean> => seat.opener.waitsForKey(record);
+    for (let next = await this.#waiting.take(now.monotonic, waits); next !== undefined; ) {
+      this.#waiting.taken(next, await this.#openFrame(now, seat, next.frame));
+      next = await this.#waiting.take(now.monotonic, waits);
+    }
+  }
+
+  /** Opens the records of a frame; returns why the first one was refused that was. */
+  async #openFrame(now: Now, seat: Seat, frame: Bytes): Promise<Refusal | undefined> {
+    const records = recordsOf(frame);
+    let first: Refusal | undefined = records === undefined ? "malformed" : undefined;
+    for (const record of records ?? []) {
+      const handled = await this.open(now, record);
+      first ??= handled !== "done" && "refused" in handled ? handled.refused : undefined;
+    }
+    // What was sealed before this end was a member is no sign of anything.
+    const early = first === "unknown-epoch" && seat.opener.accepted === 0;
+    if (first !== undefined && first !== "replay" && !early) {
+      this.#config.refusedOfRelay(first);
+    }
+    return first;
   }
 
   /** Opens a media record of the group. A member's. */
@@ -239,11 +342,18 @@ export class Membership {
     this.#roundTrip = Math.min(this.#roundTrip ?? Infinity, Math.max(0, roundTrip));
   }
 
-  /** Tells the program that a challenge is due; gives up a session whose camera signed wrongly. */
-  timeout(now: number): void {
+  /**
+   * Tells the program that a challenge is due, and the camera that a relay does not bring a sheet; gives up a session
+   * whose camera signed wrongly.
+   */
+  async timeout(now: Now): Promise<void> {
     this.#proofs.check();
     const seat = this.#seat;
-    if (seat !== undefined && now >= this.deadline) {
+    await this.#openWaiting(now);
+    if (seat !== undefined && this.#waiting.asks(now.monotonic)) {
+      await this.#join(now, seat.stream);
+    }
+    if (seat !== undefined && now.monotonic >= this.#challengeDeadline) {
       seat.challengeDue = true;
       this.#out.event({ type: "challenge-due" });
     }
@@ -251,6 +361,10 @@ export class Membership {
 
   /** When `timeout` is due. */
   get deadline(): number {
+    return Math.min(this.#challengeDeadline, this.#waiting.deadline);
+  }
+
+  get #challengeDeadline(): number {
     const seat = this.#seat;
     const challenges = seat?.begun === true && signsFrames(seat.sign) && !seat.challengeDue;
     return challenges ? seat.age.deadline : Infinity;

@@ -8,6 +8,7 @@ import { type Media } from "../unit/assemble.ts";
 import { type SignMode } from "../wire/group-message.ts";
 import { type Selection } from "../wire/selection.ts";
 import { type RekeyCause } from "./rekey.ts";
+import { type RelayTrack } from "./relayed.ts";
 
 /** Results of a handshake. */
 export interface Facts {
@@ -36,6 +37,10 @@ export type SessionEvent =
   | { readonly type: "clock"; readonly reading: ClockReading }
   /** Viewer: it is a member of the publisher's group, which signs this. Media is sealed for all from here on. */
   | { readonly type: "joined-group"; readonly signed: SignMode }
+  /** Viewer through a relay: the camera signs less than its policy asks for, or has no suite of its. */
+  | { readonly type: "unfit-group"; readonly signed: SignMode }
+  /** Member: something of this track of a relay was refused, and why. It changed nothing. */
+  | { readonly type: "relay-refused"; readonly track: RelayTrack; readonly reason: string }
   /** Viewer: the publisher's group signs this, which is not enough here. Media is sealed for this end alone. */
   | { readonly type: "declined-group"; readonly signed: SignMode }
   /** Member: answer with `challenge`, and look at the picture's age. */

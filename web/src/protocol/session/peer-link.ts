@@ -136,7 +136,7 @@ export class PeerLink {
   }
 
   async #single(now: Now, message: Bytes): Promise<Handled> {
-    if (this.membership?.isMember === true && recordKind(message) === Kind.Media) {
+    if (this.membership?.ownsMedia === true && recordKind(message) === Kind.Media) {
       return this.#ofGroup(now, message, this.membership);
     }
     const clear = !this.#leads && this.#following.acceptsClear(now.monotonic);
@@ -188,8 +188,10 @@ export class PeerLink {
     if (this.#leads || !this.#session.isEstablished()) {
       throw new ProtocolError("protocol-error");
     }
-    for (const media of this.#assembler.take(opened, now.monotonic)) {
-      this.#out.media(media);
+    // The same pictures come through a relay, or none are wanted yet.
+    const media = this.membership?.isRelayed === true ? [] : this.#assembler.take(opened, now.monotonic);
+    for (const one of media) {
+      this.#out.media(one);
     }
   }
 
@@ -331,7 +333,7 @@ export class PeerLink {
     if (this.liveness.takePing(now)) {
       await this.link.sendControl(now, { type: "ping", t1: now.wall });
     }
-    this.membership?.timeout(now.monotonic);
+    await this.membership?.timeout(now);
     await this.link.sendCells(now);
   }
 

@@ -2,7 +2,7 @@
 
 import { type Bytes } from "../bytes.ts";
 import { ProtocolError, asProtocolError } from "../error.ts";
-import { type GopVerifier } from "../sign/gop-verifier.ts";
+import { type GopRefusal, type GopVerifier } from "../sign/gop-verifier.ts";
 import { type Statement } from "../sign/statement.ts";
 import { type Outbox } from "./output.ts";
 
@@ -15,12 +15,15 @@ const MAX_WAITING = 512;
  */
 export class Proofs {
   readonly #out: Outbox;
+  readonly #refused: ((reason: GopRefusal) => void) | undefined;
   #work: Promise<void> = Promise.resolve();
   #waiting = 0;
   #failed: ProtocolError | undefined;
 
-  constructor(out: Outbox) {
+  /** `refused` takes signatures that are refused, of a relay; without it they are the camera's fault. */
+  constructor(out: Outbox, refused?: (reason: GopRefusal) => void) {
     this.#out = out;
+    this.#refused = refused;
   }
 
   /** A frame was released. */
@@ -37,6 +40,10 @@ export class Proofs {
   verify(gops: GopVerifier, signature: Bytes): Promise<void> {
     return this.#add(async () => {
       const verdict = await gops.verify(signature);
+      if (typeof verdict === "string" && this.#refused !== undefined) {
+        this.#refused(verdict);
+        return;
+      }
       if (typeof verdict === "string") {
         throw new ProtocolError("protocol-error", `the signature of a group of pictures is refused: ${verdict}`);
       }

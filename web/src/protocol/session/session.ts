@@ -2,7 +2,7 @@
 
 import { type Bytes, wipe } from "../bytes.ts";
 import { type Now } from "../clock/now.ts";
-import { ProtocolError, asProtocolError, misuse } from "../error.ts";
+import { ProtocolError, type Refusal, asProtocolError, misuse } from "../error.ts";
 import { EpochSecret } from "../keys/epoch.ts";
 import { type Agreed } from "../keys/handshake.ts";
 import { Initiator } from "../keys/initiator.ts";
@@ -29,6 +29,7 @@ import { Liveness } from "./liveness.ts";
 import { type GroupFacts, Membership } from "./membership.ts";
 import { type Facts, Outbox, type Output } from "./output.ts";
 import { type Handled, PeerLink } from "./peer-link.ts";
+import { type RelayedObject } from "./relayed.ts";
 
 /** Milliseconds from the connection's first byte to an established session. */
 export const HANDSHAKE_TIMEOUT = 5_000;
@@ -283,7 +284,12 @@ export class Session {
     };
     const epochs = new Epochs(exchange, link, this.#out);
     const assembler = new Assembler();
-    const group = { policy: this.#config.group, suites: handshake.suites, camera: peer.id, exporter, assembler };
+    const group = {
+      policy: this.#config.group, suites: handshake.suites, camera: peer.id, exporter, assembler,
+      refusedOfRelay: (reason: Refusal) => {
+        this.#refusals.count(reason);
+      },
+    };
     const membership = this.#leads ? undefined : new Membership(group, link, this.#out);
     if (this.#leads) {
       wipe(exporter);
@@ -457,6 +463,13 @@ export class Session {
       await membership.challenge(now, random);
       // Challenges use up the control key.
       await epochs.ifDue(now);
+    });
+  }
+
+  /** Viewer through a relay: takes what the relay gave. What is wrong with it is refused and counted. */
+  relayed(now: Now, object: RelayedObject): Promise<void> {
+    return this.#step(now, async () => {
+      await this.#established().peer.membership?.relayed(now, object);
     });
   }
 
