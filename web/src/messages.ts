@@ -71,7 +71,7 @@ export interface Protection {
   readonly own: string;
   readonly suite: string;
   readonly mechanism: string;
-  readonly carrier: "webtransport" | "websocket";
+  readonly carrier: "webtransport" | "websocket" | "relay";
   /** The epoch of keys in force, and how many seconds ago it began. */
   readonly epoch: number;
   readonly epochAge: number;

@@ -178,7 +178,11 @@ export function ageAlarm(cause: "freeze" | "stale"): string {
 
 /** The carrier's name as its makers write it. */
 export function carrierWords(carrier: Protection["carrier"]): string {
-  return carrier === "webtransport" ? "WebTransport (QUIC)" : "WebSocket (TCP)";
+  const words = {
+    webtransport: "WebTransport (QUIC)", websocket: "WebSocket (TCP)",
+    relay: "a relay, which has no key (Media over QUIC, over WebTransport)",
+  };
+  return words[carrier];
 }
 
 /** What decodes. */

@@ -4,6 +4,7 @@ import { type Carrier, CarrierError } from "../carrier/carrier.ts";
 import { type Bytes, concat } from "../protocol/bytes.ts";
 import { type Now } from "../protocol/clock/now.ts";
 import { type SessionEvent } from "../protocol/session/output.ts";
+import { type RelayedObject } from "../protocol/session/relayed.ts";
 import { type Session } from "../protocol/session/session.ts";
 import { type Media } from "../protocol/unit/assemble.ts";
 import { Close } from "../protocol/wire/control.ts";
@@ -53,10 +54,10 @@ export class SessionDriver {
     this.#time = time;
     carrier.receive({
       bytes: (piece) => this.#arrived(piece),
-      closed: (clean) => {
+      closed: (clean, why) => {
         this.#afterSteps(() => {
           const what = clean ? "the other end closed the connection without a goodbye" : "the connection broke";
-          this.#finish(this.session.isOver ? undefined : new CarrierError(what));
+          this.#finish(this.session.isOver ? undefined : new CarrierError(why ?? what));
         });
       },
     });
@@ -116,6 +117,20 @@ export class SessionDriver {
     return this.#waiting > ENOUGH_WAITING ? opened : undefined;
   }
 
+  /** A relay gave an object: it waits where too much does. */
+  #gave(object: RelayedObject): Promise<void> | undefined {
+    this.#waiting += object.bytes.length;
+    const came = this.#time.now();
+    const step = this.step(async (session) => {
+      this.#waiting -= object.bytes.length;
+      if (session.isEstablished) {
+        await session.relayed(came, object);
+      }
+    });
+    const taken = step.catch((thrown: unknown) => this.#giveUp(thrown));
+    return this.#waiting > ENOUGH_WAITING ? taken : undefined;
+  }
+
   async #open(session: Session, piece: Bytes, came: Now): Promise<void> {
     this.#waiting -= piece.length;
     if (this.#done) {
@@ -158,6 +173,9 @@ export class SessionDriver {
           this.carrier.send(concat(lengthPrefix(output.message), output.message));
           break;
         case "event":
+          if (output.event.type === "joined-group") {
+            this.carrier.beside?.hear((object) => this.#gave(object));
+          }
           this.#listener.event(output.event);
           break;
         case "media":

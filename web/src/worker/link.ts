@@ -243,7 +243,11 @@ export class Link {
     const handshake = { ...this.#role.handshake, identity, helloKeys };
     let session: Session;
     try {
-      const config = { ...this.#role.session, handshake, side: "initiator", pinned: ticket.peer } as const;
+      const { group, ...rest } = this.#role.session;
+      const relayed = carrier.beside !== undefined;
+      const config = {
+        ...rest, handshake, side: "initiator", pinned: ticket.peer, ...(group && { group: { ...group, relayed } }),
+      } as const;
       session = await Session.initiate(config, random(), time.now());
     } catch (thrown) {
       carrier.close();
@@ -317,10 +321,12 @@ export class Link {
       case "challenge-due":
       case "declined-group":
       case "proven":
+      case "relay-refused":
         live.member.event(event);
         break;
       case "peer-proved":
       case "keyframe-requested":
+      case "unfit-group":
         // A responder's, and the role's.
     }
     this.#role.event(event);
@@ -370,7 +376,7 @@ export class Link {
       own: base.identity.peerId.toString(),
       suite: facts.suite,
       mechanism: facts.mechanism,
-      carrier: carrier.kind === "webtransport" ? "webtransport" : "websocket",
+      carrier: carrier.kind === "memory" ? "websocket" : carrier.kind,
       epoch: Number(session.epoch ?? 0n),
       epochAge: (now - epochSince) / 1_000,
       selection: selectionName(session.selection ?? ENCRYPT_ALL),

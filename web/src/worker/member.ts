@@ -39,6 +39,8 @@ export class MemberReport {
   /** Frames refused so far, as the log has them. */
   #refused: Readonly<Record<string, number>> = {};
   #alarm: "freeze" | "stale" | undefined;
+  /** What a relay gave beside pictures, and was refused. */
+  #refusedOfRelay = 0;
 
   /** `news` takes lines for the log of events. */
   constructor(
@@ -66,6 +68,13 @@ export class MemberReport {
         break;
       case "proven":
         this.#judged(event.verdict.outcome === "forged");
+        break;
+      case "relay-refused":
+        this.#refusedOfRelay += 1;
+        if (Number.isInteger(Math.log2(this.#refusedOfRelay))) {
+          const what = `${event.track} that the relay gave were refused (${event.reason})`;
+          this.#news(`${what}, ${this.#refusedOfRelay} in all: somebody may have altered them`, true);
+        }
         break;
       default:
         // None of the group's.

@@ -102,6 +102,9 @@ export function startOutcome(thrown: unknown): Outcome {
     const state = thrown.reason === "ticket" ? "refused" : "failed";
     return { state, cause: thrown.reason, words: sentence(thrown.message) };
   }
+  if (thrown instanceof CarrierError && thrown.where === "relay") {
+    return { state: "failed", cause: "carrier", words: sentence(thrown.message) };
+  }
   if (thrown instanceof CarrierError) {
     const words = `There is no connection to this page's server (${thrown.message}). Check it, and the network.`;
     return { state: "failed", cause: "carrier", words };

@@ -1,5 +1,6 @@
 // The worker of a page that publishes.
 
+import { CarrierError } from "../carrier/carrier.ts";
 import { connect, waysTo } from "../carrier/connect.ts";
 import { browserEncoder } from "../media/browser-encoder.ts";
 import { ProtocolError } from "../protocol/error.ts";
@@ -32,7 +33,13 @@ export const startPublishing: Start<PublishMessage> = ({ ticket, options, pictur
     ticket, pictures, choice,
     openStore: () => IndexedDbStore.open(),
     // The worker's script may be a blob, whose address has no host; its origin is the page's.
-    connect: ({ certHashes }, signal) => connect(options.carrier, waysTo(globalThis.origin, certHashes), signal),
+    connect: ({ transport, certHashes }, signal) => {
+      if (transport === "relay") {
+        throw new CarrierError("this ticket is a camera's at a relay: this page can watch by it, and publishes to a " +
+          "viewer that listens (watch --web)", "relay");
+      }
+      return connect(options.carrier, waysTo(globalThis.origin, certHashes), signal);
+    },
     time: REAL_TIME,
     random: () => crypto.getRandomValues(new Uint8Array(RANDOM_LEN)),
     post,

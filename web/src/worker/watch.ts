@@ -1,6 +1,8 @@
 // The worker of a page that watches.
 
+import { CarrierError } from "../carrier/carrier.ts";
 import { connect, waysTo } from "../carrier/connect.ts";
+import { hasWebTransport } from "../carrier/webtransport.ts";
 import { browserCodec } from "../media/codecs.ts";
 import { browserImage } from "../media/images.ts";
 import { Player, type PlayerEvents } from "../media/player.ts";
@@ -8,6 +10,8 @@ import { canvasSurface } from "../media/screen.ts";
 import { type Way } from "../media/stages.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 import { sha256 } from "../protocol/crypto/primitives.ts";
+import { meet } from "../relay/meet.ts";
+import { type Relay, type RelayAddress } from "../relay/relay.ts";
 import { IndexedDbStore } from "../store/indexed-db-store.ts";
 import { REAL_TIME } from "./clock.ts";
 import { Measured } from "./measured.ts";
@@ -30,6 +34,23 @@ async function tellUnit(post: Post, frame: bigint, data: Bytes): Promise<void> {
 /** The origin of the page: the worker's script may be a blob, whose address has no host. */
 function pageOrigin(): string {
   return globalThis.origin;
+}
+
+/** Loads what speaks to relays, which most visits need not, and connects. */
+async function openRelay(address: RelayAddress, signal: AbortSignal): Promise<Relay> {
+  if (!hasWebTransport()) {
+    throw new CarrierError(`this browser has no WebTransport, without which relay ${address.host} is not reached: ` +
+      "update it, use Chromium, or ask for a link to the camera itself", "relay");
+  }
+  const { openMoq } = await (import(`${pageOrigin()}/relay.js`) as Promise<typeof import("../relay/moq.ts")>)
+    .catch(() => {
+      throw new CarrierError("a part of the page could not be loaded: reload it", "relay");
+    });
+  return openMoq(address, signal);
+}
+
+function random(): Bytes {
+  return crypto.getRandomValues(new Uint8Array(RANDOM_LEN));
 }
 
 /** Begins to watch. */
@@ -80,9 +101,10 @@ export const startWatching: Start<WatchMessage> = ({ ticket, canvas, options }, 
   const viewer = new Viewer({
     ticket,
     openStore: () => IndexedDbStore.open(),
-    connect: ({ certHashes }, signal) => connect(options.carrier, waysTo(pageOrigin(), certHashes), signal),
+    connect: (to, signal) => to.transport === "relay" ? meet(to, { openRelay, time: REAL_TIME, random }, signal)
+      : connect(options.carrier, waysTo(pageOrigin(), to.certHashes), signal),
     time: REAL_TIME,
-    random: () => crypto.getRandomValues(new Uint8Array(RANDOM_LEN)),
+    random,
     post,
     ...(measured !== undefined && {
       opened(milliseconds: number) {

@@ -21,8 +21,13 @@ struct File {
     bytes: &'static [u8],
 }
 
+/// The part that decrypts. It alone connects to other machines than this server.
+const WORKER: &str = "/worker.js";
+/// What the worker loads when a ticket names a relay.
+const RELAY_PART: &str = "/relay.js";
+
 /// The files, in the order in which they are hashed.
-const FILES: [File; 5] = [
+const FILES: [File; 6] = [
     File {
         path: "/",
         kind: "text/html; charset=utf-8",
@@ -39,9 +44,14 @@ const FILES: [File; 5] = [
         bytes: include_bytes!("bundle/page.js"),
     },
     File {
-        path: "/worker.js",
+        path: WORKER,
         kind: "text/javascript; charset=utf-8",
         bytes: include_bytes!("bundle/worker.js"),
+    },
+    File {
+        path: RELAY_PART,
+        kind: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("bundle/relay.js"),
     },
     File {
         path: "/icon.svg",
@@ -50,12 +60,23 @@ const FILES: [File; 5] = [
     },
 ];
 
-/// Everything comes from this server, and nothing is inline. Connections go to this server alone, by WebSocket too. The
-/// page's own policy allows its worker, and no other script that is made at run time.
-const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; \
-                              img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
-                              frame-ancestors 'none'; \
-                              require-trusted-types-for 'script'; trusted-types sealcast";
+/// Everything comes from this server, and nothing is inline. The page's own policy allows its worker, and no other
+/// script that is made at run time.
+macro_rules! policy {
+    ($connections:literal) => {
+        concat!(
+            "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self'; connect-src ",
+            $connections,
+            "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+             require-trusted-types-for 'script'; trusted-types sealcast"
+        )
+    };
+}
+
+/// Connections go to this server alone, by WebSocket too.
+const CONTENT_POLICY: &str = policy!("'self'");
+/// The worker's: which relay a ticket names is not known when it is served.
+const WORKER_POLICY: &str = policy!("'self' https:");
 
 /// This page may use the camera and the screen, nothing else.
 const PERMISSIONS: (HeaderName, &str) = (
@@ -105,8 +126,12 @@ pub(crate) fn hardened(router: Router) -> Router {
 }
 
 async fn headers(request: Request, next: Next) -> Response {
+    let policy = match request.uri().path() {
+        WORKER => WORKER_POLICY,
+        _ => CONTENT_POLICY,
+    };
     let mut answer = next.run(request).await;
-    harden(&mut answer, CONTENT_POLICY);
+    harden(&mut answer, policy);
     let (name, value) = PERMISSIONS;
     answer.headers_mut().insert(name, HeaderValue::from_static(value));
     answer

@@ -1,0 +1,94 @@
+// Meets the camera of a ticket at its relay, and opens a session with it (relay.md, section 3).
+
+import { type Carrier, CarrierError } from "../carrier/carrier.ts";
+import { type Bytes } from "../protocol/bytes.ts";
+import { type Ticket } from "../protocol/wire/ticket.ts";
+import { type Time } from "../worker/clock.ts";
+import { RelayCarrier } from "./carrier.ts";
+import { Inlet } from "./inlet.ts";
+import { Outlet } from "./outlet.ts";
+import { APPEARANCE, type OpenRelay, type Relay, type RelayAddress } from "./relay.ts";
+
+const VIEWERS = "viewers";
+/** The track of a viewer's broadcast. */
+const SESSION = "session";
+/** Bytes of a token, which names one session. */
+const TOKEN_LEN = 16;
+
+/** Where a ticket's relay is, and what the camera's broadcast is called there. */
+export function relayOf({ host, port, broadcast = "", certHashes }: Ticket): RelayAddress & { readonly name: string } {
+  const authority = `${host.kind === "ipv6" ? `[${host.name}]` : host.name}:${port}`;
+  // A relay takes the path of the address as a prefix, and the last part as the name.
+  const at = broadcast.lastIndexOf("/") + 1;
+  const url = new URL(`https://${authority}/${broadcast.slice(0, at)}`);
+  return { host: authority, url, hashes: certHashes, name: broadcast.slice(at) };
+}
+
+/** What meeting needs of its surroundings. */
+export interface MeetParts {
+  readonly openRelay: OpenRelay;
+  readonly time: Time;
+  /** At least 16 random bytes. */
+  readonly random: () => Bytes;
+}
+
+/** Opens a carrier through the relay of a ticket. @throws CarrierError in words for the user */
+export async function meet(ticket: Ticket, parts: MeetParts, signal: AbortSignal): Promise<Carrier> {
+  const { name, ...address } = relayOf(ticket);
+  const relay = await parts.openRelay(address, signal);
+  const limit = new Limit(parts.time, signal, relay);
+  try {
+    return await meetAt(relay, name, address.host, parts, limit);
+  } catch (thrown) {
+    relay.close();
+    throw thrown;
+  } finally {
+    limit.done();
+  }
+}
+
+async function meetAt(
+  relay: Relay, name: string, host: string, { time, random }: MeetParts, limit: Limit,
+): Promise<Carrier> {
+  const token = Array.from(random().subarray(0, TOKEN_LEN), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const outlet = new Outlet(relay.publish(`${name}/${VIEWERS}/${token}`, SESSION));
+  const camera = await limit.of(relay.broadcast(name),
+    `the camera's broadcast ${name} is not at relay ${host}: the camera is away, or publishes elsewhere`);
+  const inlet = await limit.of(Inlet.open(camera, `${VIEWERS}/${token}`, time),
+    `the camera takes no session through relay ${host}: it has too many viewers, or the relay does not let this page ` +
+      "publish, which a session needs");
+  return new RelayCarrier({ relay, camera, outlet, inlet }, time);
+}
+
+/** How long meeting may take in all. */
+class Limit {
+  readonly #over: Promise<string | undefined>;
+  readonly done: () => void;
+
+  constructor(time: Time, signal: AbortSignal, relay: Relay) {
+    let cancel: () => void = () => undefined;
+    const over = new Promise<string | undefined>((resolve) => {
+      cancel = time.after(APPEARANCE, () => {
+        resolve(undefined);
+      });
+      signal.addEventListener("abort", () => {
+        resolve("it was not wanted any more");
+      }, { once: true });
+      void relay.closed.then(() => {
+        resolve("the connection to the relay broke");
+      });
+    });
+    this.#over = over;
+    this.done = cancel;
+  }
+
+  /** What is awaited, or an error: in these words if it takes too long, or is refused. */
+  async of<T extends object>(what: Promise<T>, words: string): Promise<T> {
+    const refused = what.catch(() => undefined);
+    const first = await Promise.race([refused, this.#over]);
+    if (typeof first !== "object") {
+      throw new CarrierError(first ?? words, "relay");
+    }
+    return first;
+  }
+}
