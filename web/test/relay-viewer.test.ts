@@ -1,14 +1,16 @@
 // A whole viewer whose camera is behind a relay, in memory and in a time that goes on where a test says so.
 
 import { CarrierError } from "../src/carrier/carrier.ts";
+import { hasWebTransport } from "../src/carrier/webtransport.ts";
 import { Player } from "../src/media/player.ts";
 import { type Media } from "../src/protocol/unit/assemble.ts";
 import { type Age, type FromWorker, type LinkState } from "../src/messages.ts";
 import { meet } from "../src/relay/meet.ts";
+import { openRelay } from "../src/relay/open.ts";
 import { MemoryStore } from "../src/store/memory-store.ts";
 import { Viewer } from "../src/worker/viewer.ts";
 import { picture } from "./support/group-camera.ts";
-import { assert, same, test } from "./support/harness.ts";
+import { assert, same, test, testWhere } from "./support/harness.ts";
 import { MemoryRelay } from "./support/memory-relay.ts";
 import { NAME, RelayCamera } from "./support/relay-camera.ts";
 import { VirtualTime, breathe, until } from "./support/virtual-time.ts";
@@ -296,6 +298,15 @@ test("what keeps a viewer from its camera at a relay is said in words", async ()
   refused.run();
   await until(() => refused.done, "it gives up");
   same(refused.end, ["failed", "carrier", "Relay relay.example:4443 cannot be reached."], "no relay");
+});
+
+testWhere(!hasWebTransport(), "this browser has it", "a browser without WebTransport is told so in words", async () => {
+  const address = { host: "relay.example:4443", url: new URL("https://relay.example:4443/"), hashes: [] };
+  const error: unknown = await openRelay("https://page.example", address, new AbortController().signal)
+    .catch((thrown: unknown) => thrown);
+  assert(error instanceof CarrierError && error.where === "relay", "it is refused");
+  assert(error.message.startsWith("this browser has no WebTransport, without which relay relay.example:4443 is"),
+    error.message);
 });
 
 test("a camera that signs no frames is refused in words", async () => {

@@ -1,8 +1,8 @@
-// Media over QUIC over WebTransport, by @moq/net. It is a file of its own, which a page loads only for a relay.
+// Media over QUIC over WebTransport, by @moq/net. It is a file of its own, which a page loads only for a relay: classes
+// of the page's other files would be other ones here, so errors are made by whoever calls.
 
 import { Broadcast as MoqBroadcast, Connection, type Group, Path, Time, type Track } from "@moq/net";
 
-import { CarrierError } from "../carrier/carrier.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 import {
   APPEARANCE, type Broadcast, type IncomingGroup, type OutgoingTrack, type Relay, type RelayAddress,
@@ -20,8 +20,13 @@ const TIME = Time.Timestamp.fromMillis(0);
 
 type Established = Awaited<ReturnType<typeof Connection.connect>>;
 
-/** Connects. @throws CarrierError that says why not */
-export async function openMoq({ host, url, hashes }: RelayAddress, signal: AbortSignal): Promise<Relay> {
+/** Makes an error of a sentence for the user. */
+export type Refused = (words: string) => Error;
+
+/** Connects, or throws what `refused` makes of the reason. */
+export async function openMoq(
+  { host, url, hashes }: RelayAddress, signal: AbortSignal, refused: Refused,
+): Promise<Relay> {
   signal.throwIfAborted();
   const trust = hashes.length === 0
     ? {} : { serverCertificateHashes: hashes.map((value) => ({ algorithm: "sha-256", value })) };
@@ -34,30 +39,33 @@ export async function openMoq({ host, url, hashes }: RelayAddress, signal: Abort
     transport.close();
   };
   limit.addEventListener("abort", abort, { once: true });
+  let speaks = true;
   try {
     await transport.ready;
-    const { protocol } = transport as { readonly protocol?: string };
-    if (protocol !== VERSION) {
-      throw new CarrierError(`relay ${host}, or this browser, does not speak ${VERSION}; moq-relay 0.17 does, and ` +
-        "browsers that have the protocols of WebTransport", "relay");
+    speaks = (transport as { readonly protocol?: string }).protocol === VERSION;
+    if (speaks) {
+      const connection = await Connection.connect(url, { transport, discovery: true, signal: limit });
+      return new MoqRelay(connection, transport);
     }
-    return new MoqRelay(await Connection.connect(url, { transport, discovery: true, signal: limit }), transport);
-  } catch (thrown) {
-    transport.close();
-    throw thrown instanceof CarrierError ? thrown : whyNot(host, hashes.length, signal.aborted);
+  } catch {
+    // Why, is not said.
   } finally {
     limit.removeEventListener("abort", abort);
   }
+  transport.close();
+  throw refused(speaks ? whyNot(host, hashes.length, signal.aborted) :
+    `relay ${host}, or this browser, does not speak ${VERSION}; moq-relay 0.17 does, and browsers that have the ` +
+      "protocols of WebTransport");
 }
 
 /** A browser does not say why: a page shall not find out what listens where. */
-function whyNot(host: string, hashes: number, unwanted: boolean): CarrierError {
+function whyNot(host: string, hashes: number, unwanted: boolean): string {
   const certificate = hashes === 0
     ? "its certificate is none that this browser trusts"
     : "its certificate is none of those in the ticket, which last for days: ask for a new ticket";
   const why = `relay ${host} cannot be reached: it does not run, no UDP gets through to it, it refuses this page, or ` +
     certificate;
-  return new CarrierError(unwanted ? "it was not wanted any more" : why, "relay");
+  return unwanted ? "it was not wanted any more" : why;
 }
 
 class MoqRelay implements Relay {
@@ -124,7 +132,7 @@ async function subscribed(track: Track.Consumer, { priority, from, whole }: Want
   const { latencyMax } = await subscriber.info();
   if (latencyMax > MAX_KEPT) {
     subscriber.close();
-    throw new CarrierError("the relay's track would be kept for too long", "relay");
+    throw new Error("the relay would have what comes kept for too long");
   }
   return subscriber;
 }

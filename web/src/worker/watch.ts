@@ -1,8 +1,6 @@
 // The worker of a page that watches.
 
-import { CarrierError } from "../carrier/carrier.ts";
 import { connect, waysTo } from "../carrier/connect.ts";
-import { hasWebTransport } from "../carrier/webtransport.ts";
 import { browserCodec } from "../media/codecs.ts";
 import { browserImage } from "../media/images.ts";
 import { Player, type PlayerEvents } from "../media/player.ts";
@@ -11,7 +9,8 @@ import { type Way } from "../media/stages.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 import { sha256 } from "../protocol/crypto/primitives.ts";
 import { meet } from "../relay/meet.ts";
-import { type Relay, type RelayAddress } from "../relay/relay.ts";
+import { openRelay } from "../relay/open.ts";
+import { type OpenRelay } from "../relay/relay.ts";
 import { IndexedDbStore } from "../store/indexed-db-store.ts";
 import { REAL_TIME } from "./clock.ts";
 import { Measured } from "./measured.ts";
@@ -34,19 +33,6 @@ async function tellUnit(post: Post, frame: bigint, data: Bytes): Promise<void> {
 /** The origin of the page: the worker's script may be a blob, whose address has no host. */
 function pageOrigin(): string {
   return globalThis.origin;
-}
-
-/** Loads what speaks to relays, which most visits need not, and connects. */
-async function openRelay(address: RelayAddress, signal: AbortSignal): Promise<Relay> {
-  if (!hasWebTransport()) {
-    throw new CarrierError(`this browser has no WebTransport, without which relay ${address.host} is not reached: ` +
-      "update it, use Chromium, or ask for a link to the camera itself", "relay");
-  }
-  const { openMoq } = await (import(`${pageOrigin()}/relay.js`) as Promise<typeof import("../relay/moq.ts")>)
-    .catch(() => {
-      throw new CarrierError("a part of the page could not be loaded: reload it", "relay");
-    });
-  return openMoq(address, signal);
 }
 
 function random(): Bytes {
@@ -98,10 +84,11 @@ export const startWatching: Start<WatchMessage> = ({ ticket, canvas, options }, 
   };
   const parts = { surface, codec: browserCodec(), image: browserImage, time: REAL_TIME };
   const player = new Player(parts, events, options.jitter);
+  const open: OpenRelay = (address, signal) => openRelay(pageOrigin(), address, signal);
   const viewer = new Viewer({
     ticket,
     openStore: () => IndexedDbStore.open(),
-    connect: (to, signal) => to.transport === "relay" ? meet(to, { openRelay, time: REAL_TIME, random }, signal)
+    connect: (to, signal) => to.transport === "relay" ? meet(to, { openRelay: open, time: REAL_TIME, random }, signal)
       : connect(options.carrier, waysTo(pageOrigin(), to.certHashes), signal),
     time: REAL_TIME,
     random,

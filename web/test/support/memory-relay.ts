@@ -36,13 +36,19 @@ export class MemoryTrack {
   /** True: the relay gives nothing of it. */
   withheld = false;
 
-  /** Begins a group; the number is the next one if it does not say. */
+  /** Begins a group; the number is the next one if it does not say. The one that was begun last has ended. */
   begin(number = (this.groups.at(-1)?.number ?? -1) + 1): void {
+    this.end();
+    this.groups.push({ number, objects: [], ended: false });
+    this.changes.tell();
+  }
+
+  /** The group that was begun last has ended. */
+  end(): void {
     const last = this.groups.at(-1);
     if (last !== undefined) {
       last.ended = true;
     }
-    this.groups.push({ number, objects: [], ended: false });
     this.changes.tell();
   }
 
