@@ -1,11 +1,12 @@
-//! Checks crates/sealcast-moq, the client between the program and a relay for Media over QUIC, with a real relay. It
-//! is a workspace of its own, so that no other check compiles its dependencies.
+//! Checks crates/sealcast-moq, the client between the program and a relay for Media over QUIC, with a real relay, and
+//! the page with both. The client is a workspace of its own, so that no other check compiles its dependencies.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::shell::{cargo, root, run, target_dir};
 use crate::summary::Outcome;
+use crate::web;
 
 /// The relay that the client is tested with; its protocol changes between releases.
 const VERSION: &str = "0.17.10";
@@ -53,14 +54,20 @@ fn check(relay: &Path) -> Result<(), String> {
     let strict = ["--all-targets", "--", "-D", "warnings"];
     run(client("clippy").args(strict))?;
     run(&mut client("build"))?;
-    run(client("test").env("MOQ_RELAY", relay))
+    run(client("test").env("MOQ_RELAY", relay))?;
+    run(&mut cargo(&["build", "--package", "sealcast", "--locked"]))?;
+    web::through_relay(relay, &client_target().join("release"))
 }
 
 /// A cargo command for the client. All of them share a profile, since its dependencies take minutes to compile.
 fn client(what: &str) -> Command {
     let mut command = cargo(&[what, "--release", "--locked", "--manifest-path", MANIFEST]);
-    command.env("CARGO_TARGET_DIR", target_dir().join("relay-build"));
+    command.env("CARGO_TARGET_DIR", client_target());
     command
+}
+
+fn client_target() -> PathBuf {
+    target_dir().join("relay-build")
 }
 
 /// Where the relay is installed.

@@ -1,6 +1,7 @@
 //! Checks the page and its TypeScript peer in `web/`: types and rules, size, tests in Node and in a browser, whether
 //! the program embeds what the sources give, and both against the program that was built.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -33,6 +34,27 @@ pub(crate) fn step() -> Outcome {
     Outcome::of(steps.into_iter().try_for_each(npm))
 }
 
+/// Runs the page's tests with a relay. `clients` is the folder of the relay client, which the program looks for in
+/// `PATH`.
+pub(crate) fn through_relay(relay: &Path, clients: &Path) -> Result<(), String> {
+    let node = node()?;
+    run_whole(&mut node.npm(&["ci", "--no-audit", "--no-fund"]))?;
+    let mut tests = node.npm(&["run", "test:page", "--", "relay"]);
+    let before = node.0.iter().map(PathBuf::as_path).chain([clients]);
+    if let Some(path) = with_path(before) {
+        tests.env("PATH", path);
+    }
+    tests.env("SEALCAST", target_dir().join("debug/sealcast"));
+    run_whole(tests.env("MOQ_RELAY", relay))
+}
+
+/// `PATH` with these folders before it. `None` if one has a colon in its name: then what is in `PATH` has to do.
+fn with_path<'a>(folders: impl Iterator<Item = &'a Path>) -> Option<OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = folders.map(Path::to_owned).chain(std::env::split_paths(&path));
+    std::env::join_paths(all).ok()
+}
+
 /// Where Node is: in `PATH`, or in a folder of our own.
 struct Node(Option<PathBuf>);
 
@@ -42,10 +64,7 @@ impl Node {
             None => command("npm", words),
             Some(folder) => {
                 let mut npm = command(folder.join("npm"), words);
-                let path = std::env::var_os("PATH").unwrap_or_default();
-                let folders = std::iter::once(folder.clone()).chain(std::env::split_paths(&path));
-                // A folder with a colon in its name cannot be in the list; then what is in `PATH` has to do.
-                if let Ok(path) = std::env::join_paths(folders) {
+                if let Some(path) = with_path([folder.as_path()].into_iter()) {
                     npm.env("PATH", path);
                 }
                 npm
