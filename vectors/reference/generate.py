@@ -10,6 +10,7 @@ import gen_gateway
 import gen_groups
 import gen_handshake
 import gen_records
+import gen_relay
 import gen_schedule
 import gen_signatures
 import gen_splits
@@ -25,6 +26,7 @@ GENERATORS = {
     "tickets": gen_tickets.generate,
     "datagrams": gen_datagrams.generate,
     "gateway": gen_gateway.generate,
+    "relay": gen_relay.generate,
     "splits": gen_splits.generate,
     "groups": gen_groups.generate,
     "signatures": gen_signatures.generate,

@@ -7,9 +7,16 @@ import { identityFromSeed } from "../src/protocol/keys/identity.ts";
 import { recordsOf } from "../src/protocol/session/relayed.ts";
 import { parseTicket } from "../src/protocol/wire/ticket.ts";
 import { relayOf } from "../src/relay/meet.ts";
-import { MAX_PIECE, objectBytes, parseObject } from "../src/relay/object.ts";
+import { MAX_PIECE, type SessionObject, objectBytes, parseObject } from "../src/relay/object.ts";
 import { GROUP_OBJECTS, Outlet, WINDOW_PIECES } from "../src/relay/outlet.ts";
-import { assert, hex, same, test } from "./support/harness.ts";
+import { assert, hex, same, test, toHex } from "./support/harness.ts";
+import { type Case, big, each, vectors } from "./support/vectors.ts";
+
+interface ObjectCase extends Case {
+  readonly bytes: string;
+  readonly object?: SessionObject["type"];
+  readonly fields?: { readonly pieces?: number | bigint; readonly bytes?: string };
+}
 
 test("objects of a session are written and read as the native relay client does", () => {
   for (const [object, bytes] of [
@@ -22,10 +29,20 @@ test("objects of a session are written and read as the native relay client does"
   }
 });
 
-test("what is no object of a session is refused", () => {
-  for (const bytes of ["", "00", "00000000", "00000000000000000000", "01", "0278", "03", "ff"]) {
-    same(parseObject(hex(bytes)), undefined, `object ${bytes}`);
-  }
+test("objects of a session are those of the vectors, and what is none is refused", async () => {
+  const { session_objects: objects } = await vectors<{ readonly session_objects: readonly ObjectCase[] }>("relay");
+  await each(objects, { run: 15, skipped: 0 }, ({ bytes, object, fields }) => {
+    const expected: SessionObject | undefined =
+      object === "taken" ? { type: "taken", pieces: big(fields?.pieces ?? -1) } :
+      object === "piece" ? { type: "piece", bytes: hex(fields?.bytes ?? "") } :
+      object === "end" ? { type: "end" } : undefined;
+    same(parseObject(hex(bytes)), expected, "read");
+    same(expected === undefined ? bytes : toHex(objectBytes(expected)), bytes, "written");
+    return true;
+  });
+});
+
+test("a piece of a session has at most 64 KiB", () => {
   const longest = new Uint8Array(1 + MAX_PIECE).fill(1);
   assert(parseObject(longest)?.type === "piece", "the longest piece");
   same(parseObject(concat(longest, Uint8Array.of(1))), undefined, "a longer one");

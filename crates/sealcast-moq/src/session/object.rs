@@ -47,6 +47,8 @@ impl Object {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
@@ -60,6 +62,33 @@ mod tests {
             assert_eq!(object.encode(), bytes);
             assert_eq!(Object::parse(&object.encode()), Some(object));
         }
+    }
+
+    #[test]
+    fn objects_are_those_of_the_vectors() {
+        let file: Value = serde_json::from_str(include_str!("../../../../vectors/relay.json")).unwrap();
+        let cases = file["session_objects"].as_array().unwrap();
+        assert_eq!(cases.len(), 15);
+        for case in cases {
+            let bytes = unhex(&case["bytes"]);
+            let fields = &case["fields"];
+            let expected = match case["object"].as_str() {
+                Some("taken") => Some(Object::Taken(fields["pieces"].as_u64().unwrap())),
+                Some("piece") => Some(Object::Piece(unhex(&fields["bytes"]))),
+                Some("end") => Some(Object::End),
+                _ => None,
+            };
+            if let Some(object) = &expected {
+                assert_eq!(object.encode(), bytes, "{}", case["name"]);
+            }
+            assert_eq!(Object::parse(&bytes), expected, "{}", case["name"]);
+        }
+    }
+
+    fn unhex(text: &Value) -> Bytes {
+        let digits = text.as_str().unwrap().as_bytes().chunks(2);
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        digits.map(byte).collect()
     }
 
     #[test]
