@@ -66,20 +66,24 @@ class Limit {
   readonly done: () => void;
 
   constructor(time: Time, signal: AbortSignal, relay: Relay) {
-    let cancel: () => void = () => undefined;
-    const over = new Promise<string | undefined>((resolve) => {
-      cancel = time.after(APPEARANCE, () => {
+    let done = (): void => undefined;
+    this.#over = new Promise<string | undefined>((resolve) => {
+      const cancel = time.after(APPEARANCE, () => {
         resolve(undefined);
       });
-      signal.addEventListener("abort", () => {
+      const unwanted = (): void => {
         resolve("it was not wanted any more");
-      }, { once: true });
+      };
+      signal.addEventListener("abort", unwanted);
       void relay.closed.then(() => {
         resolve("the connection to the relay broke");
       });
+      done = () => {
+        cancel();
+        signal.removeEventListener("abort", unwanted);
+      };
     });
-    this.#over = over;
-    this.done = cancel;
+    this.done = done;
   }
 
   /** What is awaited, or an error: in these words if it takes too long, or is refused. */

@@ -6,7 +6,7 @@ import { withFolder } from "../node/program.ts";
 import { assert, same } from "../support/harness.ts";
 import { TEST_TIMEOUT_MS, type Visit, withProfile } from "./support/browser.ts";
 import { Relay, SKIP_RELAY } from "./support/relay.ts";
-import { type Server, withClip, withPublisher } from "./support/servers.ts";
+import { type Server, command, withClip, withPublisher } from "./support/servers.ts";
 import { untilWholeClip } from "./support/units.ts";
 
 const OPTIONS = { skip: SKIP_RELAY, timeout: TEST_TIMEOUT_MS };
@@ -84,6 +84,22 @@ void test("a relay that was killed is said in the place of the picture, and the 
           await visit.untilDrawn(before + 50);
           const { states } = await visit.told();
           same([states.at(-1)?.state, states.some(({ state }) => state === "lost")], ["live", true], "states");
+        });
+      });
+    });
+  });
+
+void test("a browser that is removed while it watches through a relay is told so", OPTIONS,
+  async () => {
+    await withRelay(async (relay) => {
+      const args = ["--group", "--control", "control", "--relay", relay.url(NAME)];
+      await withPublisher(SOURCE, args, async (server) => {
+        await withProfile(async (profile) => {
+          const visit = await profile.visit(await relayLink(server));
+          await visit.untilNotice("none");
+          command(server.folder, "control", "control", "peers", "withdraw", "all", "with-peers");
+          await visit.untilNotice("refused");
+          same(await visit.page.locator("#notice-cause").innerText(), "cause: not-authorised", "cause");
         });
       });
     });

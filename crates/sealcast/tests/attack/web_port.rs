@@ -96,6 +96,7 @@ fn the_page_is_the_same_for_all_and_other_requests_get_nothing() {
     for (path, headers, status) in [
         ("/", "", "200"),
         ("/worker.js", "", "200"),
+        ("/relay.js", "", "200"),
         ("/nothing", "", "404"),
         ("/../Cargo.toml", "", "404"),
         ("/sealcast", "", "400"),
@@ -110,6 +111,9 @@ fn the_page_is_the_same_for_all_and_other_requests_get_nothing() {
         );
         if status != "431" {
             assert!(head.contains("content-security-policy: default-src 'none';"), "{head}");
+            // A ticket names the relay to which the worker connects, and nothing else does.
+            let elsewhere = head.contains("connect-src 'self' https:;");
+            assert_eq!(elsewhere, path == "/worker.js", "{path}: {head}");
         }
     }
     page.stage.unharmed();
