@@ -117,6 +117,20 @@ void test("a publishing page with a wrong link is refused, and lets go of the ca
   });
 });
 
+void test("a ticket that names a relay is no place to publish, and the page says so", OPTIONS, async () => {
+  await withPublisher("test:320x240@25", [], async ({ link }) => {
+    await withProfile(async (profile) => {
+      const { page, peer, port } = partsOf(link);
+      const ticket = `sealcast://127.0.0.1:${port}/${peer}?transport=relay&broadcast=front`;
+      const visit = await profile.visit(`${page}?publish#${ticket}`);
+      await visit.page.locator("#publish-go").click();
+      await visit.untilNotice("failed");
+      const words = await visit.page.locator("#notice-words").innerText();
+      assert(words.startsWith("This ticket is a camera's at a relay: this page can watch by it"), words);
+    });
+  });
+});
+
 void test("a page that publishes to a publisher is refused, and watches it when the user wants that", OPTIONS,
   async () => {
     await withPublisher("test:320x240@25", [], async ({ link }) => {
