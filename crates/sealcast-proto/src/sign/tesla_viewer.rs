@@ -59,6 +59,8 @@ pub struct TeslaViewer {
     stream: u16,
     /// Each follows the one before.
     chains: VecDeque<TeslaReceiver>,
+    /// What one call told, which is asked for after it: of the frames that waited, at most
+    /// [`MAX_WAITING`](super::MAX_WAITING) in each chain, and of its own.
     news: VecDeque<TeslaNews>,
 }
 
