@@ -34,6 +34,8 @@ export class Carrier {
   readonly media: Media[] = [];
   /** Records that came, by what anybody on the path sees of them. */
   readonly came = { cells: 0, encrypted: 0, clear: 0 };
+  /** Media records that left under the newest keys. */
+  sealed = 0;
   /** Resolves when the session is over, or rejects with its error. */
   readonly over: Promise<void>;
   readonly #socket: Socket;
@@ -137,11 +139,13 @@ export class Carrier {
   #take(output: Output): void {
     switch (output.type) {
       case "transmit":
+        this.sealed += output.message[0] === Kind.Media ? 1 : 0;
         this.#socket.write(lengthPrefix(output.message));
         this.#socket.write(output.message);
         return;
       case "event":
         this.events.push(output.event);
+        this.sealed = output.event.type === "rekeyed" ? 0 : this.sealed;
         return;
       case "media":
         this.media.push(output.media);

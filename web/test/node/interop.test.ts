@@ -27,6 +27,8 @@ const SKIP = BINARY === undefined
   ? "not run: set SEALCAST to the path of a sealcast program, such as target/debug/sealcast"
   : false;
 const FRAMES = 50;
+/** Records of a key, where there are few; no frame has as many. */
+const REKEY_RECORDS = 20;
 
 interface Options {
   /** Names with commas between them; the first share is for the first. */
@@ -259,7 +261,7 @@ const PUBLISHED: readonly { readonly name: string; readonly options: Options; re
   { name: "in whole frames", options: {} },
   {
     name: "in packets with new keys each 20 records",
-    options: { unit: "packet", rekey: new RekeyPolicy(20, 600_000) },
+    options: { unit: "packet", rekey: new RekeyPolicy(REKEY_RECORDS, 600_000) },
   },
   { name: "with p256 and aes-128-gcm", options: { mechanism: "p256", suite: "aes-128-gcm" } },
   { name: "at a constant rate", options: { shape: constantRate(4_000_000) } },
@@ -291,7 +293,7 @@ for (const { name, options, selection } of PUBLISHED) {
         if (selection !== undefined) {
           await select(carrier, selection);
         }
-        await publishUnits(carrier, units);
+        await publishUnits(carrier, units, options.rekey !== undefined);
         same(carrier.session.unsplit, undefined, "every slice is split");
         await within(carrier.over, "the end of the session");
         await within(program.exited, "the viewer's end");
@@ -310,8 +312,11 @@ async function select(carrier: Carrier, selection: Selection): Promise<void> {
   await within(carrier.until(() => carrier.session.selection?.mode === selection.mode), "the viewer's agreement");
 }
 
-/** Publishes access units, and ends the session. */
-async function publishUnits(carrier: Carrier, units: readonly Bytes[]): Promise<void> {
+/**
+ * Publishes access units, and ends the session. Where keys are replaced often they wait for the viewer's agreement, on
+ * however busy a machine: a camera's pictures leave it the time.
+ */
+async function publishUnits(carrier: Carrier, units: readonly Bytes[], rekeys: boolean): Promise<void> {
   const { session } = carrier;
   const first = units[0] ?? new Uint8Array(0);
   const info = { codec: "h264", width: 320, height: 240, rate: { numerator: 25, denominator: 1 } } as const;
@@ -326,6 +331,9 @@ async function publishUnits(carrier: Carrier, units: readonly Bytes[]): Promise<
     await carrier.step(() => session.sealFrame(now, { stream: 1, keyframe: number % 10 === 0, stamps, data }));
     await carrier.flushed();
     await within(carrier.until(() => session.waitingMedia < 20_000), "room in the cells");
+    if (rekeys) {
+      await within(carrier.until(() => carrier.sealed < REKEY_RECORDS || session.hasNextEpoch), "an agreement");
+    }
   }
   await carrier.step(() => session.close(readClocks(), Close.EndOfStream));
 }

@@ -139,6 +139,11 @@ export class Session {
     return this.#state.name === "established" ? this.#state.keys.facts : undefined;
   }
 
+  /** True if the keys of the next epoch are agreed on, and this end has not switched to them. */
+  get hasNextEpoch(): boolean {
+    return this.#keys?.peer.link.ring.hasNext ?? false;
+  }
+
   /** Number of the epoch under which records are sealed, once there are keys. */
   get epoch(): bigint | undefined {
     return this.#keys?.peer.link.ring.current.number;

@@ -264,7 +264,7 @@ mod tests {
     fn what_cannot_be_measured_is_refused_by_name() {
         for (from, to, said) in [
             ("mechanism = \"x25519\"", "mechanism = \"rot13\"", "rot13"),
-            ("sign = \"gop\"", "sign = \"all\"", "off, frame, gop or both"),
+            ("sign = \"gop\"", "sign = \"all\"", "off, frame, gop, both or tesla"),
             ("members = 3\n", "members = 1\n", "2 to 256"),
             ("loss = 0.05", "loss = 0.9", "below 0.5"),
             ("frames = 500", "frames = 0", "1 to 100000"),
