@@ -2,7 +2,7 @@
 
 import { type Socket, connect } from "node:net";
 
-import { type Bytes } from "../../src/protocol/bytes.ts";
+import { type Bytes, concat } from "../../src/protocol/bytes.ts";
 import { type Now } from "../../src/protocol/clock/now.ts";
 import { type Output, type SessionEvent } from "../../src/protocol/session/output.ts";
 import { type Session } from "../../src/protocol/session/session.ts";
@@ -42,6 +42,9 @@ export class Carrier {
   readonly #reader = new MessageReader();
   readonly #waiting: { readonly done: () => boolean; readonly resolve: () => void }[] = [];
   #steps: Promise<void> = Promise.resolve();
+  #outgoing: Bytes[] = [];
+  /** The other end sends nothing more. */
+  #ended = false;
   #timer: NodeJS.Timeout | undefined;
   #finish: (error?: Error) => void = () => undefined;
 
@@ -65,6 +68,9 @@ export class Carrier {
       const bytes = Uint8Array.from(piece as unknown as Uint8Array);
       void this.step(() => this.#arrived(bytes));
     });
+    socket.on("end", () => {
+      this.#ended = true;
+    });
     let broken = new Error("the connection broke");
     socket.on("error", (error) => {
       // A peer that said goodbye may be gone before it has taken what was sent meanwhile; "close" follows.
@@ -87,7 +93,7 @@ export class Carrier {
       } catch (error) {
         this.#drain();
         this.#finish(error instanceof Error ? error : new Error("a step threw no error"));
-        this.#socket.end();
+        this.#end();
         throw error;
       }
       this.#drain();
@@ -129,7 +135,7 @@ export class Carrier {
       const wait = Math.max(0, deadline - readClocks().monotonic);
       this.#timer = setTimeout(() => void this.step(() => this.session.timeout(readClocks())), wait);
     } else if (isOver) {
-      this.#socket.end();
+      this.#end();
     }
     for (const waiting of this.#waiting.filter(({ done }) => done())) {
       waiting.resolve();
@@ -140,8 +146,7 @@ export class Carrier {
     switch (output.type) {
       case "transmit":
         this.sealed += output.message[0] === Kind.Media ? 1 : 0;
-        this.#socket.write(lengthPrefix(output.message));
-        this.#socket.write(output.message);
+        this.#send(lengthPrefix(output.message), output.message);
         return;
       case "event":
         this.events.push(output.event);
@@ -150,6 +155,30 @@ export class Carrier {
       case "media":
         this.media.push(output.media);
     }
+  }
+
+  /** Ends this direction, after what is being sent. */
+  #end(): void {
+    setImmediate(() => {
+      this.#socket.end();
+    });
+  }
+
+  /**
+   * Sends after what has arrived was read, and in one call. A peer that is gone answers the first call with a reset,
+   * and Node throws away what it has not read when the second one fails: such as the peer's goodbye.
+   */
+  #send(...messages: readonly Bytes[]): void {
+    if (this.#outgoing.push(...messages) > messages.length) {
+      return;
+    }
+    setImmediate(() => {
+      const together = concat(...this.#outgoing);
+      this.#outgoing = [];
+      if (this.#socket.writable && !this.#ended) {
+        this.#socket.write(together);
+      }
+    });
   }
 
   /** Resolves once `done` holds, and rejects if the session ends before. */
@@ -171,6 +200,9 @@ export class Carrier {
   /** Resolves once the carrier has taken all that was sent. */
   async flushed(): Promise<void> {
     await this.#steps;
+    while (this.#outgoing.length > 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
     while (this.#socket.writableLength > 0) {
       await new Promise((resolve) => this.#socket.once("drain", resolve));
     }
