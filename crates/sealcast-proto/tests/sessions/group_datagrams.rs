@@ -9,30 +9,12 @@ use sealcast_proto::session::{Fec, GroupPolicy};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::sim::Verdict;
 use sealcast_proto::unit::Assembled;
-use sealcast_testkit::show::frame_bytes;
 
-use super::group_show::{FRAME_BYTES, Show, VIEWER, Way, policy};
+use super::group_show::{Show, VIEWER, Way, policy, shown};
 
 const SIGNED: Option<GroupPolicy> = Some(policy(SignMode::Frame));
 const UNSIGNED: Option<GroupPolicy> = Some(policy(SignMode::Off));
 const LOSSY: Way = Way::Udp("delay=20ms loss=5%");
-
-/// The numbers of a viewer's frames, each of which is the camera's bit for bit.
-#[track_caller]
-fn shown(show: &mut Show, viewer: usize) -> Vec<u64> {
-    let assembled = std::mem::take(&mut show.viewers[viewer].initiator.assembled);
-    let frames = assembled.into_iter().filter_map(|(_, one)| match one {
-        Assembled::Frame(frame) => Some(frame),
-        _ => None,
-    });
-    frames
-        .map(|frame| {
-            let number = frame.preamble.frame;
-            assert_eq!(frame.data, frame_bytes(number, FRAME_BYTES), "frame {number}");
-            number
-        })
-        .collect()
-}
 
 /// Plays until all viewers are members and have shown something.
 fn begin(show: &mut Show) {

@@ -5,11 +5,9 @@ use std::time::Duration;
 use sealcast_proto::session::{Event, Fec, GroupPolicy, Input};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::sim::Verdict;
-use sealcast_proto::unit::Assembled;
 use sealcast_proto::wire::{GroupMessage, Hearing, MulticastGroup};
-use sealcast_testkit::show::frame_bytes;
 
-use super::group_show::{FRAME_BYTES, Multicast, PUBLISHER, Show, VIEWER, Way, policy};
+use super::group_show::{Multicast, PUBLISHER, Show, VIEWER, Way, policy, shown};
 
 const SIGNED: Option<GroupPolicy> = Some(policy(SignMode::Frame));
 const LAN: Way = Way::Udp("delay=1ms");
@@ -64,23 +62,6 @@ fn sent_alone(show: &Show, viewer: usize) -> (u64, u64) {
     let counts = show.viewers[viewer].responder.session.outbound_counts();
     let counts = counts.expect("packets");
     (counts.sources, counts.resent)
-}
-
-/// The numbers of a viewer's frames, each of which is the camera's bit for bit.
-#[track_caller]
-fn shown(show: &mut Show, viewer: usize) -> Vec<u64> {
-    let assembled = std::mem::take(&mut show.viewers[viewer].initiator.assembled);
-    let frames = assembled.into_iter().filter_map(|(_, one)| match one {
-        Assembled::Frame(frame) => Some(frame),
-        _ => None,
-    });
-    frames
-        .map(|frame| {
-            let number = frame.preamble.frame;
-            assert_eq!(frame.data, frame_bytes(number, FRAME_BYTES), "frame {number}");
-            number
-        })
-        .collect()
 }
 
 /// Plays so many frames, and asserts that all viewers show all of them.

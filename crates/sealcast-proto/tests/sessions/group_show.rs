@@ -387,3 +387,20 @@ fn world(viewer: u8, way: Way, policy: Option<GroupPolicy>, fec: Fec) -> World {
         }
     }
 }
+
+/// The numbers of a viewer's frames, each of which is the camera's bit for bit.
+#[track_caller]
+pub(crate) fn shown(show: &mut Show, viewer: usize) -> Vec<u64> {
+    let assembled = std::mem::take(&mut show.viewers[viewer].initiator.assembled);
+    let frames = assembled.into_iter().filter_map(|(_, one)| match one {
+        Assembled::Frame(frame) => Some(frame),
+        _ => None,
+    });
+    frames
+        .map(|frame| {
+            let number = frame.preamble.frame;
+            assert_eq!(frame.data, frame_bytes(number, FRAME_BYTES), "frame {number}");
+            number
+        })
+        .collect()
+}
