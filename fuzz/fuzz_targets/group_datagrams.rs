@@ -103,6 +103,7 @@ impl Run {
             suite: suite::AES_128_GCM,
             sign,
             unit: Unit::Frame,
+            selection_seed: 0,
         };
         let sealer = GroupSealer::new(world.now, config, 1..1000, [1; 16], &[2; 32]).expect("there are numbers");
         let group = MulticastGroup {

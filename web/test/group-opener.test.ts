@@ -257,3 +257,25 @@ test("where nothing is signed, a proof is a malformed record, and frames come wi
   const records = await camera.frame(true);
   same(await open(viewer, records), [[0], ["cleartext"]], "the frame, and its proof");
 });
+
+test("records in clear are shown to a member that agreed to them, and refused by every other", async () => {
+  for (const sign of ["off", "frame"] as const) {
+    for (const packets of [false, true]) {
+      const { camera, viewer } = await cameraWithOne(sign);
+      camera.packets = packets;
+      const first = await camera.frame(true);
+      // A proof is for members of a group whose frames are signed.
+      const records = (all: readonly Bytes[]): readonly Bytes[] => (sign === "off" ? all.slice(0, -1) : all);
+      same(await open(viewer, records(first)), [[0], []], `${sign}: sealed`);
+      camera.clear = true;
+      const clear = await camera.frame(true);
+      const count = packets ? 3 : 2;
+      same(await open(viewer, records(clear)), [[], new Array(count).fill("cleartext")], `${sign}: not agreed`);
+      viewer.acceptsClear = true;
+      same(await open(viewer, records(await camera.frame(true))), [[2], []], `${sign}: agreed`);
+      const altered = (await camera.frame(false))[0]?.slice() ?? new Uint8Array(0);
+      altered[100] = (altered[100] ?? 0) ^ 1;
+      same(await open(viewer, [altered]), [[], ["tag"]], `${sign}: altered in clear`);
+    }
+  }
+});

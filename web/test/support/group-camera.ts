@@ -56,6 +56,8 @@ export class GroupCamera {
   frames = 0;
   /** True while a member's media may be lost: records have unit headers, whoever gets them. */
   packets = false;
+  /** True while frames and descriptions are left in clear. */
+  clear = false;
   #packet = 0;
   /** Statements so far. */
   readonly statements: Statement[] = [];
@@ -149,19 +151,23 @@ export class GroupCamera {
     });
     const records = [
       ...(keyframe ? await this.#description(info) : []),
-      await this.#record(frameFlags(keyframe, true, true), concat(preambleBytes(stamps), data)),
+      await this.#record(this.#selected(frameFlags(keyframe, true, true)), concat(preambleBytes(stamps), data)),
     ];
     const proof = await this.#proof(records, number, options);
     return [...records, await this.#record(Flag.Signed | (keyframe ? Flag.Keyframe : 0), proof)];
   }
 
+  #selected(flags: number): number {
+    return this.clear ? flags & ~Flag.Encrypted : flags;
+  }
+
   /** A description, cut in two where members get packets. */
   async #description(info: Bytes): Promise<Bytes[]> {
     if (!this.packets) {
-      return [await this.#record(CONFIG_FLAGS, info)];
+      return [await this.#record(this.#selected(CONFIG_FLAGS), info)];
     }
-    const [head, tail] = [info.slice(0, 3), info.slice(3)];
-    return [await this.#record(CONFIG_FLAGS, head, 0, 2), await this.#record(CONFIG_FLAGS, tail, 1, 2)];
+    const [head, tail, flags] = [info.slice(0, 3), info.slice(3), this.#selected(CONFIG_FLAGS)];
+    return [await this.#record(flags, head, 0, 2), await this.#record(flags, tail, 1, 2)];
   }
 
   async #record(flags: number, payload: Bytes, index = 0, sources = 1): Promise<Bytes> {

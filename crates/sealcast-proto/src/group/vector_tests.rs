@@ -279,7 +279,7 @@ fn media_keys_are_the_references() {
         assert_eq!(records[5], case.record.0, "{}", case.name);
         let mut opener = secret.opener(&group, case.epoch, &suite(case.suite), of);
         let mut record = case.record.0.clone();
-        let sealed = Sealed::parse(&mut record, Accept::Group).expect("it is one");
+        let sealed = Sealed::parse(&mut record, Accept::Group { clear: false }).expect("it is one");
         assert_eq!(
             opener.open(sealed).expect("its key").payload(),
             b"frame",
@@ -369,7 +369,7 @@ fn members_take_and_refuse_what_the_reference_does() {
         }
         for (step, at) in case.records.iter().zip(0..) {
             let mut record = step.record.0.clone();
-            let sealed = Sealed::parse(&mut record, Accept::Group).expect("it is a record");
+            let sealed = Sealed::parse(&mut record, Accept::Group { clear: false }).expect("it is a record");
             let (word, epoch, payload) = match member.open(sealed) {
                 Ok((opened, epoch)) => ("ok".to_owned(), Some(epoch), Some(Hex(opened.payload().to_vec()))),
                 Err(refusal) => (refusal.to_string(), None, None),

@@ -62,6 +62,11 @@ impl GroupOpener {
         }
     }
 
+    /// Accepts media records in clear from here on, or none: whether the viewer has acknowledged a selection.
+    pub(crate) fn accept_clear(&mut self, accepts: bool) {
+        self.release.accept_clear(accepts);
+    }
+
     /// Takes a sheet, from whatever way it came.
     ///
     /// # Errors

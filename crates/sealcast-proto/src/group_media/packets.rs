@@ -76,6 +76,8 @@ pub(super) struct Packets {
 pub(super) struct Target<'a> {
     pub(super) now: Now,
     pub(super) keys: &'a mut InForce,
+    /// The parts that are encrypted.
+    pub(super) selection: Selection,
     pub(super) bytes: &'a mut Vec<u8>,
     pub(super) blocks: &'a mut Vec<SealedBlock>,
     /// Hashes the records, where frames are signed.
@@ -100,8 +102,8 @@ impl Packets {
         cutter: &mut Cutter,
         unit: &OutgoingUnit<'_>,
     ) -> Result<SealedRecords, Exhausted> {
-        let packing = self.packing;
-        unit.pack(packing, cutter, Selection::All, &mut |frame, pieces| {
+        let (packing, selection) = (self.packing, into.selection);
+        unit.pack(packing, cutter, selection, &mut |frame, pieces| {
             self.push(into, frame, pieces)
         })
     }
@@ -115,7 +117,10 @@ impl Packets {
         data: &[u8],
     ) -> Result<SealedRecords, Exhausted> {
         let packing = Packing::new(Unit::Packet, MAX_GROUP_RECORD, true, false);
-        let (sealing, mut pieces) = pack_whole(content, of, data, packing);
+        let (mut sealing, pieces) = pack_whole(content, of, data, packing);
+        sealing.may_be_clear = into.selection != Selection::All;
+        let encrypt = content != Content::Config || into.selection.encrypts_description();
+        let mut pieces = pieces.map(|piece| Piece { encrypt, ..piece });
         self.push(into, &sealing, &mut pieces)
     }
 
@@ -125,7 +130,7 @@ impl Packets {
         frame: &Sealing<'_>,
         pieces: &mut dyn Iterator<Item = Piece<'p>>,
     ) -> Result<SealedRecords, Exhausted> {
-        let mut records = 0;
+        let mut sealed = SealedRecords::default();
         for sources in blocks_of(frame) {
             let RepairNeed { fec, path, .. } = self.need;
             let place = Place {
@@ -155,8 +160,11 @@ impl Packets {
                 repair_count: place.repairs,
             });
             self.next += place.len() as u64;
-            records += place.len() as u64;
+            sealed += SealedRecords {
+                records: place.len() as u64,
+                in_clear: sizes.in_clear,
+            };
         }
-        Ok(SealedRecords { records, in_clear: 0 })
+        Ok(sealed)
     }
 }

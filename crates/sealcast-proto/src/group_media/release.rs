@@ -35,6 +35,8 @@ pub(super) struct Release {
     proved: Option<Statement>,
     news: VecDeque<TeslaNews>,
     unproven: Option<Unproven>,
+    /// True if the viewer has acknowledged that some records are in clear.
+    accepts_clear: bool,
     /// A frame is missing, so those that are no keyframes cannot be decoded.
     broken: bool,
     out: VecDeque<Assembled>,
@@ -54,6 +56,7 @@ impl Release {
             proved: None,
             news: VecDeque::new(),
             unproven: None,
+            accepts_clear: false,
             broken: false,
             out: VecDeque::new(),
             verified: None,
@@ -68,11 +71,16 @@ impl Release {
 
     /// The records in clear that are accepted.
     pub(super) fn accept(&self) -> Accept {
+        let clear = self.accepts_clear;
         if self.is_signed() {
-            Accept::Signed
+            Accept::Signed { clear }
         } else {
-            Accept::Group
+            Accept::Group { clear }
         }
+    }
+
+    pub(super) fn accept_clear(&mut self, accepts: bool) {
+        self.accepts_clear = accepts;
     }
 
     pub(super) fn next(&mut self) -> Option<Assembled> {

@@ -15,7 +15,7 @@ use crate::sign::{
     FrameHasher, FrameSigner, GopSigner, OutgoingStatement, SignError, SignMode, Statement, TeslaCamera, TeslaEnded,
     TeslaTimes, UnsignedPart,
 };
-use crate::unit::{Cutter, MAX_FRAME, Selection, StreamInfo, Unit};
+use crate::unit::{Cutter, MAX_FRAME, Selection, StreamInfo, Unit, Unsplit};
 use crate::wire::{Flags, LENGTH_PREFIX};
 
 /// Maximum number of challenges that one frame answers: some 0.15 ms of hashing. The others wait for the next frame.
@@ -42,6 +42,8 @@ pub struct GroupSealerConfig {
     pub tesla: TeslaTimes,
     /// Into what a frame is cut.
     pub unit: Unit,
+    /// Seed of the random draws of a selection by rate; not a secret.
+    pub selection_seed: u64,
 }
 
 /// A frame as all members get it.
@@ -138,6 +140,8 @@ pub struct GroupSealer {
     tesla: Option<TeslaCamera>,
     challenges: Challenges,
     cutter: Cutter,
+    /// The parts of the stream that are encrypted.
+    selection: Selection,
     /// Number of the group of pictures that begins next.
     next_group: u64,
     /// True once a group of pictures has begun.
@@ -182,7 +186,8 @@ impl GroupSealer {
                 .then(|| TeslaCamera::new(config.stream, config.tesla))
                 .flatten(),
             challenges: Challenges::new(MAX_CHALLENGERS),
-            cutter: Cutter::new(config.unit, 0),
+            cutter: Cutter::new(config.unit, config.selection_seed),
+            selection: Selection::All,
             packets: Packets::new(config.unit),
             in_packets: false,
             next_group,
@@ -283,6 +288,22 @@ impl GroupSealer {
     pub fn carry_in_packets(&mut self, worst: Option<RepairNeed>) {
         self.in_packets = worst.is_some();
         self.packets.need = worst.unwrap_or(RepairNeed::NONE);
+    }
+
+    /// Encrypts these parts of the frames that follow. All members that get them must have agreed to it, or they refuse
+    /// what is in clear.
+    pub fn select(&mut self, selection: Selection) {
+        self.selection = selection;
+    }
+
+    /// The parts of the stream that are encrypted.
+    pub fn selection(&self) -> Selection {
+        self.selection
+    }
+
+    /// The slices and images that a level encrypted whole because they could not be split; `None` if there were none.
+    pub fn unsplit(&self) -> Option<Unsplit> {
+        self.cutter.unsplit()
     }
 
     /// Returns the epoch under which frames are sealed.
@@ -415,8 +436,11 @@ impl GroupSealer {
         bytes: &mut Vec<u8>,
         hasher: &mut Option<FrameHasher>,
     ) -> Result<SealedRecords, Exhausted> {
-        let sealer = &mut self.current.sealer;
-        let mut seal = |flags, parts: &[&[u8]]| {
+        let (sealer, selection) = (&mut self.current.sealer, self.selection);
+        let mut seal = |flags: Flags, encrypt: bool, parts: &[&[u8]]| {
+            // Whatever the cutter says, all is encrypted unless a selection permits otherwise.
+            let encrypt = encrypt || selection == Selection::All;
+            let flags = if encrypt { flags } else { flags.in_clear() };
             let start = bytes.len() + LENGTH_PREFIX;
             sealer.seal_framed(meta(now, frame.stream, flags), parts, bytes)?;
             if let Some(hasher) = hasher {
@@ -424,21 +448,16 @@ impl GroupSealer {
             }
             Ok(SealedRecords {
                 records: 1,
-                in_clear: 0,
+                in_clear: u64::from(!encrypt),
             })
         };
         let mut sealed = SealedRecords::default();
         if frame.keyframe {
             self.cutter.describe(frame.stream, info);
-            sealed += seal(Flags::CONFIG, &[&info.to_bytes()])?;
+            sealed += seal(Flags::CONFIG, selection.encrypts_description(), &[&info.to_bytes()])?;
         }
         let unit = OutgoingUnit::from(frame);
-        sealed += unit.seal_each(
-            self.config.unit,
-            &mut self.cutter,
-            Selection::All,
-            &mut |flags, _, parts| seal(flags, parts),
-        )?;
+        sealed += unit.seal_each(self.config.unit, &mut self.cutter, selection, &mut seal)?;
         Ok(sealed)
     }
 
@@ -454,6 +473,7 @@ impl GroupSealer {
         let mut into = Target {
             now,
             keys: &mut self.current,
+            selection: self.selection,
             bytes,
             blocks,
             hasher: hasher.as_mut(),
@@ -488,6 +508,7 @@ impl GroupSealer {
             let mut into = Target {
                 now,
                 keys: &mut self.current,
+                selection: self.selection,
                 bytes,
                 blocks,
                 hasher: None,

@@ -69,6 +69,7 @@ impl Camera {
             suite: suite::AES_256_GCM,
             sign,
             unit,
+            selection_seed: 0,
             tesla: TeslaTimes::default(),
         };
         let sealer = GroupSealer::new(at(0), config, numbers, RUN, &[3; 32]).expect("there are numbers");

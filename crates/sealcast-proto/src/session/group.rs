@@ -12,7 +12,7 @@ use crate::group::{GroupName, MemberConfig, MemberKey};
 use crate::group_media::{GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
 use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, PictureAge};
 use crate::sign::{Certificate, FrameRefusal, GopOutcome, GopVerdict, GopVerifier, SignMode, Taken};
-use crate::wire::{Control, GroupMessage, Kind, MAX_GROUP_RECORD, MediaFrom};
+use crate::wire::{Accept, Control, GroupMessage, Kind, MAX_GROUP_RECORD, MediaFrom};
 
 /// Something that may be lost is said again.
 #[derive(Clone, Copy)]
@@ -106,12 +106,11 @@ impl Session {
         self.rekey_if_due(now)
     }
 
-    /// Publisher: true if a group can be offered: its records fit the packets of this carrier, and what leaves shows
-    /// nothing of them.
+    /// Publisher: true if a group can be offered: its records fit the packets of this carrier, or its cells.
     pub fn may_have_group(&self) -> bool {
         let fits = |outbound: &Outbound| outbound.carries(MAX_GROUP_RECORD);
         let fits = self.outbound.as_ref().is_none_or(fits);
-        self.is_established() && self.leads() && fits && !(self.unordered() && self.is_shaped())
+        self.is_established() && self.leads() && fits
     }
 
     /// Publisher: true if the viewer is a member: media is [forwarded](Self::forward) to it, and not sealed for it
@@ -130,11 +129,15 @@ impl Session {
         if !self.is_established() || !self.is_member() {
             return Err(SessionError::Misuse);
         }
-        if self.unordered() {
-            return self.forward_packets(now, frame);
-        }
-        self.seal_for_cells_or(out, |_, out| out.extend_from_slice(&frame.bytes));
-        Ok(frame.records)
+        let waited = self.media_backlog();
+        let forwarded = if self.unordered() {
+            self.forward_packets(now, frame)
+        } else {
+            self.seal_for_cells_or(out, |_, out| out.extend_from_slice(&frame.bytes));
+            Ok(frame.records)
+        };
+        self.note_shaped_frame(now, waited);
+        forwarded
     }
 
     fn forward_packets(&mut self, now: Now, frame: &SealedFrame) -> Result<SealedRecords, SessionError> {
@@ -386,6 +389,8 @@ impl Session {
         if Kind::of(record) != Some(Kind::Media) {
             return Ok(None);
         }
+        view.opener
+            .accept_clear(self.following.accept(now.monotonic) == Accept::ClearMedia);
         let clock = view.needs_clock().then(|| self.clock.estimate()).flatten();
         let opened = view.opener.open(Arrival::new(now, clock.as_ref()), record);
         view.note(now.monotonic);

@@ -154,7 +154,12 @@ impl Session {
     /// repeated: there is a challenge ten times a second.
     pub(super) fn send_group(&mut self, now: Now, message: GroupMessage<'_>) -> Result<(), SessionError> {
         let message = Control::Group(message);
-        if !self.says_twice() || matches!(message, Control::Group(GroupMessage::Answer(_))) {
+        let answer = matches!(message, Control::Group(GroupMessage::Answer(_)));
+        if !self.says_twice() || answer {
+            // A sheet that cells had no room for would not be missed before no frame can be opened.
+            if !answer && self.writer_mut().is_some_and(|writer| !writer.takes_control()) {
+                return Err(SessionError::PeerLost);
+            }
             return self.send_control(now, &message);
         }
         if self.liveness.is_stalled() && matches!(message, Control::Group(GroupMessage::Signature(_))) {

@@ -43,6 +43,7 @@ impl Sealer {
             suite: AES_256_GCM,
             sign: SignMode::Frame,
             unit: Unit::Frame,
+            selection_seed: 0,
             tesla: TeslaTimes::default(),
         };
         let group = GroupSealer::new(at(0), config, 1..1000, [1; 16], &[2; 32]);

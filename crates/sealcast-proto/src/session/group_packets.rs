@@ -11,7 +11,7 @@ use super::{Handled, Output, SessionError};
 use crate::clock::{Arrival, Now};
 use crate::group_media::GroupRefusal;
 use crate::seal::Refusal;
-use crate::wire::{HEADER_LEN, Header, Kind};
+use crate::wire::{Accept, HEADER_LEN, Header, Kind};
 
 /// Time for which a record waits for its key.
 const WAIT_FOR_KEY: Duration = Duration::from_secs(1);
@@ -71,6 +71,8 @@ impl Session {
         let Some(view) = self.group_view.as_mut().filter(|_| is_group_packet(record)) else {
             return Ok(None);
         };
+        view.opener
+            .accept_clear(self.following.accept(now.monotonic) == Accept::ClearMedia);
         if view.is_early(record) {
             let gone = view.early.push(now.monotonic, record);
             (0..gone).for_each(|_| self.refusals.count(Refusal::UnknownEpoch));

@@ -96,9 +96,9 @@ impl MulticastView {
 
 impl Session {
     /// Publisher: true if the viewer may be told of a multicast group: it is a member, and gets its media in datagrams
-    /// of UDP.
+    /// of UDP, which nothing hides in cells.
     pub fn may_hear_multicast(&self) -> bool {
-        self.is_member() && self.says_twice() && self.multicast_offer.is_none()
+        self.is_member() && self.says_twice() && !self.is_shaped() && self.multicast_offer.is_none()
     }
 
     /// Publisher: the viewer is told of a multicast group.

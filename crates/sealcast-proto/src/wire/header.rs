@@ -138,9 +138,9 @@ impl Flags {
 
     /// Returns true if a media record may have these flags.
     fn fit_media(self, accept: Accept) -> bool {
-        let of_group = matches!(accept, Accept::Group | Accept::Signed);
+        let of_group = matches!(accept, Accept::Group { .. } | Accept::Signed { .. });
         let flags = if of_group { self.0 & !Self::UNIT } else { self.0 };
-        if accept == Accept::Signed && [Self::signed(false).0, Self::signed(true).0].contains(&flags) {
+        if matches!(accept, Accept::Signed { .. }) && [Self::signed(false).0, Self::signed(true).0].contains(&flags) {
             return true;
         }
         let sealed = flags | Self::ENCRYPTED;
@@ -156,11 +156,17 @@ pub enum Accept {
     EncryptedOnly,
     /// Media records in clear: for a viewer that has acknowledged a selection (protocol.md §4).
     ClearMedia,
-    /// No record in clear, but records of a group: for a member of one whose frames are not signed (groups.md §10).
-    Group,
+    /// Records of a group: for a member of one whose frames are not signed (groups.md §10).
+    Group {
+        /// True if media records in clear are among them: the viewer has acknowledged a selection.
+        clear: bool,
+    },
     /// As [`Group`](Self::Group), and of media records those with a frame's proof, which nobody needs a key to read:
     /// for a member of a group whose frames are signed (groups.md §10).
-    Signed,
+    Signed {
+        /// As in [`Group`](Self::Group).
+        clear: bool,
+    },
 }
 
 /// Reason why the form of a record is not accepted.
@@ -261,9 +267,10 @@ pub(crate) fn check(record: &[u8], accept: Accept) -> Result<&[u8; HEADER_LEN], 
     }
     let flags = Flags(*flags);
     let clear_fits = match accept {
-        Accept::EncryptedOnly | Accept::Group => false,
+        Accept::EncryptedOnly => false,
         Accept::ClearMedia => media,
-        Accept::Signed => media && flags.proof(),
+        Accept::Group { clear } => media && clear,
+        Accept::Signed { clear } => media && (clear || flags.proof()),
     };
     if !flags.encrypted() && !clear_fits {
         return Err(BadForm::Cleartext);

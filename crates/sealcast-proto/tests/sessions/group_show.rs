@@ -7,7 +7,7 @@ use sealcast_proto::group::MemberId;
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, Sealing};
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::suite;
-use sealcast_proto::session::{Event, Fec, GroupPolicy, Input, OutgoingFrame, RepairNeed};
+use sealcast_proto::session::{Event, Fec, GroupPolicy, Input, OutgoingFrame, RepairNeed, ShapePlan};
 use sealcast_proto::sign::{SignMode, TeslaNews, TeslaTimes};
 use sealcast_proto::sim::{Direction, Verdict, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
@@ -102,6 +102,10 @@ pub(crate) enum Way {
     Stream,
     /// Over UDP, on a path with this profile.
     Udp(&'static str),
+    /// On a byte stream, in cells at this rate.
+    Cells(u64),
+    /// Over UDP, on a path with this profile, in cells at this rate.
+    UdpCells(&'static str, u64),
 }
 
 impl Show {
@@ -122,6 +126,7 @@ impl Show {
             suite: suite::AES_256_GCM,
             sign,
             unit: Unit::Frame,
+            selection_seed: 0,
             tesla: TESLA,
         };
         let now = viewers.first().map_or(ends::START, |world| world.now);
@@ -366,14 +371,17 @@ fn world(viewer: u8, way: Way, policy: Option<GroupPolicy>, fec: Fec) -> World {
     // Else the simulated ends, which have no randomness, would agree on the same secrets.
     setup.viewer.handshake.identity = identity(10 + viewer);
     setup.viewer.group = policy;
+    if let Way::Cells(rate) | Way::UdpCells(_, rate) = way {
+        setup.publisher.shape = ShapePlan::constant(rate);
+    }
     match way {
-        Way::Stream => {
+        Way::Stream | Way::Cells(_) => {
             let mut world = setup.established();
             let rest = (ends::START.monotonic + ESTABLISHED).saturating_sub(world.now.monotonic);
             world.run_cleanly(rest);
             world
         }
-        Way::Udp(profile) => {
+        Way::Udp(profile) | Way::UdpCells(profile, _) => {
             setup.viewer.delivery = steady();
             setup.publisher.delivery = sealcast_proto::session::Delivery { fec, ..steady() };
             let mut world = setup.datagrams(profile, 40 + u64::from(viewer));

@@ -8,6 +8,8 @@ mod datagrams_outages;
 mod gateway_messages;
 mod group_datagrams;
 mod group_multicast;
+mod group_selection;
+mod group_shape;
 mod group_show;
 mod group_tesla;
 mod groups;

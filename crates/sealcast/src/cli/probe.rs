@@ -16,7 +16,9 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::metrics::Metrics;
 use crate::private_file::read_secret_line;
 use crate::run::probe::{Probe, ProbeOptions, feed};
-use crate::run::{Observation, Observing, PublisherAt, QueueLimits, Shape, WatchOptions, build_info, watch};
+use crate::run::{
+    FrameProof, Observation, Observing, PublisherAt, QueueLimits, Shape, WatchOptions, build_info, watch,
+};
 use crate::sink::Sink;
 use crate::source::SourceUrl;
 use crate::transport::DEFAULT_LATENCY_MS;
@@ -76,7 +78,7 @@ async fn receive(
 ) -> Result<()> {
     let stop = shutdown::stop_signal(args.session.seconds)?;
     let ticket = match from {
-        From::Source(url) => return feed(open_source(url, Shape::Off).await?, sink, stop).await,
+        From::Source(url) => return feed(open_source(url, Shape::Off, FrameProof::None).await?, sink, stop).await,
         From::Publisher(ticket) => ticket,
     };
     let sealing = build::Sealing::without_media(RekeyPolicy::default());

@@ -18,8 +18,8 @@ use crate::keys::{entropy, files};
 use crate::meter::metrics::Metrics;
 use crate::private_file::read_secret_line;
 use crate::run::{
-    Admission, ControlSocket, GROUP_STREAM, GroupOptions, Observation, Offer, PublishOptions, QueueLimits, RelayUrl,
-    RuntimeSettings, Shape, Viewers, build_info, publish,
+    Admission, ControlSocket, FrameProof, GROUP_STREAM, GroupOptions, Observation, Offer, PublishOptions, QueueLimits,
+    RelayUrl, RuntimeSettings, Shape, Viewers, build_info, publish,
 };
 use crate::source;
 use crate::transport::udp::MulticastOut;
@@ -55,7 +55,8 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
     build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
     // Open the source first, so that the ticket is handed out only when there is something to see.
-    let source = open_source(source_url.clone(), offer.shape).await?;
+    let proof = group.as_ref().map_or(FrameProof::None, GroupOptions::proof);
+    let source = open_source(source_url.clone(), offer.shape, proof).await?;
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.seconds)?;
     if configured.invite && !configured.open {
@@ -125,13 +126,18 @@ fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Opt
         }
         return Ok(None);
     }
-    if selection != Selection::All {
-        let what = "for a group everything is encrypted";
-        return refused("publish.group", what, "leave out --encrypt, or --group");
+    let relays = !configured.relay.is_empty();
+    if relays && selection != Selection::All {
+        let what = "for a relay everything is encrypted: who watches there agrees to nothing else";
+        return refused("publish.relay", what, "leave out --encrypt, or --relay");
     }
-    if offer.shape.cells().is_some() {
-        let what = "a group has no constant rate: its frames are sent as they come";
-        return refused("publish.group", what, "use --shape pad:padme, or leave out --group");
+    if offer.shape.cells().is_some() && (relays || multicast.is_some()) {
+        let (key, other) = match relays {
+            true => ("publish.relay", "a relay"),
+            false => ("publish.listen", "a multicast group"),
+        };
+        let what = format!("{other} has no constant rate: it gets frames as they come");
+        return refused(key, &what, "use --shape pad:padme, or leave out one of the two");
     }
     if sign.tesla() && configured.web.is_some() {
         tracing::warn!("pages prove no frames of --sign tesla: they are no members, and are served alone");
@@ -246,10 +252,10 @@ fn with_bitrate(mut url: String, config: &Config) -> String {
 }
 
 /// Open the source on a separate thread, which may block.
-pub(super) async fn open_source(url: String, shape: Shape) -> Result<Box<dyn source::Source>> {
+pub(super) async fn open_source(url: String, shape: Shape, proof: FrameProof) -> Result<Box<dyn source::Source>> {
     let open = move || {
         let mut source = source::open(&url)?;
-        shape.prepare(&mut *source)?;
+        shape.prepare(&mut *source, proof)?;
         Ok(source)
     };
     tokio::task::spawn_blocking(open).await.map_err(|error| {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::rate::RateConfig;
 
+use super::group::MemberFrame;
 use super::keyframe_requests::KeyframeRequests;
 use super::target_rate::{PathTarget, TargetRate};
 use super::{FrameQueue, QueueLimits};
@@ -41,8 +42,19 @@ struct Viewer {
     id: u64,
     /// `None` once its group seals for it.
     queue: Option<Arc<FrameQueue<Arc<Frame>>>>,
+    /// What was sealed for it by the group, if it comes over its session.
+    sealed: Option<Arc<FrameQueue<MemberFrame>>>,
     /// Bytes that wait for cells of its session.
     in_cells: usize,
+}
+
+impl Viewer {
+    /// Bytes that wait for it.
+    fn waiting(&self) -> usize {
+        let own = self.queue.as_ref().map_or(0, |queue| queue.bytes());
+        let sealed = self.sealed.as_ref().map_or(0, |queue| queue.bytes());
+        own + sealed + self.in_cells
+    }
 }
 
 struct State {
@@ -124,6 +136,7 @@ impl Hub {
         state.viewers.push(Viewer {
             id,
             queue: Some(Arc::clone(&queue)),
+            sealed: None,
             in_cells: 0,
         });
         self.metrics.set_viewers(state.viewers.len());
@@ -144,11 +157,11 @@ impl Hub {
         queue
     }
 
-    /// A viewer gets its frames from the group from here on.
-    pub(super) fn detach(&self, id: u64) {
+    /// A viewer gets its frames from the group from here on: from this queue, if they come over its session.
+    pub(super) fn seal_by_group(&self, id: u64, sealed: Option<Arc<FrameQueue<MemberFrame>>>) {
         let mut state = self.lock();
         if let Some(viewer) = state.viewers.iter_mut().find(|viewer| viewer.id == id) {
-            viewer.queue = None;
+            (viewer.queue, viewer.sealed) = (None, sealed);
         }
     }
 
@@ -162,11 +175,7 @@ impl Hub {
 
     /// True if more than `most` bytes wait for one of the viewers.
     pub(super) fn holds_more_than(&self, most: usize) -> bool {
-        let state = self.lock();
-        state
-            .viewers
-            .iter()
-            .any(|viewer| viewer.queue.as_ref().map_or(0, |queue| queue.bytes()) + viewer.in_cells > most)
+        self.lock().viewers.iter().any(|viewer| viewer.waiting() > most)
     }
 
     pub(super) fn leave(&self, id: u64) {

@@ -64,5 +64,5 @@ pub use queue::{FrameQueue, QueueLimits};
 pub use relay::{ClientRole, LinkState, MAX_RELAYS, RelayClient, RelayEvent, RelayUrl, Track};
 use retry::Retry;
 pub use runtime_settings::RuntimeSettings;
-pub use shape::Shape;
+pub use shape::{FrameProof, Shape};
 pub use watch::{PublisherAt, WatchOptions, watch};

@@ -22,6 +22,7 @@ use super::publisher_state::{PublisherState, WireTap};
 use super::relay::{Arrivals, Outlet, RelayUrl, feed};
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
+use super::shape::FrameProof;
 use super::source_thread::{self, Tap};
 use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retry, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
@@ -112,6 +113,7 @@ impl Publisher {
         let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(rate);
         let hub = Arc::new(hub);
         let (offer, queue) = (&options.offer, options.queue);
+        let proof = options.group.as_ref().map_or(FrameProof::None, GroupOptions::proof);
         let group = options
             .group
             .map(|group| Group::new(group, offer, queue, &observation))
@@ -125,7 +127,7 @@ impl Publisher {
             Arc::clone(&hub),
             observation.metrics.clone(),
             frame_tap,
-            options.offer.shape,
+            (options.offer.shape, proof),
         )?;
         let shared = PublisherState {
             hub,

@@ -84,8 +84,9 @@ impl Controlled for PublisherState {
         if !self.offer.shape.is_off() && selection != Selection::All {
             return Err("with a shape everything is encrypted: restart with --shape off to leave something in clear");
         }
-        if self.group.is_some() && selection != Selection::All {
-            return Err("for a group everything is encrypted: restart without --group to leave something in clear");
+        let relays = self.group.as_ref().is_some_and(|group| group.has_relays());
+        if relays && selection != Selection::All {
+            return Err("for a relay everything is encrypted: restart without --relay to leave something in clear");
         }
         Ok(())
     }

@@ -71,7 +71,8 @@ pub(super) fn describe(message: &[u8], datagrams: bool, stream: bool) -> Describ
             Kind::Cell => RecordKind::Cell,
         }),
         in_clear: false,
-        proof: stream && Header::parse(message, Accept::Signed).is_ok_and(|header| header.flags.proof()),
+        proof: stream
+            && Header::parse(message, Accept::Signed { clear: true }).is_ok_and(|header| header.flags.proof()),
     }
 }
 

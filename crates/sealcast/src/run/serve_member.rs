@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use sealcast_proto::live::Challenge;
 use sealcast_proto::session::Input;
+use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, Hearing, MediaFrom};
 
 use super::connection::Ended;
-use super::group::{GROUP_STREAM, Membership, Told};
+use super::group::{GROUP_STREAM, MemberSession, Membership, Told};
 use super::serve_viewer::{Task, ViewerRole, Woken};
 use crate::transport::Transport;
 
@@ -41,14 +42,22 @@ impl ViewerRole {
             membership.tell_again(task.peer.map(|peer| peer.id));
             return;
         }
-        let mut need = task.connection.session.repair_need();
+        let session = &mut task.connection.session;
+        let mut need = session.repair_need();
+        let (narrow, selection) = (need.is_some() || session.is_shaped(), session.selection());
         if media != MediaFrom::Session {
             need = None;
-            self.shared.hub.detach(subscription.id);
+            self.shared.hub.seal_by_group(subscription.id, None);
             subscription.queue.clear();
             tracing::info!(viewer = %task.name(), "it gets the stream through a relay");
         }
-        match group.join(self.shared.observation.clock.now(), media, key, need) {
+        let session = MemberSession {
+            key,
+            need,
+            narrow,
+            selection,
+        };
+        match group.join(self.shared.observation.clock.now(), media, session) {
             Ok(mut membership) => {
                 if media == MediaFrom::RelayEnrolled {
                     // Its sheets come with its frames.
@@ -57,6 +66,13 @@ impl ViewerRole {
                 subscription.membership = Some(membership);
             }
             Err(error) => tracing::warn!(viewer = %task.name(), "not in the group, but served alone: {error}"),
+        }
+    }
+
+    /// The viewer agreed to have these parts encrypted.
+    pub(super) fn agreed(&self, selection: Selection) {
+        if let Some(membership) = self.subscription.as_ref().and_then(|one| one.membership.as_ref()) {
+            membership.agreed(selection);
         }
     }
 
@@ -80,7 +96,9 @@ impl ViewerRole {
         if let (Told::Sheet(_), Some(membership)) = (told, &mut subscription.membership)
             && membership.begin()
         {
-            self.shared.hub.detach(subscription.id);
+            self.shared
+                .hub
+                .seal_by_group(subscription.id, Some(Arc::clone(membership.frames())));
             // From its first sheet on it takes every media record for the group's, so none of its own may follow.
             subscription.queue.clear();
             tracing::info!(viewer = %task.name(), "it is a member of the group");

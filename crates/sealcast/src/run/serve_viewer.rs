@@ -171,7 +171,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             stays_behind: false,
         });
         if !task.connection.carries_media() {
-            self.shared.hub.detach(id);
+            self.shared.hub.seal_by_group(id, None);
         }
         self.offer_group(task)?;
         self.apply_settings(task)
@@ -185,6 +185,10 @@ impl<T: Transport> Role<T> for ViewerRole {
             }
             Event::Challenged(challenge) => {
                 self.challenged(challenge);
+                return Ok(());
+            }
+            Event::Selection(selection) => {
+                self.agreed(selection);
                 return Ok(());
             }
             Event::Hears(hearing) => {

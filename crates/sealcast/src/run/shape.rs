@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sealcast_proto::session::{RATES, ShapePlan};
+use sealcast_proto::sign::{MAX_FRAME_PROOF, SignMode};
 use sealcast_proto::sim::Rate;
 use sealcast_proto::unit::{MAX_FRAME, PREAMBLE_LEN, Pad};
 use sealcast_proto::wire::{HEADER_LEN, LENGTH_PREFIX, TAG_LEN};
@@ -25,6 +26,8 @@ const MOST_FRAME_TIMES: u64 = 2;
 const EVIDENCE: Duration = Duration::from_secs(4);
 /// Bytes of a frame's record that are not the frame.
 const RECORD_BYTES: u64 = (LENGTH_PREFIX + HEADER_LEN + PREAMBLE_LEN + TAG_LEN) as u64;
+/// Bytes of the record with the proof of a frame, where a group's frames are signed.
+const PROOF_BYTES: u64 = (LENGTH_PREFIX + HEADER_LEN + MAX_FRAME_PROOF + TAG_LEN) as u64;
 
 /// The shape of a publisher's traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,10 +77,37 @@ fn frames_a_second(rate: FrameRate) -> u64 {
     u64::from((rate.numerator / rate.denominator.max(1)).max(1))
 }
 
+/// What leaves beside a frame's data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameProof {
+    /// Nothing: it is sealed for one viewer, or for a group that is not signed.
+    None,
+    /// A signature or a tag: it is sealed for a group.
+    Signed,
+}
+
+impl FrameProof {
+    /// That of a group of which this is signed.
+    pub fn of_group(sign: SignMode) -> Self {
+        match sign {
+            SignMode::Off => Self::None,
+            _ => Self::Signed,
+        }
+    }
+
+    /// Bytes around a frame's data.
+    fn bytes(self) -> u64 {
+        match self {
+            Self::None => RECORD_BYTES,
+            Self::Signed => RECORD_BYTES + PROOF_BYTES,
+        }
+    }
+}
+
 /// Bit/s that an encoder may make of a stream whose cells carry `plan`.
-fn encoder_rate(plan: &ShapePlan, rate: FrameRate) -> u64 {
+fn encoder_rate(plan: &ShapePlan, rate: FrameRate, proof: FrameProof) -> u64 {
     let share = plan.carries() * 8 * ENCODER_PERCENT / 100;
-    share.saturating_sub(frames_a_second(rate) * RECORD_BYTES * 8)
+    share.saturating_sub(frames_a_second(rate) * proof.bytes() * 8)
 }
 
 /// The lowest rate in whole steps of 10 kbit/s for which `fits`.
@@ -133,18 +163,18 @@ impl Shape {
     ///
     /// # Errors
     /// Kind `Config` if it cannot make so few bytes; the failure says which rate it needs.
-    pub fn prepare(self, source: &mut dyn Source) -> Result<()> {
+    pub fn prepare(self, source: &mut dyn Source, proof: FrameProof) -> Result<()> {
         let (Self::Constant(rate), Some(plan)) = (self, self.cells()) else {
             return Ok(());
         };
         let frames = source.info().rate;
-        let aim = encoder_rate(&plan, frames);
+        let aim = encoder_rate(&plan, frames, proof);
         let Some(floor) = source.aim_at(aim)? else {
             return Ok(());
         };
         if floor > aim {
             // A tenth more, since other pictures may take more than those that were measured.
-            let needed = least_rate(|plan| encoder_rate(plan, frames) >= floor + floor / 10);
+            let needed = least_rate(|plan| encoder_rate(plan, frames, proof) >= floor + floor / 10);
             let makes = format!(
                 "at its lowest quality the encoder makes {} kbit/s",
                 floor.div_ceil(1000)
@@ -161,9 +191,10 @@ impl Shape {
     }
 
     /// Watches whether the cells carry a source that makes what it makes.
-    pub(super) fn capacity(self) -> Capacity {
+    pub(super) fn capacity(self, proof: FrameProof) -> Capacity {
         Capacity {
             shape: self,
+            around: proof.bytes(),
             since: None,
             bytes: 0,
         }
@@ -173,6 +204,8 @@ impl Shape {
 /// Compares what a source makes with what the cells carry, in pieces of [`EVIDENCE`].
 pub(super) struct Capacity {
     shape: Shape,
+    /// Bytes that leave around each frame's data.
+    around: u64,
     since: Option<Duration>,
     bytes: u64,
 }
@@ -189,13 +222,13 @@ impl Capacity {
         let since = *self.since.get_or_insert(frame.media_time);
         let span = frame.media_time.saturating_sub(since);
         if span < EVIDENCE {
-            self.bytes += frame.data.len() as u64 + RECORD_BYTES;
+            self.bytes += frame.data.len() as u64 + self.around;
             return Ok(());
         }
         let a_second = u128::from(self.bytes) * 1_000_000_000 / span.as_nanos().max(1);
         let a_second = u64::try_from(a_second).unwrap_or(u64::MAX);
         self.since = Some(frame.media_time);
-        self.bytes = frame.data.len() as u64 + RECORD_BYTES;
+        self.bytes = frame.data.len() as u64 + self.around;
         if a_second <= plan.carries() {
             return Ok(());
         }
@@ -256,8 +289,9 @@ mod tests {
     #[test]
     fn the_rate_that_is_asked_for_instead_fits_and_hardly_less_does() {
         for floor in [60_000, 900_000, 30_000_000] {
-            let needed = least_rate(|plan| encoder_rate(plan, RATE) >= floor).expect("within the bounds");
-            let aim = |rate: u64| encoder_rate(&ShapePlan::constant(rate).expect("within the bounds"), RATE);
+            let carried = |plan: &ShapePlan| encoder_rate(plan, RATE, FrameProof::Signed);
+            let needed = least_rate(|plan| carried(plan) >= floor).expect("within the bounds");
+            let aim = |rate: u64| carried(&ShapePlan::constant(rate).expect("within the bounds"));
             assert!(
                 aim(needed) >= floor && aim(needed - needed / 25 - 10_000) < floor,
                 "{floor}: {needed}"
@@ -280,7 +314,7 @@ mod tests {
         };
         // 1 Mbit/s carries less than 5000 bytes at each of 25 frames a second, and more than 4500.
         for (bytes, fits) in [(4_400, true), (5_000, false)] {
-            let mut capacity = Shape::Constant(1_000_000).capacity();
+            let mut capacity = Shape::Constant(1_000_000).capacity(FrameProof::None);
             let failed =
                 (0..500).find_map(|number| capacity.made(&frame(number, bytes)).err().map(|why| (number, why)));
             assert_eq!(failed.is_none(), fits, "{bytes}");

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 
 use super::Hub;
 use super::hub::SourceEnd;
-use super::shape::{Capacity, Shape};
+use super::shape::{Capacity, FrameProof, Shape};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::Frame;
 use crate::meter::metrics::Metrics;
@@ -21,7 +21,7 @@ pub(super) fn start(
     hub: Arc<Hub>,
     metrics: Metrics,
     mut tap: Option<Tap>,
-    shape: Shape,
+    (shape, proof): (Shape, FrameProof),
 ) -> Result<JoinHandle<()>> {
     hub.set_info(source.info());
     if let Some(most) = shape.most_waiting(&source.info()) {
@@ -35,7 +35,7 @@ pub(super) fn start(
         }));
     }
     let body = move || {
-        let end = match contain(|| pump(&mut *source, &hub, &metrics, &mut tap, shape.capacity())) {
+        let end = match contain(|| pump(&mut *source, &hub, &metrics, &mut tap, shape.capacity(proof))) {
             Ok(()) => SourceEnd::Complete,
             Err(failure) => SourceEnd::Failed(failure),
         };
@@ -182,7 +182,7 @@ mod tests {
             made: 0,
             asked: Arc::clone(&asked),
         };
-        let thread = start(Box::new(source), hub, metrics, None, Shape::Off).expect("a thread");
+        let thread = start(Box::new(source), hub, metrics, None, (Shape::Off, FrameProof::None)).expect("a thread");
         thread.join().expect("it ends");
         assert_eq!(*asked.lock().expect("no panic before"), [500_000, u64::MAX]);
     }
@@ -191,7 +191,14 @@ mod tests {
     fn a_source_that_crashes_ends_the_stream_with_a_failure() {
         let metrics = Metrics::new(build_info());
         let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
-        let thread = start(Box::new(Crashing), Arc::clone(&hub), metrics, None, Shape::Off).expect("a thread");
+        let thread = start(
+            Box::new(Crashing),
+            Arc::clone(&hub),
+            metrics,
+            None,
+            (Shape::Off, FrameProof::None),
+        )
+        .expect("a thread");
         thread.join().expect("the panic was contained");
         let failed = |end: &SourceEnd| matches!(end, SourceEnd::Failed(failure) if failure.kind == FailureKind::Source);
         assert!(hub.end().as_ref().is_some_and(failed));

@@ -224,15 +224,29 @@ fn a_camera_that_was_killed_goes_on_with_higher_numbers_and_its_viewers_come_bac
 
 #[test]
 fn what_does_not_fit_a_group_is_refused_in_words() {
+    const RELAY: &str = "https://relay.example:4443/front";
+    const MULTICAST: &str = "udp://127.0.0.1:0?multicast=239.1.2.3:5000";
     let home = home();
     for (options, words) in [
         (
-            &["publish", CARD, "--group", "--encrypt", "headers"][..],
-            "everything is encrypted",
+            &["publish", CARD, "--relay", RELAY, "--encrypt", "headers"][..],
+            "for a relay everything is encrypted",
         ),
         (
-            &["publish", CARD, "--group", "--shape", "constant:2mbit"],
-            "no constant rate",
+            &["publish", CARD, "--relay", RELAY, "--shape", "constant:2mbit"],
+            "a relay has no constant rate",
+        ),
+        (
+            &[
+                "publish",
+                CARD,
+                "--group",
+                "--shape",
+                "constant:2mbit",
+                "--listen",
+                MULTICAST,
+            ],
+            "a multicast group has no constant rate",
         ),
         (
             &["publish", CARD, "--group", "--sign", "all"],

@@ -11,6 +11,7 @@ mod energy;
 mod exit_codes;
 mod files;
 mod group_carriers;
+mod group_wire;
 mod groups;
 mod latency;
 mod multicast;

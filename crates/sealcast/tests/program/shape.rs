@@ -19,7 +19,7 @@ const CELL: u8 = 0x12;
 const RECORDS: std::ops::Range<u8> = 0x10..0x20;
 
 /// Kinds and lengths of the messages in one direction of a byte stream.
-fn messages(mut stream: &[u8]) -> Vec<(u8, usize)> {
+pub(super) fn messages(mut stream: &[u8]) -> Vec<(u8, usize)> {
     let mut messages = Vec::new();
     while let Some((prefix, rest)) = stream.split_first_chunk::<LENGTH>() {
         let length = u32::from_be_bytes(*prefix) as usize;
@@ -33,7 +33,7 @@ fn messages(mut stream: &[u8]) -> Vec<(u8, usize)> {
 }
 
 /// Checks that after the first cell nothing but cells of one length comes. Returns their number and length.
-fn only_cells(what: &str, messages: impl Iterator<Item = (u8, usize)>) -> (usize, usize) {
+pub(super) fn only_cells(what: &str, messages: impl Iterator<Item = (u8, usize)>) -> (usize, usize) {
     let records: Vec<(u8, usize)> = messages.filter(|(kind, _)| RECORDS.contains(kind)).collect();
     let first = records.iter().position(|(kind, _)| *kind == CELL);
     let cells = &records[first.unwrap_or_else(|| panic!("{what}: no cell"))..];

@@ -69,6 +69,8 @@ export class GroupOpener {
   readonly #stream: number;
   readonly #verifier: FrameVerifier;
   readonly #assembler: Assembler;
+  /** True if records in clear may come: the viewer has acknowledged a selection. */
+  acceptsClear = false;
   #unproven: Unproven | undefined;
   /** The beginning of a description that is cut into several records. */
   #description: Bytes = new Uint8Array(0);
@@ -121,7 +123,8 @@ export class GroupOpener {
   }
 
   get #accept(): Accept {
-    return this.#sign === "off" ? "group" : "signed";
+    const accept = this.#sign === "off" ? "group" : "signed";
+    return this.acceptsClear ? `${accept}-clear` : accept;
   }
 
   /** Opens a media record that arrived at this monotonic time. */

@@ -304,9 +304,13 @@ export class Membership {
     return first;
   }
 
-  /** Opens a media record of the group. A member's. */
-  async open(now: Now, record: Bytes): Promise<GroupHandled> {
+  /**
+   * Opens a media record of the group. A member's.
+   * @param acceptsClear whether one in clear may come
+   */
+  async open(now: Now, record: Bytes, acceptsClear = false): Promise<GroupHandled> {
     const seat = this.#joined();
+    seat.opener.acceptsClear = acceptsClear;
     const { media, statement, refused, notTheCameras } = await seat.opener.open(now.monotonic, record);
     if (statement !== undefined) {
       await this.#released(seat, now.monotonic, statement);

@@ -158,7 +158,7 @@ export class PeerLink {
 
   /** A media record that is sealed for a group. */
   async #ofGroup(now: Now, message: Bytes, membership: Membership): Promise<Handled> {
-    const handled = await membership.open(now, message);
+    const handled = await membership.open(now, message, this.#following.acceptsClear(now.monotonic));
     if (handled !== "done" && "refused" in handled) {
       return this.#refuse(handled.refused);
     }

@@ -82,16 +82,30 @@ export function writeHeader(header: Header, out: Bytes): void {
  * - `clear`: all, at a viewer while a selection in force leaves something in clear.
  * - `group`: none, but records of a group, at a member of one whose frames are not signed.
  * - `signed`: as `group`, and those with the proof of a frame, at a member of a group whose frames are signed.
+ * - `group-clear`, `signed-clear`: as these, and all in clear, while a selection in force leaves something in clear.
  */
-export type Accept = "encrypted" | "clear" | "group" | "signed";
+export type Accept = "encrypted" | "clear" | GroupAccept | `${GroupAccept}-clear`;
+type GroupAccept = "group" | "signed";
+
+function isOfGroup(accept: Accept): boolean {
+  return accept !== "encrypted" && accept !== "clear";
+}
+
+function takesProofs(accept: Accept): boolean {
+  return accept === "signed" || accept === "signed-clear";
+}
+
+function takesClear(accept: Accept): boolean {
+  return accept === "clear" || accept === "group-clear" || accept === "signed-clear";
+}
 
 function isProof(flags: number): boolean {
   return (flags & ~Flag.Keyframe) === Flag.Signed;
 }
 
 function mediaMayHave(all: number, accept: Accept): boolean {
-  const flags = accept === "group" || accept === "signed" ? all & ~Flag.Unit : all;
-  if (accept === "signed" && isProof(flags)) {
+  const flags = isOfGroup(accept) ? all & ~Flag.Unit : all;
+  if (takesProofs(accept) && isProof(flags)) {
     return true;
   }
   const sealed = flags | Flag.Encrypted;
@@ -111,7 +125,7 @@ export function parseHeader(record: Bytes, accept: Accept): Header | Refusal {
   }
   const view = new DataView(record.buffer, record.byteOffset, HEADER_LEN);
   const flags = view.getUint8(1);
-  const clear = kind === Kind.Media && (accept === "clear" || (accept === "signed" && (flags & Flag.Signed) !== 0));
+  const clear = kind === Kind.Media && (takesClear(accept) || (takesProofs(accept) && (flags & Flag.Signed) !== 0));
   if ((flags & Flag.Encrypted) === 0 && !clear) {
     return "cleartext";
   }

@@ -56,6 +56,7 @@ pub(crate) fn sealer(sign: SignMode) -> Result<GroupSealer, LeaderError> {
         suite: AES_256_GCM,
         sign,
         unit: Unit::Frame,
+        selection_seed: 0,
         tesla: TeslaTimes::default(),
     };
     GroupSealer::new(at(Duration::ZERO), config, NUMBERS, [9; 16], &[3; 32])

@@ -88,6 +88,11 @@ impl CellWriter {
         &self.plan
     }
 
+    /// True if there is room for another control message, unless it is a very long one.
+    pub(in crate::session) fn takes_control(&self) -> bool {
+        self.control_bytes <= MAX_WAITING_CONTROL / 2
+    }
+
     /// Add a sealed control message.
     pub(in crate::session) fn push_control(&mut self, record: Vec<u8>) {
         if self.control_bytes + record.len() > MAX_WAITING_CONTROL {

@@ -26,7 +26,7 @@ use crate::run::control::Controlled;
 use crate::run::publish::{Publisher, Viewers};
 use crate::run::publisher_state::WireTap;
 use crate::run::watch::{PublisherAt, WatchOptions, watch};
-use crate::run::{Admission, Observation, Offer, PublishOptions, QueueLimits, RuntimeSettings, Shape};
+use crate::run::{Admission, FrameProof, Observation, Offer, PublishOptions, QueueLimits, RuntimeSettings, Shape};
 use crate::source::{self, Source};
 use crate::transport::{ListenUrl, Listener, WebListener};
 use crate::web::demo::DemoFeeds;
@@ -221,7 +221,7 @@ async fn open(url: &str, shape: Shape) -> Result<Box<dyn Source>> {
     let url = url.to_owned();
     let open = move || {
         let mut source = source::open(&url)?;
-        shape.prepare(&mut *source)?;
+        shape.prepare(&mut *source, FrameProof::None)?;
         Ok(source)
     };
     let opened = tokio::task::spawn_blocking(open).await;

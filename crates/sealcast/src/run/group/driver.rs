@@ -9,7 +9,7 @@ use sealcast_proto::group::{Announcement, LeaderError, MemberId};
 use sealcast_proto::group_media::{SealedFrame, Sealing, UnsignedFrame};
 use sealcast_proto::session::RepairNeed;
 use sealcast_proto::sign::UnsignedPart;
-use sealcast_proto::unit::StreamInfo;
+use sealcast_proto::unit::{Selection, StreamInfo};
 use sealcast_proto::wire::{Hearing, MediaFrom};
 
 use super::multicast::Multicast;
@@ -26,8 +26,9 @@ use crate::run::publisher_state::PublisherState;
 /// More epoch numbers are reserved while fewer than this are left.
 const FEW_NUMBERS: u64 = 1 << 10;
 
-/// A sheet for everybody that is longer is replaced by one of its own for a member whose messages travel in packets.
-const LONGEST_IN_PACKET: usize = 1024;
+/// A sheet for everybody that is longer is replaced by one of its own for a member whose messages travel in packets, or
+/// whose session has a constant rate, at which a long message holds up the picture.
+const LONGEST_FOR_ALL: usize = 1024;
 
 /// The stream's description, as the hub told it last.
 #[derive(Default)]
@@ -134,7 +135,7 @@ impl Group {
                 let told = own.into_iter().chain(certificate).chain(chains);
                 told.for_each(|told| seat.tell(told));
             } else if let (true, Some(sheet)) = (seat.hears_all(), &sheet) {
-                let too_long = seat.need.is_some() && sheet.len() > LONGEST_IN_PACKET;
+                let too_long = seat.narrow && sheet.len() > LONGEST_FOR_ALL;
                 let own = too_long.then(|| state.sealer.path_sheet(seat.id)).flatten();
                 seat.tell(Told::Sheet(own.map_or_else(|| Arc::clone(sheet), Arc::from)));
             }
@@ -164,6 +165,9 @@ impl Group {
             return Ok(before);
         };
         state.sealer.carry_in_packets(worst_need(&state.seats));
+        state
+            .sealer
+            .select(agreed_by_all(shared.settings.selection(), &state.seats));
         let outgoing = shared.outgoing(frame, info.codec, (nanos_u32(before), 0));
         let observation = &shared.observation;
         let began = Instant::now();
@@ -178,6 +182,9 @@ impl Group {
             part,
         } = sign(state, now, unsigned, &observation.metrics)?;
         let took = began.elapsed();
+        if let Some(unsplit) = state.sealer.unsplit() {
+            shared.settings.tell_unsplit(unsplit);
+        }
         observation.frame_sealed(sealed.records, sealed.bytes.len() as u64, took);
         let waited = began.saturating_duration_since(frame.encoded);
         observation.metrics.record_stage(Stage::Queue, waited);
@@ -250,6 +257,15 @@ impl Group {
 fn worst_need(seats: &[Seat]) -> Option<RepairNeed> {
     let needs = seats.iter().filter(|seat| seat.begun).filter_map(|seat| seat.need);
     needs.max_by_key(|need| need.symbols)
+}
+
+/// What may be left in clear: what the user wants, once everybody who gets frames has agreed to it.
+fn agreed_by_all(wanted: Selection, seats: &[Seat]) -> Selection {
+    let mut hearers = seats.iter().filter(|seat| seat.hears_all());
+    match hearers.all(|seat| seat.selection == wanted) {
+        true => wanted,
+        false => Selection::All,
+    }
 }
 
 /// Signs a frame, if frames are signed, and notes what that added.

@@ -7,6 +7,7 @@ use sealcast_proto::group::MemberId;
 use sealcast_proto::keys::PeerId;
 use sealcast_proto::live::Challenge;
 use sealcast_proto::session::RepairNeed;
+use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{GroupMessage, Hearing};
 use tokio::sync::mpsc;
 
@@ -81,6 +82,11 @@ impl Membership {
     /// What the path to the viewer needs, where media travels in packets.
     pub(in crate::run) fn path_needs(&self, need: RepairNeed) {
         self.group.path_needs(&self.frames, need);
+    }
+
+    /// The viewer agreed to have these parts encrypted.
+    pub(in crate::run) fn agreed(&self, selection: Selection) {
+        self.group.agreed(&self.frames, selection);
     }
 
     /// What the viewer hears of the multicast group. Returns the number of those who hear it.

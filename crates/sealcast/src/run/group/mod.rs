@@ -16,11 +16,13 @@ use sealcast_proto::live::Challenge;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::RepairNeed;
 use sealcast_proto::sign::{SignMode, TeslaTimes};
+use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{GroupMessage, Hearing, MediaFrom};
 use tokio::sync::{Notify, mpsc};
 
 use super::queue::Queued;
 use super::serve_viewer::VIDEO;
+use super::shape::FrameProof;
 use super::{FrameQueue, Observation, Offer, QueueLimits};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
@@ -48,6 +50,25 @@ pub struct GroupOptions {
     pub numbers: EpochNumbers,
     /// Where each record is sent once for all viewers who hear it.
     pub multicast: Option<MulticastOut>,
+}
+
+impl GroupOptions {
+    /// What leaves beside each frame's data.
+    pub fn proof(&self) -> FrameProof {
+        FrameProof::of_group(self.sign)
+    }
+}
+
+/// A viewer's session, as the group must know it.
+pub(super) struct MemberSession {
+    /// The key that it shares with the camera.
+    pub(super) key: MemberKey,
+    /// What its path needs, if its media travels in packets.
+    pub(super) need: Option<RepairNeed>,
+    /// True if long messages should be as short as can be: they travel in packets, or in cells at a constant rate.
+    pub(super) narrow: bool,
+    /// The parts that it agreed to have encrypted.
+    pub(super) selection: Selection,
 }
 
 /// What members are told beside frames, in the order in which the group says it.
@@ -108,6 +129,10 @@ struct Seat {
     frames: Arc<FrameQueue<MemberFrame>>,
     /// What its path needs, if its media travels in packets.
     need: Option<RepairNeed>,
+    /// True if long messages should be as short as can be.
+    narrow: bool,
+    /// The parts that it agreed to have encrypted.
+    selection: Selection,
     /// What it hears of the multicast group.
     hearing: Hearing,
     /// True from its first sheet on: frames are for it, too.
@@ -165,6 +190,7 @@ impl Group {
             sign: options.sign,
             tesla: options.tesla,
             unit: offer.unit,
+            selection_seed: offer.selection_seed,
         };
         let numbers = options.numbers.reserve()?;
         let sealer = GroupSealer::new(now, config, numbers, entropy::random()?, &entropy::random()?);
@@ -195,8 +221,7 @@ impl Group {
         offer_of(self.sign, self.suite)
     }
 
-    /// Makes a viewer a member, which shares this key with the camera. Its first sheet follows, unless its enrolment
-    /// brings it sheets. `need` is what its path needs, if its media travels in packets over its session.
+    /// Makes a viewer a member. Its first sheet follows, unless its enrolment brings it sheets.
     ///
     /// # Errors
     /// The group is full.
@@ -204,8 +229,7 @@ impl Group {
         self: &Arc<Self>,
         now: Now,
         media: MediaFrom,
-        key: MemberKey,
-        need: Option<RepairNeed>,
+        session: MemberSession,
     ) -> std::result::Result<Membership, LeaderError> {
         let mut state = self.lock();
         let free = |id: &u64| state.seats.iter().all(|seat| seat.id.0 != *id);
@@ -213,7 +237,7 @@ impl Group {
         let id = MemberId(id);
         let enrolled = media == MediaFrom::RelayEnrolled;
         if !enrolled {
-            state.sealer.admit(now, id, key)?;
+            state.sealer.admit(now, id, session.key)?;
         }
         let (told, hears) = mpsc::channel(MAX_TOLD);
         let frames = Arc::new(FrameQueue::new(self.queue));
@@ -225,7 +249,9 @@ impl Group {
             media,
             told,
             frames: Arc::clone(&frames),
-            need,
+            need: session.need,
+            narrow: session.narrow,
+            selection: session.selection,
             hearing: Hearing::Away,
             begun: enrolled,
             told_again: None,
@@ -256,6 +282,19 @@ impl Group {
         if let Some(seat) = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames)) {
             seat.need = Some(need);
         }
+    }
+
+    /// A member agreed to have these parts encrypted.
+    fn agreed(&self, frames: &Arc<FrameQueue<MemberFrame>>, selection: Selection) {
+        let mut state = self.lock();
+        if let Some(seat) = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames)) {
+            seat.selection = selection;
+        }
+    }
+
+    /// True if relays are given what is sealed.
+    pub(super) fn has_relays(&self) -> bool {
+        self.lock().relayed.has_seats()
     }
 
     /// What members are told of a multicast group, if there is one.
