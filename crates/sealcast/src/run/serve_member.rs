@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sealcast_proto::live::Challenge;
 use sealcast_proto::session::Input;
 use sealcast_proto::unit::Selection;
-use sealcast_proto::wire::{CloseReason, Hearing, MediaFrom};
+use sealcast_proto::wire::{CloseReason, GroupMessage, Hearing, MediaFrom};
 
 use super::connection::Ended;
 use super::group::{GROUP_STREAM, MemberSession, Membership, Told};
@@ -157,6 +157,10 @@ impl ViewerRole {
                 subscription
                     .sender
                     .forward(&mut task.connection, observation, &frame.sealed)?;
+            }
+            if let Some(answer) = &frame.answer {
+                let answer = answer.to_bytes();
+                task.handle(Input::Group(GroupMessage::Answer(&answer)))?;
             }
             task.connection.work(&mut task.listener)?;
             self.note_sent(task);

@@ -1,5 +1,6 @@
 //! The task that seals a group's frames, and tells its members of new keys.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::{Announcement, LeaderError, MemberId};
 use sealcast_proto::group_media::{SealedFrame, Sealing, UnsignedFrame};
+use sealcast_proto::live::{Answer, Batch};
 use sealcast_proto::session::RepairNeed;
 use sealcast_proto::sign::UnsignedPart;
 use sealcast_proto::unit::{Selection, StreamInfo};
@@ -193,26 +195,7 @@ impl Group {
         if let Some(multicast) = &self.multicast {
             state.send_multicast(multicast, &sealed);
         }
-        for seat in state.seats.iter().filter(|seat| seat.hears_all()) {
-            let pushed = seat.frames.push(MemberFrame {
-                sealed: Arc::clone(&sealed),
-                encoded: frame.encoded,
-            });
-            if pushed.dropped > 0 {
-                observation
-                    .metrics
-                    .record_dropped(DropCause::Queue, pushed.dropped as u64);
-            }
-            if pushed.wants_keyframe {
-                shared.hub.request_keyframe();
-            }
-        }
-        for (slot, answer) in answers.iter().flat_map(|batch| batch.answers()) {
-            let of_slot = |seat: &&mut Seat| seat.id == MemberId(slot.into());
-            if let Some(seat) = state.seats.iter_mut().find(of_slot) {
-                seat.tell(Told::Answer(answer.to_bytes()));
-            }
-        }
+        state.give_members(shared, &sealed, frame.encoded, answers);
         state.give_up_lost(observation.clock.now());
         if let Some(part) = part {
             self.sign_beside(part, &observation.metrics);
@@ -292,6 +275,43 @@ impl Seat {
 }
 
 impl State {
+    /// Queues a frame for each member who gets it over its session, with the answer to its challenge. Others are told
+    /// theirs.
+    fn give_members(
+        &mut self,
+        shared: &PublisherState,
+        sealed: &Arc<SealedFrame>,
+        encoded: Instant,
+        answers: Option<Batch>,
+    ) {
+        let mut answers: HashMap<MemberId, Answer> = answers
+            .iter()
+            .flat_map(|batch| batch.answers())
+            .map(|(slot, answer)| (MemberId(slot.into()), answer))
+            .collect();
+        for seat in &mut self.seats {
+            let answer = answers.remove(&seat.id);
+            if !seat.hears_all() {
+                answer
+                    .iter()
+                    .for_each(|answer| seat.tell(Told::Answer(answer.to_bytes())));
+                continue;
+            }
+            let pushed = seat.frames.push(MemberFrame {
+                sealed: Arc::clone(sealed),
+                encoded,
+                answer,
+            });
+            if pushed.dropped > 0 {
+                let metrics = &shared.observation.metrics;
+                metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);
+            }
+            if pushed.wants_keyframe {
+                shared.hub.request_keyframe();
+            }
+        }
+    }
+
     /// Sends a frame to the multicast group, if anybody listens.
     fn send_multicast(&self, multicast: &Multicast, sealed: &Arc<SealedFrame>) {
         if self.seats.iter().any(|seat| seat.hearing != Hearing::Away) {

@@ -12,7 +12,7 @@ use sealcast_proto::clock::Now;
 use sealcast_proto::group::{LeaderError, MAX_MEMBERS, MemberId, MemberKey};
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
 use sealcast_proto::keys::PeerId;
-use sealcast_proto::live::Challenge;
+use sealcast_proto::live::{Answer, Challenge};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::RepairNeed;
 use sealcast_proto::sign::{SignMode, TeslaTimes};
@@ -98,6 +98,9 @@ pub(super) struct MemberFrame {
     pub(super) sealed: Arc<SealedFrame>,
     /// When the source had it.
     pub(super) encoded: Instant,
+    /// The answer to a challenge of this member, to which the frame's signature leads. It follows the frame, and leaves
+    /// with it: another message would wake the viewer's task once more.
+    pub(super) answer: Option<Answer>,
 }
 
 impl Queued for MemberFrame {
