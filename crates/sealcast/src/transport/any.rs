@@ -273,7 +273,10 @@ impl Transport for AnyTransport {
 
     fn admit(&mut self, receives_media: bool) {
         match self {
-            Self::Browser(transport) => transport.inner_mut().admit(receives_media),
+            Self::Browser(transport) => {
+                transport.inner_mut().admit(receives_media);
+                transport.admit(receives_media);
+            }
             other => each!(other, transport => transport.admit(receives_media)),
         }
     }
@@ -284,7 +287,10 @@ impl Transport for AnyTransport {
 
     async fn finish(&mut self) {
         match self {
-            Self::Browser(transport) => transport.inner_mut().finish().await,
+            Self::Browser(transport) => match transport.inner_mut().as_webtransport() {
+                Some(stream) => stream.finish().await,
+                None => transport.finish().await,
+            },
             other => each!(other, transport => transport.finish().await),
         }
     }

@@ -119,7 +119,7 @@ pub trait Transport: Send {
     fn forget_media(&mut self) {}
 
     /// Nothing more will be sent: wait until sent data has had time to arrive before the connection is closed. The
-    /// default does nothing: for TCP the operating system takes care of it, and UDP offers no way to know.
+    /// caller limits the time. The default does nothing: UDP offers no way to know.
     fn finish(&mut self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }

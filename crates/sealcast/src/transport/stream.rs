@@ -35,6 +35,8 @@ pub struct StreamTransport<S> {
     /// The last read filled the buffer.
     filled: bool,
     closed: bool,
+    /// The session is established.
+    admitted: bool,
     outgoing: Vec<u8>,
     sent: usize,
 }
@@ -49,6 +51,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
             end: 0,
             filled: false,
             closed: false,
+            admitted: false,
             outgoing: Vec::new(),
             sent: 0,
         }
@@ -216,13 +219,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for StreamTransport<S> 
     fn backlog(&self) -> usize {
         self.outgoing.len() - self.sent
     }
+
+    fn admit(&mut self, _receives_media: bool) {
+        self.admitted = true;
+    }
+
+    async fn finish(&mut self) {
+        let finished = poll_fn(|context| Pin::new(&mut self.stream).poll_shutdown(context)).await;
+        // What still comes is read, or the system would reset the connection, and drop what it has not delivered. For a
+        // stranger nobody waits.
+        while finished.is_ok() && self.admitted && !self.closed {
+            (self.start, self.end) = (0, 0);
+            let read = poll_fn(|context| match self.poll_read(context) {
+                Ok(false) if !self.closed => Poll::Pending,
+                read => Poll::Ready(read),
+            });
+            if read.await.is_err() {
+                break;
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use sealcast_proto::wire::write_framed;
-    use tokio::io::AsyncWriteExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
 
     #[tokio::test]
     async fn messages_come_out_whole_however_the_stream_is_cut() {
@@ -249,6 +273,38 @@ mod tests {
             wrote.expect("room");
             assert!(got == messages, "pieces of {piece}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_arrives_though_the_other_end_has_sent_what_nobody_read() {
+        const LENGTH: usize = 1 << 20;
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let (far, near) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (mut far, near) = (far.expect("it listens"), near.expect("connected").0);
+        far.write_all(&[7; 100_000]).await.expect("room");
+        let mut transport = StreamTransport::new(near);
+        transport.admit(false);
+        write_framed(transport.outgoing(), &vec![1; LENGTH]);
+        let sending = async {
+            while transport.backlog() > 0 {
+                transport.flush_now().expect("connected");
+                transport.wait().await.expect("connected");
+                (transport.start, transport.end) = (0, 0);
+            }
+            far.write_all(&[7; 10_000]).await.expect("room");
+            let mut came = Vec::new();
+            let closing = async move {
+                transport.finish().await;
+                drop(transport);
+            };
+            tokio::join!(closing, async {
+                far.read_to_end(&mut came).await.expect("no reset");
+                far.shutdown().await.expect("connected");
+            });
+            came.len()
+        };
+        assert_eq!(sending.await, LENGTH_PREFIX + LENGTH);
     }
 
     #[tokio::test]

@@ -49,17 +49,11 @@ impl WebStream {
         }
     }
 
-    /// Nothing more will be sent: waits until sent data has had time to arrive.
-    pub(in crate::transport) async fn finish(&mut self) {
+    /// The stream if it is a WebTransport's, which ends otherwise than a connection of TCP.
+    pub(in crate::transport) fn as_webtransport(&mut self) -> Option<&mut WebTransportStream> {
         match &mut self.0 {
-            // The operating system takes care of what was handed to it; a browser is also told in order.
-            Kind::WebSocket(stream) => {
-                let _ = tokio::io::AsyncWriteExt::shutdown(stream).await;
-            }
-            Kind::Altered(stream) => {
-                let _ = tokio::io::AsyncWriteExt::shutdown(stream).await;
-            }
-            Kind::WebTransport(stream) => stream.finish().await,
+            Kind::WebTransport(stream) => Some(stream),
+            Kind::WebSocket(_) | Kind::Altered(_) => None,
         }
     }
 }

@@ -83,7 +83,7 @@ async fn open(incoming: Incoming) -> std::result::Result<WebTransportStream, Ref
 }
 
 /// The one stream of a session. Dropping it ends the session.
-pub(super) struct WebTransportStream {
+pub(in crate::transport) struct WebTransportStream {
     session: Session,
     send: SendStream,
     receive: RecvStream,
@@ -101,7 +101,8 @@ impl WebTransportStream {
         }
     }
 
-    pub(super) async fn finish(&mut self) {
+    /// Nothing more will be sent: waits until sent data has had time to arrive.
+    pub(in crate::transport) async fn finish(&mut self) {
         // It fails if there is nothing to wait for.
         if self.send.finish().is_ok() && timeout(GOODBYE_PATIENCE, self.send.stopped()).await.is_ok() {
             // When the session ends, a browser throws away what it has received and the page has not read. The page
