@@ -10,8 +10,8 @@ use sealcast_fuzz::{Act, CONNECTION, Edit, Ends, judge};
 use sealcast_proto::group::MemberId;
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig};
 use sealcast_proto::seal::suite;
-use sealcast_proto::session::{Event, GroupPolicy, Input, OutgoingFrame, SessionError};
-use sealcast_proto::sign::SignMode;
+use sealcast_proto::session::{Event, GroupPolicy, Input, OutgoingFrame, RekeyPolicy, SessionError};
+use sealcast_proto::sign::{SignMode, TeslaTimes};
 use sealcast_proto::sim::{Direction, LinkProfile, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
 use sealcast_proto::wire::{GroupMessage, Hearing, MulticastGroup};
@@ -90,6 +90,9 @@ impl Run {
     fn begin(plan: &Plan) -> Self {
         let mut ends = Ends::on_datagrams(false);
         let sign = [SignMode::Off, SignMode::Frame][usize::from(plan.sign % 2)];
+        // Challenges would use up the small keys of other targets while the network lets nothing pass.
+        ends.initiator.rekey = RekeyPolicy::default();
+        ends.responder.rekey = RekeyPolicy::default();
         ends.initiator.group = Some(GroupPolicy { sign, relayed: false });
         let profile = LinkProfile {
             delay: Duration::from_millis(u64::from(plan.delay % 64)),
@@ -104,6 +107,7 @@ impl Run {
             sign,
             unit: Unit::Frame,
             selection_seed: 0,
+            tesla: TeslaTimes::default(),
         };
         let sealer = GroupSealer::new(world.now, config, 1..1000, [1; 16], &[2; 32]).expect("there are numbers");
         let group = MulticastGroup {
