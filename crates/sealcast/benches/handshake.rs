@@ -4,6 +4,9 @@
 //! process. The initiator's key pair is made before that and reported apart, since it can be made in advance; for RSA
 //! it is most of the cost. Mechanisms take turns in every round, so that a slow moment of the machine falls on all of
 //! them.
+//!
+//! Behind them stands what a hello costs the responder that knows many pre-shared keys, in this process alone: of a
+//! stranger whose binder none of them made, and without a binder, which is answered.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +15,10 @@ use std::time::{Duration, Instant};
 
 use sealcast::keys::{entropy, mechanism};
 use sealcast::run::Clock;
-use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, PeerId, Role, Side};
+use sealcast_proto::keys::{
+    HandshakeConfig, HandshakeError, HelloKeys, Identity, Initiator, MAX_PSKS, Mechanism, PeerId, PresharedKey,
+    Responder, ResponderStep, Role, Side,
+};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Event, Input, Output, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::wire::{MessageLength, message_length, write_framed};
@@ -61,6 +67,71 @@ fn main() {
             bytes.0,
             bytes.1
         );
+    }
+    hellos(rounds);
+}
+
+/// What hellos cost, by the number of pre-shared keys.
+fn hellos(rounds: usize) {
+    println!("\na hello at the responder, {rounds} interleaved runs each; median times in µs");
+    println!(
+        "{:<18}{:>12}{:>12}{:>12}{:>12}",
+        "pre-shared keys", "stranger", "answered", "derived", "renewed"
+    );
+    let counts = [0, 64, 1024, MAX_PSKS];
+    let psk = |number: usize| {
+        let mut bytes = [7; 32];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        PresharedKey::new(bytes)
+    };
+    let publisher = Identity::from_seed(&[2; 32]).peer_id();
+    let mechanism = mechanism::by_name("x25519-mlkem768").expect("a known name");
+    let hello = |psks: &[PresharedKey]| {
+        let config = config(Side::Initiator, Arc::clone(&mechanism), Some(publisher), 1).handshake;
+        let hello_keys = Arc::new(HelloKeys::new(&publisher, psks));
+        let config = HandshakeConfig { hello_keys, ..config };
+        let (_, hello) = Initiator::new(config, entropy::random().expect("entropy")).expect("complete");
+        hello
+    };
+    let (strange, plain) = (hello(&[psk(usize::MAX)]), hello(&[]));
+    let known: Vec<_> = counts.map(|count| (0..count).map(psk).collect::<Vec<_>>()).into();
+    let keys: Vec<_> = known
+        .iter()
+        .map(|psks| Arc::new(HelloKeys::new(&publisher, psks)))
+        .collect();
+    let mut times = vec![[const { Vec::new() }; 4]; counts.len()];
+    for _ in 0..rounds {
+        for ((known, keys), times) in known.iter().zip(&keys).zip(&mut times) {
+            let handle = |hello: &[u8]| {
+                let config = config(Side::Responder, Arc::clone(&mechanism), None, 2).handshake;
+                let hello_keys = Arc::clone(keys);
+                let config = HandshakeConfig { hello_keys, ..config };
+                let mut responder = Responder::new(config, entropy::random().expect("entropy"), Vec::new());
+                let began = Instant::now();
+                let step = responder.handle(hello);
+                (step, began.elapsed())
+            };
+            let (step, took) = handle(&strange);
+            assert!(matches!(step, Err(HandshakeError::Psk)), "nobody has this key");
+            times[0].push(took);
+            let (step, took) = handle(&plain);
+            assert!(matches!(step, Ok(ResponderStep::Send(_))), "it is answered");
+            times[1].push(took);
+            let began = Instant::now();
+            std::hint::black_box(HelloKeys::new(&publisher, known));
+            times[2].push(began.elapsed());
+            let began = Instant::now();
+            std::hint::black_box(keys.renewed(known));
+            times[3].push(began.elapsed());
+        }
+    }
+    for (count, times) in counts.iter().zip(&mut times) {
+        let median = times.each_mut().map(|times| {
+            times.sort_unstable();
+            format!("{:.1}", times[times.len() / 2].as_secs_f64() * 1e6)
+        });
+        let [stranger, answered, derived, renewed] = median;
+        println!("{count:<18}{stranger:>12}{answered:>12}{derived:>12}{renewed:>12}");
     }
 }
 

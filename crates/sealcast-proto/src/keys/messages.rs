@@ -97,10 +97,10 @@ impl Hello {
     }
 
     /// Parses a hello, checking first its MAC, then its form, its version, its role, and its binder, which tells the
-    /// pre-shared key. The `first` hello must have no cookie.
+    /// pre-shared key. The first hello must have no cookie; for a second one, `before` is the key of the first.
     pub(crate) fn parse(
         message: &[u8],
-        first: bool,
+        before: Option<Psk>,
         from: Role,
         keys: &HelloKeys,
     ) -> Result<(Self, Psk), HandshakeError> {
@@ -117,7 +117,7 @@ impl Hello {
         let binder = reader.array::<BINDER_LEN>()?;
         reader.array::<TICKET_MAC_LEN>()?;
         reader.finish()?;
-        if !mechanisms.contains(&share_mechanism) || (first && !cookie.is_empty()) {
+        if !mechanisms.contains(&share_mechanism) || (before.is_none() && !cookie.is_empty()) {
             return Err(HandshakeError::Malformed);
         }
         check_version(version)?;
@@ -135,7 +135,7 @@ impl Hello {
             share,
             cookie,
         };
-        Ok((hello, keys.find(head, &binder).ok_or(HandshakeError::Psk)?))
+        Ok((hello, keys.find(head, &binder, before).ok_or(HandshakeError::Psk)?))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Identities, the key schedule and the handshake (`docs/keys.md`, `docs/protocol.md` §3).
 
+mod binder;
 mod epoch;
 mod handshake;
 mod identity;

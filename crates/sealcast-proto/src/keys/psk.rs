@@ -1,18 +1,21 @@
 //! Pre-shared keys: what an invited or enrolled pair knows before the handshake (keys.md §4).
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
-use aws_lc_rs::{constant_time, hmac};
+use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
+pub(crate) use super::binder::BINDER_LEN;
+use super::binder::BinderKey;
 use super::schedule::sha256;
 use super::{Invite, PeerId, Secret};
 use crate::wire::TicketMac;
 
-/// Maximum number of pre-shared keys that a responder tries on one hello.
-pub const MAX_PSKS: usize = 128;
-/// Length of the binder in a hello in bytes.
-pub(crate) const BINDER_LEN: usize = 16;
+/// Maximum number of pre-shared keys that a responder tries on one hello. Each takes some 0.15 µs where the processor
+/// has instructions for SHA-256, and 160 bytes of memory.
+pub const MAX_PSKS: usize = 16_384;
 
 /// A secret of 32 bytes that both ends knew before the handshake. It cannot be printed.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
@@ -73,32 +76,60 @@ impl fmt::Debug for PskName {
     }
 }
 
-/// One pre-shared key, prepared for handshakes with one responder.
-struct Prepared {
+/// One pre-shared key, and what of it a handshake needs once it was found. All [`HelloKeys`] that have it share this.
+struct Known {
+    psk: PresharedKey,
     name: PskName,
-    binder: hmac::Key,
     salt: Zeroizing<[u8; 32]>,
 }
 
-impl Prepared {
-    fn new(responder: &PeerId, psk: &PresharedKey) -> Self {
-        let early = psk.early();
-        let mut binder = Zeroizing::new([0; 32]);
-        early.expand(b"binder", &responder.0, binder.as_mut());
+/// Pre-shared keys, prepared for handshakes with one responder.
+struct KnownKeys {
+    known: Vec<Arc<Known>>,
+    /// The key of the binders of each. They lie together because all of them are read for each hello.
+    binders: Vec<BinderKey>,
+}
+
+impl KnownKeys {
+    /// With room for so many: a list that grew would leave copies of secrets behind.
+    fn with_room(keys: usize) -> Self {
+        let keys = keys.min(MAX_PSKS);
         Self {
-            name: psk.name(),
-            binder: hmac::Key::new(hmac::HMAC_SHA256, binder.as_ref()),
-            salt: handshake_salt(&early),
+            known: Vec::with_capacity(keys),
+            binders: Vec::with_capacity(keys),
         }
     }
 
-    fn binder(&self, head_hash: &[u8; 32]) -> [u8; BINDER_LEN] {
-        let tag = hmac::sign(&self.binder, head_hash);
-        tag.as_ref()
-            .first_chunk()
-            .copied()
-            .expect("HMAC-SHA-256 gives 32 bytes")
+    /// Derives what belongs to one more key.
+    fn prepare(&mut self, responder: &PeerId, psk: &PresharedKey) {
+        let early = psk.early();
+        let mut binder = Zeroizing::new([0; 32]);
+        early.expand(b"binder", &responder.0, binder.as_mut());
+        self.binders.push(BinderKey::new(&binder));
+        self.known.push(Arc::new(Known {
+            psk: psk.clone(),
+            name: psk.name(),
+            salt: handshake_salt(&early),
+        }));
     }
+
+    /// Takes over the key of this number.
+    fn keep(&mut self, others: &Self, at: usize) {
+        self.binders.push(others.binders[at].clone());
+        self.known.push(Arc::clone(&others.known[at]));
+    }
+
+    fn has(&self, at: usize, psk: &PresharedKey) -> bool {
+        self.known.get(at).is_some_and(|known| known.psk.0 == psk.0)
+    }
+}
+
+/// True if this key made the binder.
+fn made(key: &BinderKey, head_hash: &[u8; 32], binder: &[u8; BINDER_LEN]) -> bool {
+    // Of slices each byte is compared by itself, which takes half as long as making the binder.
+    let differs = u128::from_ne_bytes(key.binder(head_hash)) ^ u128::from_ne_bytes(*binder);
+    let differs = differs as u64 | (differs >> 64) as u64;
+    differs.ct_eq(&0).into()
 }
 
 fn handshake_salt(early: &Secret) -> Zeroizing<[u8; 32]> {
@@ -108,10 +139,12 @@ fn handshake_salt(early: &Secret) -> Zeroizing<[u8; 32]> {
 }
 
 /// The keys of hellos to one responder: of the MAC that each must carry, and of the binders that show a pre-shared key.
-/// Deriving them costs as much as half a handshake, so they are made once and shared by many.
+/// Deriving them costs as much as half a handshake, and some 4 µs for each pre-shared key, so they are made once and
+/// shared by many.
 pub struct HelloKeys {
+    responder: PeerId,
     mac: TicketMac,
-    psks: Vec<Prepared>,
+    psks: KnownKeys,
     /// The salt of a handshake without a pre-shared key.
     unshared: Zeroizing<[u8; 32]>,
 }
@@ -128,11 +161,46 @@ impl HelloKeys {
     /// Derives the keys of hellos to `responder`, this end or the other. `psks` are the pre-shared keys: all that a
     /// responder knows, of which only the first [`MAX_PSKS`] count, and at most one at an initiator.
     pub fn new<'k>(responder: &PeerId, psks: impl IntoIterator<Item = &'k PresharedKey>) -> Self {
-        let prepare = |psk| Prepared::new(responder, psk);
+        let psks = psks.into_iter();
+        let mut keys = KnownKeys::with_room(psks.size_hint().0);
+        for psk in psks.take(MAX_PSKS) {
+            keys.prepare(responder, psk);
+        }
         Self {
+            responder: *responder,
             mac: ticket_mac(responder),
-            psks: psks.into_iter().take(MAX_PSKS).map(prepare).collect(),
+            psks: keys,
             unshared: handshake_salt(&PresharedKey([0; 32]).early()),
+        }
+    }
+
+    /// The keys of hellos to the same responder with other pre-shared keys. What these here have is not derived again.
+    pub fn renewed<'k>(&self, psks: impl IntoIterator<Item = &'k PresharedKey>) -> Self {
+        let (before, psks) = (&self.psks, psks.into_iter());
+        let mut keys = KnownKeys::with_room(psks.size_hint().0);
+        // Most lists begin like the one before: what stands elsewhere is looked for only then.
+        let mut places: Option<BTreeMap<&[u8; 32], usize>> = None;
+        let mut next = 0;
+        for psk in psks.take(MAX_PSKS) {
+            if next < before.known.len() && !before.has(next, psk) {
+                let numbered = before.known.iter().enumerate();
+                let places = places.get_or_insert_with(|| numbered.map(|(at, known)| (&known.psk.0, at)).collect());
+                if let Some(&at) = places.get(&psk.0) {
+                    next = at;
+                }
+            }
+            if before.has(next, psk) {
+                keys.keep(before, next);
+                next += 1;
+            } else {
+                keys.prepare(&self.responder, psk);
+            }
+        }
+        Self {
+            responder: self.responder,
+            mac: ticket_mac(&self.responder),
+            psks: keys,
+            unshared: self.unshared.clone(),
         }
     }
 
@@ -143,35 +211,46 @@ impl HelloKeys {
 
     /// The pre-shared key that an initiator uses.
     pub(crate) fn own(&self) -> Psk {
-        if self.psks.is_empty() { Psk::None } else { Psk::At(0) }
+        if self.psks.known.is_empty() {
+            Psk::None
+        } else {
+            Psk::At(0)
+        }
     }
 
     /// Appends the binder, and the MAC, to the head of a hello.
     pub(crate) fn finish_hello(&self, hello: &mut Vec<u8>) {
-        let binder = match self.psks.first() {
-            Some(psk) => psk.binder(&sha256(&[hello])),
+        let binder = match self.psks.binders.first() {
+            Some(key) => key.binder(&sha256(&[hello])),
             None => [0; BINDER_LEN],
         };
         hello.extend_from_slice(&binder);
         self.mac.finish_hello(hello);
     }
 
-    /// The pre-shared key that made the binder of this hello's head, or `None` if there is no such key here.
-    pub(crate) fn find(&self, head: &[u8], binder: &[u8; BINDER_LEN]) -> Option<Psk> {
+    /// The pre-shared key that made the binder of this hello's head, or `None` if there is no such key here. `before`
+    /// is that of an earlier hello of the same handshake, which saves trying all of them.
+    pub(crate) fn find(&self, head: &[u8], binder: &[u8; BINDER_LEN], before: Option<Psk>) -> Option<Psk> {
         if *binder == [0; BINDER_LEN] {
             return Some(Psk::None);
         }
         let head_hash = sha256(&[head]);
-        let made = |psk: &Prepared| constant_time::verify_slices_are_equal(&psk.binder(&head_hash), binder).is_ok();
+        if let Some(Psk::At(at)) = before
+            && made(&self.psks.binders[at], &head_hash, binder)
+        {
+            return before;
+        }
         // All are tried, so that the time does not tell which one it was.
-        let tried = self.psks.iter().enumerate();
-        tried.fold(None, |found, (at, psk)| made(psk).then_some(Psk::At(at)).or(found))
+        let tried = self.psks.binders.iter().enumerate();
+        tried.fold(None, |found, (at, key)| {
+            made(key, &head_hash, binder).then_some(Psk::At(at)).or(found)
+        })
     }
 
     pub(crate) fn name(&self, psk: Psk) -> Option<PskName> {
         match psk {
             Psk::None => None,
-            Psk::At(at) => Some(self.psks[at].name),
+            Psk::At(at) => Some(self.psks.known[at].name),
         }
     }
 
@@ -179,7 +258,7 @@ impl HelloKeys {
     pub(crate) fn handshake_secret(&self, psk: Psk, shared: &super::SharedSecret) -> Secret {
         let salt = match psk {
             Psk::None => &self.unshared,
-            Psk::At(at) => &self.psks[at].salt,
+            Psk::At(at) => &self.psks.known[at].salt,
         };
         Secret::extract(salt.as_ref(), shared.as_bytes())
     }
@@ -190,4 +269,52 @@ pub fn ticket_mac(responder: &PeerId) -> TicketMac {
     let mut key = [0; 32];
     Secret::extract(b"sealcast2 mac", &responder.0).expand(b"mac", &[], &mut key);
     TicketMac::new(&key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESPONDER: PeerId = PeerId([2; 32]);
+
+    fn psk(number: u32) -> PresharedKey {
+        let mut bytes = [7; 32];
+        bytes[..4].copy_from_slice(&number.to_be_bytes());
+        PresharedKey(bytes)
+    }
+
+    /// Finds the key of a hello that was made with this one.
+    fn found(keys: &HelloKeys, psk: &PresharedKey) -> Option<PskName> {
+        let (head, mut hello) = (b"a head", b"a head".to_vec());
+        HelloKeys::new(&RESPONDER, [psk]).finish_hello(&mut hello);
+        let binder = hello[head.len()..].first_chunk().expect("a binder");
+        keys.find(head, binder, None).and_then(|found| keys.name(found))
+    }
+
+    #[test]
+    fn a_key_is_found_among_as_many_as_there_may_be() {
+        let many: Vec<PresharedKey> = (0..=MAX_PSKS as u32).map(psk).collect();
+        let keys = HelloKeys::new(&RESPONDER, &many);
+        for at in [0, 1, MAX_PSKS / 2, MAX_PSKS - 1] {
+            assert_eq!(found(&keys, &many[at]), Some(many[at].name()), "{at}");
+        }
+        assert_eq!(found(&keys, &many[MAX_PSKS]), None, "one too many");
+    }
+
+    #[test]
+    fn renewed_keys_find_who_is_new_and_who_stayed_and_nobody_else() {
+        let before = HelloKeys::new(&RESPONDER, &[1, 2, 3].map(psk));
+        for (now, wanted) in [
+            (&[1, 2, 3, 4][..], [true, true, true, true]),
+            (&[4, 1, 3], [true, false, true, true]),
+            (&[3, 4, 2], [false, true, true, true]),
+            (&[2], [false, true, false, false]),
+            (&[], [false; 4]),
+        ] {
+            let psks: Vec<PresharedKey> = now.iter().copied().map(psk).collect();
+            let keys = before.renewed(&psks);
+            let found = [1, 2, 3, 4].map(|number| found(&keys, &psk(number)) == Some(psk(number).name()));
+            assert_eq!(found, wanted, "{now:?}");
+        }
+    }
 }

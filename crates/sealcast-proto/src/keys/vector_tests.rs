@@ -96,7 +96,7 @@ fn hellos_end_with_the_references_binder_and_mac() {
         assert!(keys.mac().verifies_hello(&hello));
         let found = if psk.is_some() { Psk::At(0) } else { Psk::None };
         assert!(
-            keys.find(&case.hello_head.0, &case.binder.array()) == Some(found),
+            keys.find(&case.hello_head.0, &case.binder.array(), None) == Some(found),
             "{}",
             case.name
         );

@@ -104,7 +104,8 @@ impl Responder {
         else {
             return Err(HandshakeError::Misuse);
         };
-        let (hello, second_psk) = Hello::parse(message, false, self.config.role.other(), &self.config.hello_keys)?;
+        let keys = &self.config.hello_keys;
+        let (hello, second_psk) = Hello::parse(message, Some(*psk), self.config.role.other(), keys)?;
         check_repeated(first, retry, &hello)?;
         if second_psk != *psk {
             return Err(HandshakeError::Retry);
@@ -123,7 +124,7 @@ impl Responder {
     }
 
     fn handle_first_hello(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
-        let (hello, psk) = Hello::parse(message, true, self.config.role.other(), &self.config.hello_keys)?;
+        let (hello, psk) = Hello::parse(message, None, self.config.role.other(), &self.config.hello_keys)?;
         self.choose_suite(&hello)?;
         let chosen = self
             .config
