@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use super::args::ControlArgs;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::peers::MAX_LISTED;
+use crate::keys::peers::{MAX_LISTED, MAX_TABLE};
 use crate::run::MAX_COMMAND;
 
 /// Time limit for the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum length of the answer in bytes: a table of peers.
-const MAX_ANSWER: u64 = 128 * 1024;
 
 pub(super) fn run(args: &ControlArgs) -> Result<()> {
     let command = args.command.join(" ");
@@ -40,7 +38,7 @@ fn ask(args: &ControlArgs, command: &str) -> std::io::Result<String> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(format!("{command}\n").as_bytes())?;
-    let mut lines = BufReader::new(stream.take(MAX_ANSWER)).lines();
+    let mut lines = BufReader::new(stream.take(MAX_TABLE as u64)).lines();
     let mut next = || lines.next().unwrap_or(Err(ErrorKind::UnexpectedEof.into()));
     let first = next()?;
     let more = first.strip_prefix("ok ").and_then(|rest| rest.strip_suffix(" lines"));

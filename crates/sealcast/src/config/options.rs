@@ -114,7 +114,7 @@ options! {
             off_flag("no-invite", "Print a ticket without an invite: only listed viewers are admitted", PUBLISHERS)
         }
 
-        /// Number of viewers that the invite enrols, 1 to 64
+        /// Number of viewers that the invite enrols, 1 to 12288
         invite_uses: NonZeroU32 { flag("invite-uses", "N", PUBLISHERS).default("1") }
 
         /// Hours after which the invite expires, 1 to 8760, by this machine's clock

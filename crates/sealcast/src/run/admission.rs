@@ -1,10 +1,9 @@
 //! Admission of peers, and the end of the sessions of those that are admitted no more.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use sealcast_proto::keys::{HelloKeys, Invite, Peer, PeerId, PresharedKey};
+use sealcast_proto::keys::{HelloKeys, Invite, Peer, PeerId, PresharedKey, PskName};
 use tokio::sync::watch;
 
 use crate::failure::Result;
@@ -12,24 +11,31 @@ use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::peers::{Decision, Edit, LiveInvite, PeerStore, PeersCommand, Refusal, Terms};
 
-/// Time for which the keys of hellos are used again, so that a flood of connections does not cost them each time.
-const KEYS_LIFE: Duration = Duration::from_secs(1);
-
 /// Reason of the close message to a peer that is admitted no more.
 pub(super) const REVOKED: &str = "not admitted any more: removed from the lists";
 
 /// Decides on peers that have proved their identity.
 pub struct Admission {
     rules: Mutex<Rules>,
-    /// Counts the changes of the rules.
+    /// Counts the changes of the rules by which somebody may be admitted no more.
     changes: watch::Sender<u64>,
+    /// Counts these changes, and those that enrol somebody.
+    enrolments: watch::Sender<u64>,
 }
 
 struct Rules {
     by_hand: ByHand,
     store: PeerStore,
-    /// The keys of hellos to this end, and until when they are used again.
-    hello_keys: Option<(Instant, Arc<HelloKeys>)>,
+    hello_keys: Option<KeptKeys>,
+}
+
+/// The keys of hellos to this end. They are kept, so that a flood of connections does not cost them each time.
+struct KeptKeys {
+    keys: Arc<HelloKeys>,
+    /// When the first of their invites expires.
+    until: Option<Timestamp>,
+    /// The lists may have changed since.
+    stale: bool,
 }
 
 /// What the user has written: the allow list, and whether everybody is admitted.
@@ -68,6 +74,7 @@ impl Admission {
                 hello_keys: None,
             }),
             changes: watch::Sender::new(0),
+            enrolments: watch::Sender::new(0),
         }
     }
 
@@ -98,22 +105,34 @@ impl Admission {
             tracing::warn!(invite = %oldest, "withdrew the oldest invite: there are as many as there may be");
         }
         rules.store.edit_or_warn(Edit::Invite(live), now);
-        rules.hello_keys = None;
+        rules.lists_changed();
         tracing::info!(invite = %name, uses = terms.uses, %expires, "a new invite");
         Ok(invite)
     }
 
     /// The keys of hellos to this end, `own`, with the pre-shared keys that are known now.
     pub(super) fn hello_keys(&self, own: PeerId) -> Arc<HelloKeys> {
-        let (mut rules, now) = (self.rules(), Instant::now());
-        if let Some((until, keys)) = &rules.hello_keys
-            && now < *until
+        let (mut rules, now) = (self.rules(), Timestamp::now());
+        let before = rules.hello_keys.take();
+        if let Some(kept) = before.as_ref()
+            && !kept.stale
+            && kept.until.is_none_or(|until| now < until)
         {
-            return Arc::clone(keys);
+            let keys = Arc::clone(&kept.keys);
+            rules.hello_keys = before;
+            return keys;
         }
-        let psks = rules.store.lists().psks(Timestamp::now());
-        let keys = Arc::new(HelloKeys::new(&own, &psks));
-        rules.hello_keys = Some((now + KEYS_LIFE, Arc::clone(&keys)));
+        let lists = rules.store.lists();
+        let (psks, until) = (lists.psks(now), lists.next_expiry(now));
+        let keys = Arc::new(match before {
+            Some(kept) => kept.keys.renewed(&psks),
+            None => HelloKeys::new(&own, &psks),
+        });
+        rules.hello_keys = Some(KeptKeys {
+            keys: Arc::clone(&keys),
+            until,
+            stale: false,
+        });
         keys
     }
 
@@ -122,7 +141,7 @@ impl Admission {
     pub fn renew(&self, by_hand: ByHand) {
         let mut rules = self.rules();
         rules.by_hand = by_hand;
-        rules.hello_keys = None;
+        rules.lists_changed();
         rules.store.read_again(Timestamp::now());
         drop(rules);
         self.tell();
@@ -134,7 +153,7 @@ impl Admission {
     /// As [`PeersCommand::run`].
     pub(super) fn command(&self, command: &PeersCommand) -> Result<String> {
         let mut rules = self.rules();
-        rules.hello_keys = None;
+        rules.lists_changed();
         let Rules { by_hand, store, .. } = &mut *rules;
         let answer = command.run(store, &by_hand.allow, Timestamp::now());
         drop(rules);
@@ -142,19 +161,27 @@ impl Admission {
         answer
     }
 
-    /// Those that are enrolled, each with the secret that it and this end keep.
-    pub(super) fn enrolled(&self) -> Vec<(PeerId, PresharedKey)> {
-        self.rules().store.lists().enrolled()
+    /// Those that are enrolled, each with the secret that it and this end keep, and the secret's name.
+    pub(super) fn enrolled(&self) -> Vec<(PeerId, PskName, PresharedKey)> {
+        let rules = self.rules();
+        let enrolled = rules.store.lists().enrolled();
+        enrolled.map(|(id, name, secret)| (id, name, secret.clone())).collect()
     }
 
-    /// Turns whenever the rules may have changed.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+    /// Turns whenever others may be enrolled than before.
+    pub(super) fn enrolments(&self) -> watch::Receiver<u64> {
+        self.enrolments.subscribe()
     }
 
     /// Tell the sessions that the rules may have changed.
     fn tell(&self) {
         self.changes.send_modify(|changes| *changes = changes.wrapping_add(1));
+        self.tell_of_enrolment();
+    }
+
+    fn tell_of_enrolment(&self) {
+        self.enrolments
+            .send_modify(|changes| *changes = changes.wrapping_add(1));
     }
 
     /// Decide on a peer that has proved its identity. If its invite enrols it, `secret` gives what both ends keep.
@@ -165,11 +192,18 @@ impl Admission {
         secret: impl FnOnce() -> Option<PresharedKey>,
     ) -> std::result::Result<Admitted, Refusal> {
         let changes = self.changes.subscribe();
-        let (proved, enrolled) = self.rules().admit(peer, places, Timestamp::now(), secret)?;
-        if enrolled {
-            // Enrolling reads the lists again.
+        let mut rules = self.rules();
+        let before = rules.store.readings();
+        let admitted = rules.admit(peer, places, Timestamp::now(), secret);
+        let read_again = rules.store.readings() != before;
+        drop(rules);
+        // A command may have removed somebody. If not, thousands of sessions need not hear of each other's beginning.
+        if read_again {
             self.tell();
+        } else if let Ok((_, true)) = admitted {
+            self.tell_of_enrolment();
         }
+        let (proved, enrolled) = admitted?;
         Ok(Admitted {
             admission: Arc::clone(self),
             changes,
@@ -188,6 +222,12 @@ impl Admission {
 }
 
 impl Rules {
+    fn lists_changed(&mut self) {
+        if let Some(kept) = &mut self.hello_keys {
+            kept.stale = true;
+        }
+    }
+
     /// Decide, and enrol. Returns whether the peer proved a secret, and whether it was enrolled just now.
     fn admit(
         &mut self,
@@ -204,6 +244,7 @@ impl Rules {
         if let Decision::Enrols(_) = decision {
             // A command may have withdrawn the invite in the meantime.
             self.store.read_again(now);
+            self.lists_changed();
             decision = self.judge(peer, now);
         }
         match decision {
@@ -220,7 +261,6 @@ impl Rules {
                     today,
                 };
                 self.store.edit_or_warn(edit, now);
-                self.hello_keys = None;
                 Ok((true, true))
             }
         }
@@ -318,6 +358,39 @@ mod tests {
         let (open, invite) = admission(&[], true);
         assert!(admit(&open, 1, Some(invite), ROOM).is_ok_and(|admitted| admitted.enrolled));
         assert!(admit(&open, 2, None, ROOM).is_ok_and(|admitted| !admitted.enrolled));
+    }
+
+    #[test]
+    fn keys_of_hellos_are_made_again_only_when_the_lists_have_changed() {
+        let (admission, invite) = admission(&[], false);
+        let own = PeerId([9; 32]);
+        let keys = || admission.hello_keys(own);
+        let first = keys();
+        assert!(admit(&admission, 1, None, ROOM).is_err());
+        assert!(Arc::ptr_eq(&first, &keys()), "nothing changed");
+        assert!(admit(&admission, 1, Some(invite), ROOM).is_ok());
+        let second = keys();
+        assert!(!Arc::ptr_eq(&first, &second), "somebody was enrolled");
+        assert!(Arc::ptr_eq(&second, &keys()));
+        admission.renew(by_hand(&[], false));
+        assert!(!Arc::ptr_eq(&second, &keys()), "the files may be other ones");
+    }
+
+    #[test]
+    fn the_group_hears_of_an_enrolment_and_sessions_only_of_what_may_end_them() {
+        let (admission, invite) = admission(&[], false);
+        let (sessions, group) = (admission.changes.subscribe(), admission.enrolments());
+        let mut heard = [sessions, group];
+        let mut news = || {
+            heard
+                .each_mut()
+                .map(|changes| changes.has_changed().expect("it is there"))
+        };
+        assert!(admit(&admission, 1, Some(invite), ROOM).is_ok());
+        assert_eq!(news(), [false, true]);
+        let command = PeersCommand::Remove(PeerId([1; 32]).to_string());
+        admission.command(&command).expect("it is listed");
+        assert_eq!(news(), [true, true]);
     }
 
     #[tokio::test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use sealcast::keys::peers::MAX_ENROLLED;
 use sealcast_proto::keys::{PeerId, Role};
 use sealcast_testkit::attack::{Home, Program, Puppet, until};
 use sealcast_testkit::program::free_port;
@@ -179,7 +180,7 @@ fn lists_that_are_too_long_or_broken_stop_neither_a_start_nor_a_reload() {
     let friend = guest.peer_id();
     home.write("allow", format!("{friend}\n{crowd}"));
     fs::create_dir_all(house.list("")).expect("made");
-    let peers = (0..100).map(|number| format!("{} - - 2026-05-17\n", id(number)));
+    let peers = (0..MAX_ENROLLED + 50).map(|number| format!("{} - - 2026-05-17\n", id(number)));
     let own = "not a line\n".to_owned() + &peers.collect::<String>();
     fs::write(house.list("enrolled"), own).expect("written");
 

@@ -1,11 +1,13 @@
 //! Cameras and viewers with a relay between them, which is not trusted.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use sealcast::failure::FailureKind;
 use sealcast::keys::files::{create_identity, read_identity};
+use sealcast_proto::keys::PeerId;
 use sealcast_testkit::media::{STREET, clip, path};
 use sealcast_testkit::program::{
     MANY_USES, PATIENCE, Program, Publisher, beginning, file_url, home, publish_by, sealcast, until, write_private,
@@ -255,6 +257,39 @@ fn enrolled_viewers_get_the_clip_through_a_relay_that_sees_nothing_of_it() {
         let shown = object.windows(64).any(|window| pieces.contains(&window));
         assert!(!shown, "the relay saw a piece of a picture");
     }
+}
+
+#[test]
+fn one_of_a_thousand_enrolled_viewers_watches_by_the_sheet_that_a_relay_brings() {
+    const OTHERS: usize = 1100;
+    /// Length of a wrap, at least one for each member (groups.md, section 5).
+    const WRAP: usize = 52;
+    let homes = [home(), home()];
+    let relay = Relay::start();
+    let mut first = camera(&relay, homes[0].path(), CARD, &["rov"], &[]);
+    let (ticket, to) = (first.program.line(), ["--to", "null:"]);
+    let mut guest = viewer_by(&relay, homes[1].path(), &ticket, &to);
+    guest.says(KEYED, PATIENCE);
+    guest.stop();
+    first.program.stop();
+    let list = homes[0].path().join("keys/publishers/tcp-127.0.0.1-0/enrolled");
+    let mut lines = fs::read_to_string(&list).expect("the guest is enrolled");
+    assert_eq!(lines.lines().count(), 2, "a comment and the guest:\n{lines}");
+    for number in 0..OTHERS {
+        let mut bytes = [0xf0; 32];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        let id = PeerId(bytes).to_string();
+        writeln!(lines, "{id} {} 0123456789abcdef 2026-05-17", id.to_uppercase()).expect("a string");
+    }
+    write_private(&list, lines);
+    // No session: the viewer has nothing but what is on the tracks, and the secret of its enrolment.
+    relay.refuse_sessions("rov");
+    let _second = camera(&relay, homes[0].path(), CARD, &["rov"], &[]);
+    let guest = viewer_by(&relay, homes[1].path(), &ticket, &to);
+    guest.says(KEYED, PATIENCE);
+    goes_on(&guest);
+    let long = |(track, object): &(u8, Vec<u8>)| *track == KEYS && object.len() > WRAP * (OTHERS + 1);
+    assert!(relay.seen("rov").iter().any(long), "a sheet for all of them");
 }
 
 #[test]

@@ -6,13 +6,18 @@ use jiff::Timestamp;
 use sealcast_proto::keys::{PeerId, PskName};
 
 use super::lines::one_line;
-use super::lists::{Edit, MAX_ENROLLED, MAX_INVITES, PeerLists};
+use super::lists::{Edit, MAX_INVITES, PeerLists};
+use super::roll::MAX_ENROLLED;
 use super::store::PeerStore;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 
 /// Maximum number of hand-written peers that a table shows.
 const MAX_SHOWN: usize = 128;
+/// Maximum length of a line of a table in bytes: ids, names, dates and a comment.
+const MAX_LINE: usize = 512;
+/// Maximum length of a table in bytes.
+pub const MAX_TABLE: usize = MAX_LISTED * MAX_LINE;
 /// Maximum number of lines of a table.
 pub const MAX_LISTED: usize = MAX_ENROLLED + MAX_INVITES + MAX_SHOWN + 4;
 
@@ -104,7 +109,7 @@ impl PeersCommand {
         match self {
             Self::List => Ok(table(store.lists(), allow, now)),
             Self::Allow { id, comment } => {
-                if store.lists().peer(id).is_none() && store.lists().peers.len() >= MAX_ENROLLED {
+                if store.lists().peer(id).is_none() && store.lists().peers.is_full() {
                     let what = format!("{MAX_ENROLLED} peers are listed already");
                     return Err(usage(
                         &what,
@@ -124,16 +129,18 @@ impl PeersCommand {
             }
             Self::Remove(id) => remove(id, store, allow, now),
             Self::Withdraw { invite, with_peers } => {
-                let (before, edit) = (
-                    store.lists().clone(),
+                let counts = |store: &PeerStore| (store.lists().invites.len(), store.lists().peers.len());
+                let before = counts(store);
+                store.edit(
                     Edit::Withdraw {
                         invite: *invite,
                         with_peers: *with_peers,
                     },
-                );
-                store.edit(edit, now)?;
-                let invites = before.invites.len() - store.lists().invites.len();
-                let peers = before.peers.len() - store.lists().peers.len();
+                    now,
+                )?;
+                let after = counts(store);
+                // Another program may have listed somebody in between.
+                let (invites, peers) = (before.0.saturating_sub(after.0), before.1.saturating_sub(after.1));
                 match (invites, peers, invite) {
                     (0, 0, Some(_)) => Err(usage("there is no such invite", "peers list shows them")),
                     _ => Ok(format!("withdrew {invites} invites and removed {peers} peers")),
@@ -189,7 +196,7 @@ pub fn table(lists: &PeerLists, allow: &AllowList, now: Timestamp) -> String {
         "peer", "admitted", "by invite", "since"
     );
     // Writing into a string cannot fail.
-    for peer in &lists.peers {
+    for peer in lists.peers.iter() {
         let (how, invite) = match &peer.enrolment {
             Some(enrolment) => ("enrolled", enrolment.invite.to_string()),
             None => ("allowed", "-".to_owned()),

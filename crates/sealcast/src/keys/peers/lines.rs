@@ -13,26 +13,35 @@ use std::path::Path;
 use sealcast_proto::keys::{Invite, PeerId, PresharedKey, PskName};
 use zeroize::Zeroizing;
 
-use super::lists::{Enrolment, ListedPeer, LiveInvite, MAX_ENROLLED, MAX_INVITES, MAX_USES};
+use super::lists::{LiveInvite, MAX_INVITES, MAX_USES};
+use super::roll::{Enrolment, ListedPeer, MAX_ENROLLED, Roll};
 
 /// Maximum length of a comment in characters.
 pub(super) const MAX_COMMENT: usize = 64;
-/// Maximum length of a file in bytes; the rest of a longer one is not read.
-pub(super) const MAX_FILE: usize = 64 * 1024;
+/// Maximum length of a line of the file `enrolled` in bytes: ids, secrets, a date, and a comment of four bytes a
+/// character.
+const MAX_LINE: usize = 400;
+/// Maximum length of the file `invites` in bytes; the rest of a longer one is not read.
+pub(super) const MAX_INVITES_FILE: usize = 64 * 1024;
+/// Maximum length of the file `enrolled` in bytes, as [`MAX_INVITES_FILE`].
+pub(super) const MAX_ENROLLED_FILE: usize = HEAD.len() + MAX_LINE * MAX_ENROLLED;
 
 const HEAD: &str = "# sealcast writes this file. Change it with `sealcast peers`.\n";
 
-/// The peers of the file `enrolled`. Lines that are none, and those beyond the bound, are left out with a warning.
-pub(super) fn peers(text: &str, path: &Path) -> Vec<ListedPeer> {
-    let mut peers: Vec<ListedPeer> = Vec::new();
+/// The peers of the file `enrolled`. Lines that are none, and those beyond the bound, are left out with a warning. What
+/// was known `before` is not derived again.
+pub(super) fn peers(text: &str, path: &Path, before: &Roll) -> Roll {
+    let mut peers = Roll::default();
     for (number, line) in entries(text) {
-        match peer(line) {
-            Some(_) if peers.len() == MAX_ENROLLED => {
+        match peer(line, before) {
+            Some(peer) if peers.peer(&peer.id).is_some() => {
+                warn(path, number, "names a peer again and is left out");
+            }
+            Some(_) if peers.is_full() => {
                 warn(path, number, "is one too many: it and those after it are left out");
                 break;
             }
-            Some(peer) if peers.iter().all(|other| other.id != peer.id) => peers.push(peer),
-            Some(_) => warn(path, number, "names a peer again and is left out"),
+            Some(peer) => peers.put(peer),
             None => warn(path, number, "holds no enrolled peer and is left out"),
         }
     }
@@ -67,12 +76,17 @@ fn warn(path: &Path, line: usize, what: &str) {
     tracing::warn!(file = %path.display(), line, "this line {what}");
 }
 
-fn peer(line: &str) -> Option<ListedPeer> {
+fn peer(line: &str, before: &Roll) -> Option<ListedPeer> {
     let mut words = line.splitn(5, ' ');
     let id = PeerId::parse(words.next()?)?;
     let enrolment = match (words.next()?, words.next()?) {
         ("-", "-") => None,
-        (secret, invite) => Some(Enrolment::new(parse_secret(secret)?, PskName::parse(invite)?)),
+        (secret, invite) => {
+            let (secret, invite) = (parse_secret(secret)?, PskName::parse(invite)?);
+            let kept = before.peer(&id).and_then(|peer| peer.enrolment.as_ref());
+            let kept = kept.filter(|kept| kept.secret.reveal() == secret.reveal() && kept.invite == invite);
+            Some(kept.cloned().unwrap_or_else(|| Enrolment::new(secret, invite)))
+        }
     };
     Some(ListedPeer {
         id,
@@ -101,9 +115,21 @@ fn invite(line: &str) -> Option<LiveInvite> {
 }
 
 /// The text of the file `enrolled`.
-pub(super) fn of_peers(peers: &[ListedPeer]) -> Zeroizing<String> {
-    let mut text = Zeroizing::new(String::with_capacity(MAX_FILE));
+pub(super) fn of_peers(peers: &Roll) -> Zeroizing<String> {
+    let mut text = Zeroizing::new(String::with_capacity(HEAD.len() + MAX_LINE * peers.len()));
     text.push_str(HEAD);
+    put_peers(&mut text, peers.since(0));
+    text
+}
+
+/// The lines of these peers, to be appended to the file `enrolled`.
+pub(super) fn of_new_peers(peers: &[ListedPeer]) -> Zeroizing<String> {
+    let mut text = Zeroizing::new(String::with_capacity(MAX_LINE * peers.len()));
+    put_peers(&mut text, peers);
+    text
+}
+
+fn put_peers(text: &mut String, peers: &[ListedPeer]) {
     for ListedPeer {
         id,
         enrolment,
@@ -123,12 +149,11 @@ pub(super) fn of_peers(peers: &[ListedPeer]) -> Zeroizing<String> {
         }
         text.push('\n');
     }
-    text
 }
 
 /// The text of the file `invites`.
 pub(super) fn of_invites(invites: &[LiveInvite]) -> Zeroizing<String> {
-    let mut text = Zeroizing::new(String::with_capacity(MAX_FILE));
+    let mut text = Zeroizing::new(String::with_capacity(MAX_INVITES_FILE));
     text.push_str(HEAD);
     for invite in invites {
         let secret = Zeroizing::new(invite.invite.reveal());

@@ -5,12 +5,12 @@ use jiff::civil::Date;
 use sealcast_proto::keys::{Invite, MAX_PSKS, Peer, PeerId, PresharedKey, PskName};
 use sealcast_proto::wire::CloseReason;
 
-/// Maximum number of peers that an end lists: enrolled by an invite, or allowed by a command.
-pub const MAX_ENROLLED: usize = 64;
+use super::roll::{Enrolment, ListedPeer, MAX_ENROLLED, Roll};
+
 /// Maximum number of live invites. One more withdraws the oldest.
 pub const MAX_INVITES: usize = 16;
 /// Maximum number of peers that one invite enrols.
-pub const MAX_USES: u32 = 64;
+pub const MAX_USES: u32 = MAX_ENROLLED as u32;
 /// Maximum life of an invite in hours: a year.
 pub const MAX_HOURS: u32 = 8760;
 
@@ -58,41 +58,10 @@ impl LiveInvite {
     }
 }
 
-/// What an enrolled peer and this end keep.
-#[derive(Clone)]
-pub(super) struct Enrolment {
-    pub(super) secret: PresharedKey,
-    /// Public name of the secret.
-    pub(super) name: PskName,
-    /// The invite that enrolled the peer.
-    pub(super) invite: PskName,
-}
-
-impl Enrolment {
-    pub(super) fn new(secret: PresharedKey, invite: PskName) -> Self {
-        Self {
-            name: secret.name(),
-            secret,
-            invite,
-        }
-    }
-}
-
-/// A peer that this end lists.
-#[derive(Clone)]
-pub(super) struct ListedPeer {
-    pub(super) id: PeerId,
-    /// `None` for a peer that was allowed by its id alone.
-    pub(super) enrolment: Option<Enrolment>,
-    /// The day on which it was first listed, in universal time.
-    pub(super) since: Date,
-    pub(super) comment: String,
-}
-
 /// The peers and invites of one listening end.
 #[derive(Clone, Default)]
 pub struct PeerLists {
-    pub(super) peers: Vec<ListedPeer>,
+    pub(super) peers: Roll,
     /// Oldest first.
     pub(super) invites: Vec<LiveInvite>,
 }
@@ -187,6 +156,16 @@ pub enum Edit {
 }
 
 impl Edit {
+    /// True if it lists a peer, so that one more listed means that nothing was said of it before.
+    pub(super) fn lists(&self) -> bool {
+        matches!(self, Self::Enrol { .. } | Self::Allow { .. })
+    }
+
+    /// True if it changes no peer.
+    pub(super) fn spares_peers(&self) -> bool {
+        matches!(self, Self::Invite(_) | Self::Withdraw { with_peers: false, .. })
+    }
+
     /// True if applying this edit after `other` leaves nothing of the other.
     pub(super) fn replaces(&self, other: &Self) -> bool {
         match (self, other) {
@@ -203,7 +182,7 @@ impl Edit {
 
 impl PeerLists {
     pub(super) fn peer(&self, id: &PeerId) -> Option<&ListedPeer> {
-        self.peers.iter().find(|peer| peer.id == *id)
+        self.peers.peer(id)
     }
 
     fn invite(&self, name: PskName) -> Option<&LiveInvite> {
@@ -220,13 +199,19 @@ impl PeerLists {
         invites.chain(secrets).collect()
     }
 
-    /// The enrolled peers, each with the secret that it and this end keep.
-    pub fn enrolled(&self) -> Vec<(PeerId, PresharedKey)> {
+    /// The first moment at which one of the invites is worth nothing any more.
+    pub fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
+        let expiries = self.invites.iter().map(|invite| invite.expires);
+        expiries.filter(|expires| now < *expires).min()
+    }
+
+    /// The enrolled peers, each with the secret that it and this end keep, and the secret's name.
+    pub fn enrolled(&self) -> impl Iterator<Item = (PeerId, PskName, &PresharedKey)> {
         let enrolled = self
             .peers
             .iter()
             .filter_map(|peer| Some((peer.id, peer.enrolment.as_ref()?)));
-        enrolled.map(|(id, enrolment)| (id, enrolment.secret.clone())).collect()
+        enrolled.map(|(id, enrolment)| (id, enrolment.name, &enrolment.secret))
     }
 
     /// Decide on a peer that proved its identity and perhaps a pre-shared key.
@@ -244,12 +229,8 @@ impl PeerLists {
                 Decision::Refused(unproved)
             };
         };
-        let mut enrolments = self
-            .peers
-            .iter()
-            .filter_map(|peer| Some((peer.id, peer.enrolment.as_ref()?)));
-        if let Some((owner, _)) = enrolments.find(|(_, enrolment)| enrolment.name == psk) {
-            return match owner == peer.id {
+        if let Some(owner) = self.peers.owner(psk) {
+            return match owner.id == peer.id {
                 true => Decision::Known,
                 false => Decision::Refused(Refusal::SecretOfAnother),
             };
@@ -266,7 +247,7 @@ impl PeerLists {
             Decision::Enrols(psk)
         } else if invite.left == 0 {
             Decision::Refused(Refusal::InviteUsed)
-        } else if listed.is_none() && self.peers.len() >= MAX_ENROLLED {
+        } else if listed.is_none() && self.peers.is_full() {
             Decision::Refused(Refusal::TooManyEnrolled)
         } else {
             Decision::Enrols(psk)
@@ -304,7 +285,7 @@ impl PeerLists {
             }
             Edit::Allow { id, today, comment } => {
                 let since = self.peer(id).map_or(*today, |peer| peer.since);
-                self.put(ListedPeer {
+                self.peers.put(ListedPeer {
                     id: *id,
                     enrolment: None,
                     since,
@@ -343,20 +324,11 @@ impl PeerLists {
         if !again && let Some(invite) = self.invites.iter_mut().find(|invite| invite.name == enrolment.invite) {
             invite.left = invite.left.saturating_sub(1);
         }
-        self.put(ListedPeer {
+        self.peers.put(ListedPeer {
             id,
             enrolment: Some(enrolment),
             since,
             comment,
         });
-    }
-
-    /// Put a peer on the list, unless the list is full.
-    fn put(&mut self, peer: ListedPeer) {
-        match self.peers.iter().position(|other| other.id == peer.id) {
-            Some(at) => self.peers[at] = peer,
-            None if self.peers.len() < MAX_ENROLLED => self.peers.push(peer),
-            None => {}
-        }
     }
 }

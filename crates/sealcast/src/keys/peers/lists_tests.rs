@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use jiff::civil::{Date, date};
 use sealcast_proto::keys::{Invite, MAX_PSKS, Peer, PeerId, PresharedKey, PskName};
 
-use super::lists::{Decision, Edit, LiveInvite, MAX_ENROLLED, MAX_HOURS, MAX_INVITES, PeerLists, Refusal, Terms};
+use super::lists::{Decision, Edit, LiveInvite, MAX_HOURS, MAX_INVITES, MAX_USES, PeerLists, Refusal, Terms};
+use super::roll::MAX_ENROLLED;
 
 const TODAY: Date = date(2026, 5, 17);
 const ONE: Terms = Terms { uses: 1, hours: 24 };
@@ -167,20 +168,48 @@ fn a_session_stays_only_where_its_peer_is_listed_and_proved_what_it_must() {
     assert!(lists.admits(&id(1), true) && !lists.admits(&id(1), false) && !lists.admits(&id(2), true));
 }
 
+/// Enrols a peer of this number by an invite. The peer of a byte has another id.
+fn enrol_one_of_many(lists: &mut PeerLists, number: usize, invite: PskName, now: Timestamp) {
+    let mut bytes = [0xf0; 32];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    let (id, secret) = (PeerId(bytes), PresharedKey::new(bytes));
+    let psk = Some(invite);
+    assert_eq!(
+        lists.judge(&Peer { id, psk }, now),
+        Decision::Enrols(invite),
+        "{number}"
+    );
+    let today = TODAY;
+    lists.apply(
+        &Edit::Enrol {
+            id,
+            secret,
+            invite,
+            today,
+        },
+        now,
+    );
+}
+
 #[test]
 fn peers_beyond_the_bound_stay_out_and_leave_the_invite_as_it_was() {
     let mut lists = PeerLists::default();
-    let terms = Terms { uses: 64, hours: 1 };
+    let terms = Terms {
+        uses: MAX_USES,
+        hours: 1,
+    };
     let first = invite(&mut lists, 1, terms, at(0));
-    for byte in 0..MAX_ENROLLED as u8 {
+    for byte in [5, 6] {
         assert_eq!(enrol(&mut lists, byte, first, at(1)), Decision::Enrols(first));
     }
+    (2..MAX_ENROLLED).for_each(|number| enrol_one_of_many(&mut lists, number, first, at(1)));
+    assert_eq!(lists.invites[0].left, 0, "one invite can enrol all that there may be");
     let second = invite(&mut lists, 2, terms, at(2));
     assert_eq!(
         enrol(&mut lists, 200, second, at(2)),
         Decision::Refused(Refusal::TooManyEnrolled)
     );
-    assert_eq!(lists.invites[1].left, 64);
+    assert_eq!(lists.invites[1].left, MAX_USES);
     assert_eq!(
         enrol(&mut lists, 5, second, at(2)),
         Decision::Enrols(second),
@@ -192,6 +221,37 @@ fn peers_beyond_the_bound_stay_out_and_leave_the_invite_as_it_was() {
         invite(&mut lists, 100 + byte, terms, at(3));
     }
     assert!(lists.psks(at(3)).len() <= MAX_PSKS && lists.peers.len() == MAX_ENROLLED);
+    let kept = |byte: u8| lists.judge(&proves(byte, Some(secret(byte).name())), at(3));
+    assert_eq!([5, 200].map(kept), [Decision::Known; 2]);
+    assert_eq!(kept(6), Decision::Refused(Refusal::Unknown), "it was removed");
+}
+
+#[test]
+fn a_secret_that_was_replaced_is_nobodys() {
+    let mut lists = PeerLists::default();
+    let name = invite(&mut lists, 1, Terms { uses: 2, hours: 1 }, at(0));
+    enrol(&mut lists, 1, name, at(0));
+    enrol(&mut lists, 2, name, at(0));
+    let (before, today) = (secret(1).name(), TODAY);
+    let again = Edit::Enrol {
+        id: id(1),
+        secret: secret(9),
+        invite: name,
+        today,
+    };
+    lists.apply(&again, at(1));
+    assert_eq!(
+        lists.judge(&proves(1, Some(before)), at(2)),
+        Decision::Refused(Refusal::Unproved)
+    );
+    let now = Some(secret(9).name());
+    assert_eq!(lists.judge(&proves(1, now), at(2)), Decision::Known);
+    lists.apply(&Edit::Remove(id(2)), at(3));
+    assert_eq!(lists.judge(&proves(1, now), at(3)), Decision::Known, "it moved up");
+    assert_eq!(
+        lists.judge(&proves(3, now), at(3)),
+        Decision::Refused(Refusal::SecretOfAnother)
+    );
 }
 
 #[test]

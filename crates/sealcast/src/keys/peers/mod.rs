@@ -8,14 +8,14 @@ mod lists;
 #[cfg(test)]
 mod lists_tests;
 mod name;
+mod roll;
 mod store;
 #[cfg(test)]
 mod store_tests;
 
-pub use command::{MAX_LISTED, PeersCommand, table};
+pub use command::{MAX_LISTED, MAX_TABLE, PeersCommand, table};
 pub use known::{KnownEnd, KnownPeers};
-pub use lists::{
-    Decision, Edit, LiveInvite, MAX_ENROLLED, MAX_HOURS, MAX_INVITES, MAX_USES, PeerLists, Refusal, Terms,
-};
+pub use lists::{Decision, Edit, LiveInvite, MAX_HOURS, MAX_INVITES, MAX_USES, PeerLists, Refusal, Terms};
 pub use name::{Kind, ListName};
+pub use roll::MAX_ENROLLED;
 pub use store::{PeerStore, running};

@@ -3,10 +3,13 @@
 //! The running program and `sealcast peers` edit the same files. Each edit reads the files, changes what it read and
 //! writes it back, all under a lock, so none is lost. A second lock, held while the program runs, keeps another
 //! program from using the same lists.
+//!
+//! Thousands may be enrolled, one after the other. So the list of peers is read only if it is not the file that was
+//! read or written last, and peers that are new are appended to it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -40,6 +43,17 @@ pub struct PeerStore {
     /// Edits that could not be written. They hold until exit, and are written as soon as that is possible. A peer can
     /// cause one for each invite that it proves, so there are at most `MAX_ENROLLED` times `MAX_INVITES`.
     pending: Vec<Edit>,
+    /// The file of peers whose content the lists are, if nothing is pending.
+    seen: Option<Seen>,
+    /// How often that file was another one.
+    readings: u64,
+}
+
+/// A file as it was when it was read or written last. It stays open, so that no other file gets its number.
+struct Seen {
+    file: File,
+    length: u64,
+    modified: (i64, i64),
 }
 
 impl PeerStore {
@@ -51,6 +65,8 @@ impl PeerStore {
             patience: Duration::ZERO,
             lists: PeerLists::default(),
             pending: Vec::new(),
+            seen: None,
+            readings: 0,
         }
     }
 
@@ -83,7 +99,7 @@ impl PeerStore {
     /// They cannot be read.
     pub fn open(dir: &Path, now: Timestamp) -> Result<Self> {
         let mut store = Self::at(dir, COMMAND_PATIENCE);
-        store.synchronise(now)?;
+        store.synchronise(None, now)?;
         Ok(store)
     }
 
@@ -100,9 +116,14 @@ impl PeerStore {
         &self.lists
     }
 
+    /// Counts how often peers were read that another program may have changed.
+    pub fn readings(&self) -> u64 {
+        self.readings
+    }
+
     /// Read the files again. If that is impossible, this is logged, and the lists stay as they are.
     pub fn read_again(&mut self, now: Timestamp) {
-        if let Err(failure) = self.synchronise(now) {
+        if let Err(failure) = self.synchronise(None, now) {
             tracing::warn!("{failure}");
         }
     }
@@ -112,10 +133,7 @@ impl PeerStore {
     /// # Errors
     /// The files cannot be written; the change holds until exit.
     pub fn edit(&mut self, edit: Edit, now: Timestamp) -> Result<()> {
-        self.lists.apply(&edit, now);
-        self.pending.retain(|other| !edit.replaces(other));
-        self.pending.push(edit);
-        self.synchronise(now)
+        self.synchronise(Some(edit), now)
     }
 
     /// Make a change as [`edit`](Self::edit). If it cannot be written, this is logged.
@@ -125,14 +143,104 @@ impl PeerStore {
         }
     }
 
-    /// Read the files, and write to them what is not written yet.
-    fn synchronise(&mut self, now: Timestamp) -> Result<()> {
-        if let Some(dir) = &self.dir {
-            let lists = exchange(dir, &self.pending, self.patience, now);
-            self.lists = lists.map_err(|error| unusable(dir, &error))?;
+    /// Read the files, make a change, and write to them what is not written yet.
+    fn synchronise(&mut self, edit: Option<Edit>, now: Timestamp) -> Result<()> {
+        let Some(dir) = self.dir.clone() else {
+            edit.iter().for_each(|edit| self.lists.apply(edit, now));
+            return Ok(());
+        };
+        let read = lock_for_edit(&dir, self.patience).and_then(|lock| Ok((lock, self.read(&dir)?)));
+        if read.is_err() {
+            // What was pending holds already.
+            edit.iter().for_each(|edit| self.lists.apply(edit, now));
+        }
+        if let Some(edit) = edit {
+            self.pending.retain(|other| !edit.replaces(other));
+            self.pending.push(edit);
+        }
+        let (_editing, invites) = read.map_err(|error| unusable(&dir, &error))?;
+        let known = self.lists.peers.len();
+        self.pending.iter().for_each(|edit| self.lists.apply(edit, now));
+        if !self.pending.is_empty() {
+            let written = self.write(&dir, &invites, known);
+            written.map_err(|error| unusable(&dir, &error))?;
         }
         self.pending.clear();
         Ok(())
+    }
+
+    /// Makes the lists what the files say. Returns the text of the invites.
+    fn read(&mut self, dir: &Path) -> io::Result<Zeroizing<String>> {
+        let paths = [dir.join(ENROLLED), dir.join(INVITES)];
+        let invites = read(&paths[1], lines::MAX_INVITES_FILE)?;
+        let seen = self.seen.as_ref().is_some_and(|seen| seen.is_at(&paths[0]));
+        if !seen || !self.pending.is_empty() {
+            self.seen = None;
+            let text = read(&paths[0], lines::MAX_ENROLLED_FILE)?;
+            self.lists.peers = lines::peers(&text, &paths[0], &self.lists.peers);
+            self.readings += 1;
+            // After half a line nothing can be appended.
+            if text.ends_with('\n') {
+                self.seen = Seen::at(&paths[0]);
+            }
+        }
+        self.lists.invites = lines::invites(&invites, &paths[1]);
+        Ok(invites)
+    }
+
+    /// Writes the lists: the file of invites had this text, and that of peers the first so many.
+    fn write(&mut self, dir: &Path, invites: &str, known: usize) -> io::Result<()> {
+        // Invites first: if the second file cannot be written, a use is lost and none is gained.
+        replace(&dir.join(INVITES), invites, &lines::of_invites(&self.lists.invites))?;
+        let path = dir.join(ENROLLED);
+        let added = self.lists.peers.since(known);
+        let only_added = added.len() == self.pending.len() && self.pending.iter().all(Edit::lists);
+        let no_peers = self.pending.iter().all(Edit::spares_peers);
+        match (self.seen.take(), only_added) {
+            (seen @ Some(_), _) if no_peers => self.seen = seen,
+            (Some(seen), true) => self.seen = Some(seen.append(&path, &lines::of_new_peers(added))?),
+            _ => {
+                private_file::replace_secret(&path, lines::of_peers(&self.lists.peers).as_bytes())?;
+                self.seen = Seen::at(&path);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Seen {
+    fn at(path: &Path) -> Option<Self> {
+        Self::of(File::open(path).ok()?).ok()
+    }
+
+    fn of(file: File) -> io::Result<Self> {
+        let found = file.metadata()?;
+        Ok(Self {
+            length: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            file,
+        })
+    }
+
+    /// True if this is still the file at this path, and nobody has changed it.
+    fn is_at(&self, path: &Path) -> bool {
+        let (Ok(own), Ok(there)) = (self.file.metadata(), fs::metadata(path)) else {
+            return false;
+        };
+        let same = (own.dev(), own.ino()) == (there.dev(), there.ino());
+        same && (there.len(), there.mtime(), there.mtime_nsec()) == (self.length, self.modified.0, self.modified.1)
+    }
+
+    /// Appends lines. If that fails, what was written of them is taken away again; if that fails as well, half a line
+    /// is left out by who reads it.
+    fn append(self, path: &Path, lines: &str) -> io::Result<Self> {
+        let mut file = OpenOptions::new().append(true).open(path)?;
+        let written = file.write_all(lines.as_bytes()).and_then(|()| file.sync_data());
+        if written.is_err() {
+            // It fails only where the disk does.
+            let _ = file.set_len(self.length);
+        }
+        written.and_then(|()| Self::of(file))
     }
 }
 
@@ -150,26 +258,10 @@ fn note_process(mut file: &File) -> io::Result<()> {
     writeln!(file, "{}", std::process::id())
 }
 
-/// Read the lists, apply the edits and write the result, while no other program does.
-fn exchange(dir: &Path, edits: &[Edit], patience: Duration, now: Timestamp) -> io::Result<PeerLists> {
-    let paths = [dir.join(ENROLLED), dir.join(INVITES)];
+/// Keep other programs from reading and writing the lists, until this is closed.
+fn lock_for_edit(dir: &Path, patience: Duration) -> io::Result<File> {
     private_file::create_folder(dir)?;
-    let _editing = lock(&dir.join(EDITING), patience)?;
-    let [enrolled, invites] = [read(&paths[0])?, read(&paths[1])?];
-    let mut lists = PeerLists {
-        peers: lines::peers(&enrolled, &paths[0]),
-        invites: lines::invites(&invites, &paths[1]),
-    };
-    if edits.is_empty() {
-        return Ok(lists);
-    }
-    for edit in edits {
-        lists.apply(edit, now);
-    }
-    // Invites first: if the second file cannot be written, a use is lost and none is gained.
-    replace(&paths[1], &invites, &lines::of_invites(&lists.invites))?;
-    replace(&paths[0], &enrolled, &lines::of_peers(&lists.peers))?;
-    Ok(lists)
+    lock(&dir.join(EDITING), patience)
 }
 
 /// Open and lock a file, which is unlocked when it is closed.
@@ -190,18 +282,20 @@ fn lock(path: &Path, patience: Duration) -> io::Result<File> {
     }
 }
 
-/// The text of a file; empty if there is none yet.
-fn read(path: &Path) -> io::Result<Zeroizing<String>> {
+/// The text of a file; empty if there is none yet. Beyond `most` bytes it is not read.
+fn read(path: &Path, most: usize) -> io::Result<Zeroizing<String>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Zeroizing::default()),
         Err(error) => return Err(error),
     };
-    let mut bytes = Zeroizing::new(Vec::with_capacity(lines::MAX_FILE + 1));
-    file.take(lines::MAX_FILE as u64 + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > lines::MAX_FILE {
+    let length = usize::try_from(file.metadata()?.len()).unwrap_or(most).min(most);
+    // With room for all of it no copy of a secret is left behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(length + 1));
+    file.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > most {
         tracing::warn!(file = %path.display(), "this file is far too long: the rest is left out");
-        bytes.truncate(lines::MAX_FILE);
+        bytes.truncate(most);
     }
     Ok(Zeroizing::new(String::from_utf8_lossy(&bytes).into_owned()))
 }

@@ -8,7 +8,8 @@ use jiff::civil::date;
 use sealcast_proto::keys::{Invite, Peer, PeerId, PresharedKey, PskName};
 
 use super::command::{PeersCommand, table};
-use super::lists::{Decision, Edit, LiveInvite, MAX_ENROLLED, Terms};
+use super::lists::{Decision, Edit, LiveInvite, Terms};
+use super::roll::MAX_ENROLLED;
 use super::store::{PeerStore, running};
 use crate::failure::FailureKind;
 use crate::keys::allow::AllowList;
@@ -116,11 +117,18 @@ fn what_cannot_be_written_holds_until_exit_and_is_written_when_that_is_possible(
     assert!(admits(&PeerStore::claim(&dir, now()).expect("free"), 1));
 }
 
+/// The id of the peer of a number; that of a peer of a byte is another.
+fn numbered(number: usize) -> PeerId {
+    let mut id = [0xf0; 32];
+    id[..8].copy_from_slice(&number.to_be_bytes());
+    PeerId(id)
+}
+
 #[test]
 fn bad_and_too_many_lines_are_left_out_and_the_rest_is_read() {
     let home = tempfile::tempdir().expect("a temporary directory");
-    let line = |byte: u8| format!("{} - - 2026-05-17 number {byte}\n", PeerId([byte; 32]));
-    let good: String = (1..101).map(line).collect();
+    let line = |number: usize| format!("{} - - 2026-05-17 number {number}\n", numbered(number));
+    let good: String = (1..MAX_ENROLLED + 10).map(line).collect();
     let bad = "nobody\n\u{0}\n- - - -\n".to_owned() + &PeerId([200; 32]).to_string() + " short - 2026-05-17\n";
     fs::write(home.path().join("enrolled"), line(1) + &bad + &good).expect("written");
     fs::write(home.path().join("invites"), [0xff; 100_000]).expect("written");
@@ -129,7 +137,52 @@ fn bad_and_too_many_lines_are_left_out_and_the_rest_is_read() {
         (store.lists().peers.len(), store.lists().invites.len()),
         (MAX_ENROLLED, 0)
     );
-    assert!(store.lists().admits(&PeerId([64; 32]), false) && !store.lists().admits(&PeerId([65; 32]), false));
+    let admits = |number| store.lists().admits(&numbered(number), false);
+    assert!(admits(MAX_ENROLLED) && !admits(MAX_ENROLLED + 1));
+}
+
+#[test]
+fn who_is_enrolled_after_others_is_appended_and_is_read_after_a_restart() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let path = home.path().join("enrolled");
+    let mut store = PeerStore::claim(home.path(), now()).expect("free");
+    let name = invite(&mut store, 1, 9);
+    store.edit(enrolled(1, name), now()).expect("written");
+    let (file, readings) = (fs::metadata(&path).expect("it is there"), store.readings());
+    for byte in [2, 3] {
+        store.edit(enrolled(byte, name), now()).expect("appended");
+    }
+    let number = |found: &fs::Metadata| std::os::unix::fs::MetadataExt::ino(found);
+    assert_eq!(
+        (number(&fs::metadata(&path).expect("it is there")), store.readings()),
+        (number(&file), readings),
+        "the same file, which was not read again"
+    );
+    // The same peer with another secret: a file that names it twice would admit it with the first one.
+    store.edit(enrolled(2, name), now()).expect("replaced");
+    drop(store);
+    let store = PeerStore::claim(home.path(), now()).expect("free again");
+    assert!((1..=3).all(|byte| admits(&store, byte)) && store.lists().peers.len() == 3);
+    assert_eq!(store.lists().invites[0].left, 6);
+}
+
+#[test]
+fn half_a_line_at_the_end_is_left_out_and_spoils_none_that_follows() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let path = home.path().join("enrolled");
+    let mut store = PeerStore::claim(home.path(), now()).expect("free");
+    let name = invite(&mut store, 1, 9);
+    store.edit(enrolled(1, name), now()).expect("written");
+    store.edit(enrolled(2, name), now()).expect("appended");
+    drop(store);
+    let text = fs::read(&path).expect("it is there");
+    fs::write(&path, &text[..text.len() - 5]).expect("as after a loss of power");
+    let mut store = PeerStore::claim(home.path(), now()).expect("free again");
+    assert!(admits(&store, 1) && !admits(&store, 2));
+    store.edit(enrolled(3, name), now()).expect("written");
+    drop(store);
+    let store = PeerStore::claim(home.path(), now()).expect("free again");
+    assert!(admits(&store, 1) && admits(&store, 3));
 }
 
 #[test]

@@ -46,9 +46,10 @@ struct Described {
 pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>) -> Result<Infallible> {
     let queue = shared.hub.tap();
     let mut settings = shared.settings.subscribe();
-    let mut enrolled = shared.admission.changes();
+    let mut enrolled = shared.admission.enrolments();
     let camera = shared.offer.identity.peer_id();
     group.enrol(shared.observation.clock.now(), camera, &shared.admission);
+    let mut enrolled_at = Instant::now();
     let mut described = Described::default();
     let mut sealed_in = Duration::ZERO;
     loop {
@@ -65,8 +66,9 @@ pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>
         tokio::select! {
             () = queue.changed() => {}
             () = group.changed.notified() => {}
-            () = Group::enrolled_changed(&mut enrolled) => {
+            () = Group::enrolled_changed(&mut enrolled, enrolled_at) => {
                 group.enrol(shared.observation.clock.now(), camera, &shared.admission);
+                enrolled_at = Instant::now();
             }
             () = settings.changed() => {
                 if settings.take_rekey() {

@@ -235,9 +235,7 @@ impl Group {
         session: MemberSession,
     ) -> std::result::Result<Membership, LeaderError> {
         let mut state = self.lock();
-        let free = |id: &u64| state.seats.iter().all(|seat| seat.id.0 != *id);
-        let id = (0..MAX_MEMBERS as u64).find(free).ok_or(LeaderError::Full)?;
-        let id = MemberId(id);
+        let id = free_number(&state.seats).ok_or(LeaderError::Full)?;
         let enrolled = media == MediaFrom::RelayEnrolled;
         if !enrolled {
             state.sealer.admit(now, id, session.key)?;
@@ -352,6 +350,19 @@ impl Group {
         // Each statement leaves the state consistent, so a panic in another thread does no harm.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The lowest number that no seat has. Answers to challenges name members by it.
+fn free_number(seats: &[Seat]) -> Option<MemberId> {
+    let mut taken = [false; MAX_MEMBERS];
+    for seat in seats {
+        // Seats have no other numbers than these.
+        if let Some(taken) = usize::try_from(seat.id.0).ok().and_then(|id| taken.get_mut(id)) {
+            *taken = true;
+        }
+    }
+    let free = taken.iter().position(|taken| !taken);
+    free.map(|number| MemberId(number as u64))
 }
 
 fn offer_of(sign: SignMode, suite: Suite) -> GroupMessage<'static> {

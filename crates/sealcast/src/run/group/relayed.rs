@@ -1,12 +1,13 @@
 //! What a group's relays get: enrolled viewers are members without a session, and keys and proofs go on tracks.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::{Announcement, GroupName, MemberId, MemberKey};
 use sealcast_proto::group_media::{KeyTrack, SealedFrame};
-use sealcast_proto::keys::{PeerId, PskName};
+use sealcast_proto::keys::{PeerId, PresharedKey, PskName};
 use sealcast_proto::wire::{Control, GroupMessage};
 use tokio::sync::watch;
 
@@ -23,9 +24,12 @@ const KEPT_PROOFS: usize = 4;
 /// Numbers of groups of objects for each epoch number that is reserved: those of a camera that begins anew are higher.
 const GROUPS_PER_EPOCH: u64 = 1 << 20;
 
+/// Pause between two looks at the list of enrolled viewers, which takes milliseconds if there are thousands: of a crowd
+/// that enrols, many become members at once.
+const ENROLMENT_PAUSE: Duration = Duration::from_millis(100);
+
 /// An enrolled viewer in the group.
 struct Enrolled {
-    peer: PeerId,
     secret: PskName,
     id: MemberId,
 }
@@ -36,7 +40,7 @@ pub(super) struct Relayed {
     keys: KeyTrack,
     proofs: VecDeque<(u64, Arc<[u8]>)>,
     next_proof: u64,
-    enrolled: Vec<Enrolled>,
+    enrolled: HashMap<PeerId, Enrolled>,
     next_id: u64,
     /// The epoch under which the group of pictures that is under way began.
     oldest: u64,
@@ -68,7 +72,7 @@ impl Relayed {
             keys: KeyTrack::new(first, offer, certificate),
             proofs: VecDeque::new(),
             next_proof: first,
-            enrolled: Vec::new(),
+            enrolled: HashMap::new(),
             next_id: FIRST_ENROLLED,
             oldest: epoch,
             added: watch::Sender::new(0),
@@ -90,8 +94,7 @@ impl Relayed {
 
     /// The member that an enrolled viewer is.
     pub(super) fn leaf_of(&self, peer: PeerId) -> Option<MemberId> {
-        let enrolled = self.enrolled.iter().find(|one| one.peer == peer);
-        enrolled.map(|one| one.id)
+        self.enrolled.get(&peer).map(|one| one.id)
     }
 
     pub(super) fn has_seats(&self) -> bool {
@@ -170,14 +173,16 @@ impl State {
         }
     }
 
-    /// Makes members of those who are enrolled now, and of nobody else who was.
-    fn enrol(&mut self, now: Now, camera: PeerId, admission: &Admission) {
-        let enrolled = admission.enrolled();
-        let is_in = |one: &Enrolled| {
-            let mut now = enrolled.iter();
-            now.any(|(peer, secret)| *peer == one.peer && secret.name() == one.secret)
-        };
-        for gone in self.relayed.enrolled.extract_if(.., |one| !is_in(one)) {
+    /// Makes members of those who are enrolled now, and of nobody else who was. `names` are those of their secrets.
+    fn enrol(
+        &mut self,
+        now: Now,
+        camera: PeerId,
+        enrolled: Vec<(PeerId, PskName, PresharedKey)>,
+        names: &HashMap<PeerId, PskName>,
+    ) {
+        let gone = |peer: &PeerId, one: &mut Enrolled| names.get(peer) != Some(&one.secret);
+        for (_, gone) in self.relayed.enrolled.extract_if(gone) {
             // It fails only if its admission was not announced, and then there is nothing to do.
             let _ = self.sealer.remove(now, gone.id);
         }
@@ -185,18 +190,16 @@ impl State {
             camera,
             stream: GROUP_STREAM.into(),
         };
-        for (peer, secret) in enrolled {
-            if self.relayed.enrolled.iter().any(|one| one.peer == peer) {
+        for (peer, name, secret) in enrolled {
+            if self.relayed.enrolled.contains_key(&peer) {
                 continue;
             }
             let id = MemberId(self.relayed.next_id);
             self.relayed.next_id += 1;
             match self.sealer.admit(now, id, MemberKey::derive(secret.reveal(), &group)) {
-                Ok(()) => self.relayed.enrolled.push(Enrolled {
-                    peer,
-                    secret: secret.name(),
-                    id,
-                }),
+                Ok(()) => {
+                    self.relayed.enrolled.insert(peer, Enrolled { secret: name, id });
+                }
                 Err(error) => tracing::warn!(viewer = %peer, "it cannot watch through relays: {error}"),
             }
         }
@@ -209,8 +212,11 @@ impl Group {
         self.lock().relayed.seat(relay, self.queue)
     }
 
-    /// Follows the list of enrolled viewers, if there are relays. Returns when it has changed, or never.
-    pub(super) async fn enrolled_changed(changes: &mut watch::Receiver<u64>) {
+    /// Waits until others are enrolled than before, and for the end of a pause since the `last` of them were made
+    /// members. Cancel-safe.
+    pub(super) async fn enrolled_changed(changes: &mut watch::Receiver<u64>, last: Instant) {
+        // First the pause: what is noticed before it and not waited for would be forgotten.
+        tokio::time::sleep_until((last + ENROLMENT_PAUSE).into()).await;
         if changes.changed().await.is_err() {
             std::future::pending().await
         }
@@ -218,10 +224,12 @@ impl Group {
 
     /// Makes members of those who are enrolled now.
     pub(super) fn enrol(&self, now: Now, camera: PeerId, admission: &Admission) {
-        let mut state = self.lock();
-        if state.relayed.has_seats() {
-            state.enrol(now, camera, admission);
+        if !self.lock().relayed.has_seats() {
+            return;
         }
+        let enrolled = admission.enrolled();
+        let names = enrolled.iter().map(|(peer, name, _)| (*peer, *name)).collect();
+        self.lock().enrol(now, camera, enrolled, &names);
     }
 
     /// What a relay client has not been given yet. It was given so many objects of this group of key objects, and
