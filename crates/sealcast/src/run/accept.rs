@@ -8,18 +8,14 @@ use tokio::task::JoinSet;
 
 use super::delay_rate::DelayBasedRate;
 use super::exchange::HandshakeTimer;
+use super::gate::Gate;
 use super::offer::CarrierConfig;
 use super::{Admission, Clock, Offer};
 use crate::failure::Result;
 use crate::keys::entropy;
 use crate::keys::peers::KnownEnd;
-use crate::transport::{AddressLimits, AnyTransport, Limits, Listener, Place, accept_any};
+use crate::transport::{AnyTransport, Listener, Place, accept_any};
 
-/// Maximum of sessions that are not established: of all peers, of one address, and of new ones of an address in a
-/// second. Established ones are limited by the admission.
-const MAX_PENDING: usize = 64;
-const MAX_PENDING_OF_ADDRESS: usize = 16;
-const HANDSHAKES_PER_SECOND: u32 = 20;
 /// Pause after an error from accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -57,11 +53,7 @@ impl Acceptor<'_> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let pending = AddressLimits::new(Limits {
-            per_address: MAX_PENDING_OF_ADDRESS,
-            in_all: MAX_PENDING,
-            per_second: HANDSHAKES_PER_SECOND,
-        });
+        let mut gate = Gate::default();
         loop {
             while tasks.try_join_next().is_some() {}
             let accepted = match accept_any(&mut listeners, self.offer.unit).await {
@@ -73,7 +65,7 @@ impl Acceptor<'_> {
                     continue;
                 }
             };
-            let Some(place) = pending.enter(accepted.remote.counted_as(), Instant::now()) else {
+            let Some(place) = gate.enter(&accepted.remote, Instant::now()) else {
                 tracing::warn!(from = %accepted.remote, "turned a connection away: too many are in their handshake");
                 continue;
             };

@@ -18,6 +18,7 @@ pub mod demo;
 mod ended;
 pub mod events;
 mod exchange;
+mod gate;
 pub mod gateway;
 mod group;
 mod hub;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,18 +42,8 @@ pub enum AnyTransport {
 pub enum Remote {
     /// This address.
     Address(SocketAddr),
-    /// Somewhere behind this relay.
+    /// Somewhere behind this relay, one of those that the user named.
     Relay(Arc<str>),
-}
-
-impl Remote {
-    /// The address for [`AddressLimits`](super::AddressLimits). All who come through relays count as one.
-    pub fn counted_as(&self) -> IpAddr {
-        match self {
-            Self::Address(address) => address.ip(),
-            Self::Relay(_) => Ipv6Addr::UNSPECIFIED.into(),
-        }
-    }
 }
 
 impl fmt::Display for Remote {

@@ -8,8 +8,8 @@ use tokio::sync::mpsc;
 
 use super::StreamTransport;
 
-/// New sessions that wait to be accepted. More are turned away.
-const MAX_WAITING: usize = 16;
+/// New sessions that wait to be accepted. More are turned away. As many as a relay's viewers may begin at once.
+const MAX_WAITING: usize = 256;
 
 /// A session that somebody opened through a relay.
 pub(crate) struct RelayedStream {
