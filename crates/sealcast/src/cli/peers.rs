@@ -29,11 +29,15 @@ pub(super) fn known() -> KnownPeers {
     files::home().map_or_else(|_| KnownPeers::nowhere(), |home| KnownPeers::at(home.join("known")))
 }
 
-/// The name of a publisher's lists.
+/// The name of a publisher's lists. One that connects to its viewer is found behind its first relay alone.
 pub(super) fn list_name(settings: &Settings) -> Result<ListName> {
-    match &settings.config.publish.name {
-        Some(name) => name.parse().map_err(|failure| settings.placed("publish.name", failure)),
-        None => Ok(ListName::from(&build::listen_url(settings)?)),
+    let publish = &settings.config.publish;
+    if let Some(name) = &publish.name {
+        return name.parse().map_err(|failure| settings.placed("publish.name", failure));
+    }
+    match build::relays(settings, "publish.relay", &publish.relay)?.first() {
+        Some(relay) if publish.to.is_some() => Ok(ListName::of_relay(&relay.to_string())),
+        _ => Ok(ListName::from(&build::listen_url(settings)?)),
     }
 }
 
@@ -159,11 +163,12 @@ pub(super) fn run(args: &PeersArgs) -> Result<()> {
 /// The directory of the lists that a command is about: those that it or the configuration names, or the only ones.
 fn directory(args: &PeersArgs, settings: &Settings, kind: Kind) -> Result<PathBuf> {
     let all = kind.directory(&files::home()?);
-    let configured = ["publish.name", "publish.listen"].map(|path| settings.origin(path).is_some());
+    let named = ["publish.name", "publish.listen", "publish.to"];
+    let configured = named.iter().any(|path| settings.origin(path).is_some());
     let name = match (&args.name, &args.listen) {
         (Some(name), _) => name.parse()?,
         (None, Some(listen)) => ListName::from(&listen.parse::<ListenUrl>()?),
-        (None, None) if kind == Kind::Publisher && configured != [false, false] => list_name(settings)?,
+        (None, None) if kind == Kind::Publisher && configured => list_name(settings)?,
         (None, None) => only(&all)?,
     };
     let dir = all.join(name.to_string());

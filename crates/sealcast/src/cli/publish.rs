@@ -46,10 +46,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let relays = build::relays(&settings, "publish.relay", &configured.relay)?;
     let group = group(&settings, &offer, selection)?;
     let control = control_socket(&settings.config)?;
-    let admission = match configured.to {
-        Some(_) => Arc::new(Admission::in_memory()),
-        None => peers::viewers(&settings)?,
-    };
+    let admission = admission(&settings, &relays)?;
     let metrics = Metrics::new(build_info());
     let (viewers, mut tickets) = viewers(&settings, &relays, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
@@ -99,6 +96,14 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         never = peers::read_again(hangups, &admission, by_hand) => match never {},
     };
     observing.finish(outcome)
+}
+
+/// Whom this publisher admits. If it connects to its viewer and names no relay, nobody else comes.
+fn admission(settings: &Settings, relays: &[RelayUrl]) -> Result<Arc<Admission>> {
+    match settings.config.publish.to {
+        Some(_) if relays.is_empty() => Ok(Arc::new(Admission::in_memory())),
+        _ => peers::viewers(settings),
+    }
 }
 
 /// How frames are sealed once for all viewers, if they are.
@@ -276,7 +281,8 @@ fn viewers(
 ) -> Result<(Viewers, Vec<Ticket>)> {
     let configured = &settings.config.publish;
     if let Some(to) = &configured.to {
-        return Ok((Viewers::Connect(build::ticket(to)?), Vec::new()));
+        let tickets = tickets_of(relays, identity.peer_id()).collect();
+        return Ok((Viewers::Connect(build::ticket(to)?), tickets));
     }
     let (listener, delivery, ticket) = listen(settings, identity, metrics.clone(), Mtu::default())?;
     let (mut listeners, mut tickets) = (vec![listener], vec![ticket]);

@@ -49,7 +49,7 @@ pub enum Viewers {
         /// Delivery of media on carriers that may lose it.
         delivery: Delivery,
     },
-    /// The publisher connects to a listening viewer.
+    /// The publisher connects to a listening viewer. Others come through relays alone.
     Connect(Ticket),
 }
 
@@ -183,7 +183,14 @@ impl Publisher {
                         listeners.push(Listener::Relayed(relayed));
                         accept(&shared, listeners, delivery, &mut tasks, &tasks_stopped).await
                     }
-                    Viewers::Connect(ticket) => keep_connected(&shared, &ticket, &tasks_stopped).await,
+                    Viewers::Connect(ticket) => {
+                        let behind_relays = vec![Listener::Relayed(relayed)];
+                        let accepting = accept(&shared, behind_relays, Delivery::default(), &mut tasks, &tasks_stopped);
+                        tokio::select! {
+                            outcome = keep_connected(&shared, &ticket, &tasks_stopped) => outcome,
+                            outcome = accepting => outcome,
+                        }
+                    }
                 }
             };
             tokio::pin!(serving);
@@ -203,8 +210,8 @@ impl Publisher {
                 }),
             };
             if outcome.is_ok() && connects {
-                // The only viewer is served here and not in a task of its own: let it receive the rest of the stream
-                // and the close message.
+                // That viewer is served here and not in a task of its own: let it receive the rest of the stream and
+                // the close message.
                 let _ = tokio::time::timeout(DRAIN_PATIENCE, serving).await;
             }
             outcome.unwrap_or_else(|served| served)

@@ -293,6 +293,42 @@ fn one_of_a_thousand_enrolled_viewers_watches_by_the_sheet_that_a_relay_brings()
 }
 
 #[test]
+fn a_camera_that_connects_to_its_viewer_takes_others_through_its_relay() {
+    let homes = [home(), home(), home()];
+    let relay = Relay::start();
+    let mut listens = sealcast(homes[0].path());
+    listens.args(["watch", "--listen", "tcp://127.0.0.1:0", "--ticket-file", "-"]);
+    listens.args(["--to", "null:", "--metrics", "127.0.0.1:0"]);
+    let recorder = Program::run("the viewer that listens", listens);
+    let mut connects = sealcast(homes[1].path());
+    connects.args(["publish", CARD, "--to", &recorder.line(), "--relay", &relay.url("rov")]);
+    connects.args(MANY_USES);
+    relay.lead(&mut connects);
+    let camera = publish_by(connects);
+    assert!(
+        camera.ticket.contains("transport=relay&broadcast=rov#"),
+        "{}",
+        camera.ticket
+    );
+    let other = viewer_by(&relay, homes[2].path(), &camera.ticket, &["--to", "null:"]);
+    camera.program.says("enrolled a new viewer by its invite", PATIENCE);
+    other.says(KEYED, PATIENCE);
+    other.says(ANSWERED, PATIENCE);
+    goes_on(&other);
+    goes_on(&recorder);
+    let lists = homes[1].path().join("keys/publishers");
+    let names: Vec<_> = fs::read_dir(&lists)
+        .expect("lists")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
+    assert!(
+        matches!(&names[..], [name] if name.to_string_lossy().starts_with("relay-")),
+        "the lists are named after the relay: {names:?}"
+    );
+}
+
+#[test]
 fn who_is_removed_opens_nothing_more_though_the_relay_gives_everything() {
     let homes = [home(), home(), home()];
     let socket = homes[0].path().join("control");

@@ -66,6 +66,16 @@ impl From<&WebUrl> for ListName {
 }
 
 impl ListName {
+    /// The name of an end that is found behind a relay alone, whose address without a query this is: such as
+    /// `relay-relay.example-4443-front`.
+    pub fn of_relay(address: &str) -> Self {
+        let place = address.trim_start_matches("https://").chars();
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || ".-".contains(letter);
+        let place = place.map(|letter| if plain(letter) { letter } else { '-' });
+        // Of two that are cut to one name the second end is told to name its lists.
+        Self("relay-".chars().chain(place).take(MAX_NAME).collect())
+    }
+
     fn of_address(scheme: &str, address: SocketAddr) -> Self {
         let host = address.ip().to_string().replace(':', "_");
         Self(format!("{scheme}-{host}-{}", address.port()))
@@ -94,6 +104,10 @@ mod tests {
             assert_eq!(ListName::from(&url).to_string(), name);
             assert_eq!(ListName::from(&url), name.parse().expect("a name"));
         }
+        let relay = ListName::of_relay("https://relay.example:4443/live/front");
+        assert_eq!(relay.to_string(), "relay-relay.example-4443-live-front");
+        let long = ListName::of_relay(&format!("https://[::1]/{}", "x".repeat(99)));
+        assert_eq!(long, long.to_string().parse().expect("a name"));
         for wrong in ["", ".", "..", ".hidden", "a/b", "a b", "naïve", &"x".repeat(65)] {
             assert!(wrong.parse::<ListName>().is_err(), "{wrong}");
         }
