@@ -1,32 +1,31 @@
 //! Admission of peers, and the end of the sessions of those that are admitted no more.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use jiff::Timestamp;
 use sealcast_proto::keys::{HelloKeys, Invite, Peer, PeerId, PresharedKey, PskName};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 
 use crate::failure::Result;
 use crate::keys::allow::AllowList;
 use crate::keys::entropy;
-use crate::keys::peers::{Decision, Edit, LiveInvite, PeerStore, PeersCommand, Refusal, Terms};
+use crate::keys::peers::{Decision, Edit, LiveInvite, PeerLists, PeerStore, PeersCommand, Refusal, Terms, read_lists};
 
 /// Reason of the close message to a peer that is admitted no more.
 pub(super) const REVOKED: &str = "not admitted any more: removed from the lists";
 
-/// Decides on peers that have proved their identity.
+/// Decides on peers that have proved their identity. Only who changes the lists waits for a disk.
 pub struct Admission {
-    rules: Mutex<Rules>,
+    by_hand: RwLock<ByHand>,
+    store: Mutex<PeerStore>,
+    /// Those of the store.
+    lists: Arc<RwLock<PeerLists>>,
+    hello_keys: Mutex<Option<KeptKeys>>,
     /// Counts the changes of the rules by which somebody may be admitted no more.
     changes: watch::Sender<u64>,
     /// Counts these changes, and those that enrol somebody.
     enrolments: watch::Sender<u64>,
-}
-
-struct Rules {
-    by_hand: ByHand,
-    store: PeerStore,
-    hello_keys: Option<KeptKeys>,
 }
 
 /// The keys of hellos to this end. They are kept, so that a flood of connections does not cost them each time.
@@ -34,8 +33,8 @@ struct KeptKeys {
     keys: Arc<HelloKeys>,
     /// When the first of their invites expires.
     until: Option<Timestamp>,
-    /// The lists may have changed since.
-    stale: bool,
+    /// Version of the lists whose keys they are.
+    version: u64,
 }
 
 /// What the user has written: the allow list, and whether everybody is admitted.
@@ -68,11 +67,10 @@ impl Admission {
     /// Admits the peers that are written by hand, those in the store, and those that prove its invites.
     pub fn new(by_hand: ByHand, store: PeerStore) -> Self {
         Self {
-            rules: Mutex::new(Rules {
-                by_hand,
-                store,
-                hello_keys: None,
-            }),
+            by_hand: RwLock::new(by_hand),
+            lists: store.shared_lists(),
+            store: Mutex::new(store),
+            hello_keys: Mutex::new(None),
             changes: watch::Sender::new(0),
             enrolments: watch::Sender::new(0),
         }
@@ -87,9 +85,17 @@ impl Admission {
         Self::new(nobody, PeerStore::in_memory())
     }
 
-    fn rules(&self) -> MutexGuard<'_, Rules> {
-        // Each statement leaves the rules consistent, so a panic in another thread does no harm.
-        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    // Each statement leaves what is locked consistent, so a panic in another thread does no harm.
+    fn store(&self) -> MutexGuard<'_, PeerStore> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn by_hand(&self) -> RwLockReadGuard<'_, ByHand> {
+        self.by_hand.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lists(&self) -> RwLockReadGuard<'_, PeerLists> {
+        read_lists(&self.lists)
     }
 
     /// Make an invite. It is valid although it could not be written, which is logged, but then only until exit.
@@ -100,38 +106,37 @@ impl Admission {
         let (invite, now) = (Invite::new(entropy::random()?), Timestamp::now());
         let live = LiveInvite::new(invite.clone(), terms, now);
         let (name, expires) = (live.name, live.expires);
-        let mut rules = self.rules();
-        if let Some(oldest) = rules.store.lists().crowded_out(now) {
+        let mut store = self.store();
+        if let Some(oldest) = self.lists().crowded_out(now) {
             tracing::warn!(invite = %oldest, "withdrew the oldest invite: there are as many as there may be");
         }
-        rules.store.edit_or_warn(Edit::Invite(live), now);
-        rules.lists_changed();
+        store.edit_or_warn(Edit::Invite(live), now);
         tracing::info!(invite = %name, uses = terms.uses, %expires, "a new invite");
         Ok(invite)
     }
 
     /// The keys of hellos to this end, `own`, with the pre-shared keys that are known now.
     pub(super) fn hello_keys(&self, own: PeerId) -> Arc<HelloKeys> {
-        let (mut rules, now) = (self.rules(), Timestamp::now());
-        let before = rules.hello_keys.take();
-        if let Some(kept) = before.as_ref()
-            && !kept.stale
+        let now = Timestamp::now();
+        let mut kept = self.hello_keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let lists = self.lists();
+        let version = lists.version();
+        if let Some(kept) = &*kept
+            && kept.version == version
             && kept.until.is_none_or(|until| now < until)
         {
-            let keys = Arc::clone(&kept.keys);
-            rules.hello_keys = before;
-            return keys;
+            return Arc::clone(&kept.keys);
         }
-        let lists = rules.store.lists();
         let (psks, until) = (lists.psks(now), lists.next_expiry(now));
-        let keys = Arc::new(match before {
+        drop(lists);
+        let keys = Arc::new(match &*kept {
             Some(kept) => kept.keys.renewed(&psks),
             None => HelloKeys::new(&own, &psks),
         });
-        rules.hello_keys = Some(KeptKeys {
+        *kept = Some(KeptKeys {
             keys: Arc::clone(&keys),
             until,
-            stale: false,
+            version,
         });
         keys
     }
@@ -139,11 +144,8 @@ impl Admission {
     /// Read the lists again that the program writes, and replace what the user has written. Sessions of peers that are
     /// admitted no more end.
     pub fn renew(&self, by_hand: ByHand) {
-        let mut rules = self.rules();
-        rules.by_hand = by_hand;
-        rules.lists_changed();
-        rules.store.read_again(Timestamp::now());
-        drop(rules);
+        *self.by_hand.write().unwrap_or_else(PoisonError::into_inner) = by_hand;
+        self.store().read_again(Timestamp::now());
         self.tell();
     }
 
@@ -152,19 +154,15 @@ impl Admission {
     /// # Errors
     /// As [`PeersCommand::run`].
     pub(super) fn command(&self, command: &PeersCommand) -> Result<String> {
-        let mut rules = self.rules();
-        rules.lists_changed();
-        let Rules { by_hand, store, .. } = &mut *rules;
-        let answer = command.run(store, &by_hand.allow, Timestamp::now());
-        drop(rules);
+        let answer = aside(|| command.run(&mut self.store(), &self.by_hand().allow, Timestamp::now()));
         self.tell();
         answer
     }
 
     /// Those that are enrolled, each with the secret that it and this end keep, and the secret's name.
     pub(super) fn enrolled(&self) -> Vec<(PeerId, PskName, PresharedKey)> {
-        let rules = self.rules();
-        let enrolled = rules.store.lists().enrolled();
+        let lists = self.lists();
+        let enrolled = lists.enrolled();
         enrolled.map(|(id, name, secret)| (id, name, secret.clone())).collect()
     }
 
@@ -191,19 +189,16 @@ impl Admission {
         places: Places,
         secret: impl FnOnce() -> Option<PresharedKey>,
     ) -> std::result::Result<Admitted, Refusal> {
-        let changes = self.changes.subscribe();
-        let mut rules = self.rules();
-        let before = rules.store.readings();
-        let admitted = rules.admit(peer, places, Timestamp::now(), secret);
-        let read_again = rules.store.readings() != before;
-        drop(rules);
-        // A command may have removed somebody. If not, thousands of sessions need not hear of each other's beginning.
-        if read_again {
-            self.tell();
-        } else if let Ok((_, true)) = admitted {
-            self.tell_of_enrolment();
+        let (changes, now) = (self.changes.subscribe(), Timestamp::now());
+        let decision = self.judge(peer, now);
+        // A place comes first: who gets none has used nothing up.
+        if !matches!(decision, Decision::Refused(_)) && places.taken >= places.most {
+            return Err(Refusal::NoPlace);
         }
-        let (proved, enrolled) = admitted?;
+        let (proved, enrolled) = match decision {
+            Decision::Enrols(_) => aside(|| self.enrol(peer, now, secret))?,
+            settled => (self.settled(settled, peer, now)?, false),
+        };
         Ok(Admitted {
             admission: Arc::clone(self),
             changes,
@@ -213,45 +208,37 @@ impl Admission {
         })
     }
 
-    /// True if a peer that was admitted before would be admitted again.
-    fn admits(&self, id: &PeerId, proved: bool) -> bool {
-        let rules = self.rules();
-        let by_hand = rules.by_hand.open || rules.by_hand.allow.contains(id);
-        by_hand || rules.store.lists().admits(id, proved)
-    }
-}
-
-impl Rules {
-    fn lists_changed(&mut self) {
-        if let Some(kept) = &mut self.hello_keys {
-            kept.stale = true;
+    fn judge(&self, peer: &Peer, now: Timestamp) -> Decision {
+        let by_hand = self.by_hand().admits(&peer.id);
+        match self.lists().judge(peer, now) {
+            // Who proves an invite keeps a secret of this handshake. If this end does not, the two never meet again.
+            decision if peer.psk.is_some() => decision,
+            _ if by_hand => Decision::Known,
+            decision => decision,
         }
     }
 
-    /// Decide, and enrol. Returns whether the peer proved a secret, and whether it was enrolled just now.
-    fn admit(
-        &mut self,
+    /// Returns whether an admitted peer proved a secret.
+    fn settled(&self, decision: Decision, peer: &Peer, now: Timestamp) -> std::result::Result<bool, Refusal> {
+        match decision {
+            Decision::Refused(refusal) => Err(refusal),
+            Decision::Known | Decision::Enrols(_) => Ok(self.lists().judge(peer, now) == Decision::Known),
+        }
+    }
+
+    /// Decide again, and enrol. Returns whether the peer proved a secret, and whether it was enrolled just now.
+    fn enrol(
+        &self,
         peer: &Peer,
-        places: Places,
         now: Timestamp,
         secret: impl FnOnce() -> Option<PresharedKey>,
     ) -> std::result::Result<(bool, bool), Refusal> {
-        let mut decision = self.judge(peer, now);
-        // A place comes first: who gets none has used nothing up.
-        if !matches!(decision, Decision::Refused(_)) && places.taken >= places.most {
-            return Err(Refusal::NoPlace);
-        }
-        if let Decision::Enrols(_) = decision {
-            // A command may have withdrawn the invite in the meantime.
-            self.store.read_again(now);
-            self.lists_changed();
-            decision = self.judge(peer, now);
-        }
-        match decision {
-            Decision::Known => Ok((self.store.lists().judge(peer, now) == Decision::Known, false)),
-            Decision::Refused(refusal) => Err(refusal),
-            Decision::Enrols(invite) => {
-                let secret = secret().ok_or(Refusal::Unproved)?;
+        let mut store = self.store();
+        let before = store.readings();
+        // A command may have withdrawn the invite in the meantime, or another peer has used it up.
+        store.read_again(now);
+        let outcome = match self.judge(peer, now) {
+            Decision::Enrols(invite) => secret().ok_or(Refusal::Unproved).map(|secret| {
                 let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
                 let id = peer.id;
                 let edit = Edit::Enrol {
@@ -260,20 +247,37 @@ impl Rules {
                     invite,
                     today,
                 };
-                self.store.edit_or_warn(edit, now);
-                Ok((true, true))
-            }
+                store.edit_or_warn(edit, now);
+                (true, true)
+            }),
+            settled => self.settled(settled, peer, now).map(|proved| (proved, false)),
+        };
+        // A command may have removed somebody. If not, thousands of sessions need not hear of each other's beginning.
+        if store.readings() != before {
+            self.tell();
+        } else if let Ok((_, true)) = outcome {
+            self.tell_of_enrolment();
         }
+        outcome
     }
 
-    fn judge(&self, peer: &Peer, now: Timestamp) -> Decision {
-        let by_hand = self.by_hand.open || self.by_hand.allow.contains(&peer.id);
-        match self.store.lists().judge(peer, now) {
-            // Who proves an invite keeps a secret of this handshake. If this end does not, the two never meet again.
-            decision if peer.psk.is_some() => decision,
-            _ if by_hand => Decision::Known,
-            decision => decision,
-        }
+    /// True if a peer that was admitted before would be admitted again.
+    fn admits(&self, id: &PeerId, proved: bool) -> bool {
+        self.by_hand().admits(id) || self.lists().admits(id, proved)
+    }
+}
+
+impl ByHand {
+    fn admits(&self, id: &PeerId) -> bool {
+        self.open || self.allow.contains(id)
+    }
+}
+
+/// Does what may wait for a disk, while another thread takes over the tasks of this one, if this program has several.
+fn aside<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 
@@ -372,8 +376,9 @@ mod tests {
         let second = keys();
         assert!(!Arc::ptr_eq(&first, &second), "somebody was enrolled");
         assert!(Arc::ptr_eq(&second, &keys()));
-        admission.renew(by_hand(&[], false));
-        assert!(!Arc::ptr_eq(&second, &keys()), "the files may be other ones");
+        let command = PeersCommand::Remove(PeerId([1; 32]).to_string());
+        admission.command(&command).expect("it is listed");
+        assert!(!Arc::ptr_eq(&second, &keys()), "somebody was removed");
     }
 
     #[test]
@@ -391,6 +396,27 @@ mod tests {
         let command = PeersCommand::Remove(PeerId([1; 32]).to_string());
         admission.command(&command).expect("it is listed");
         assert_eq!(news(), [true, true]);
+    }
+
+    #[test]
+    fn nobody_but_who_is_enrolled_waits_for_a_disk() {
+        let (admission, invite) = admission(&[2], false);
+        assert!(admit(&admission, 1, Some(invite), ROOM).is_ok());
+        let writing = admission.store();
+        let (tell, told) = std::sync::mpsc::channel();
+        let other = Arc::clone(&admission);
+        std::thread::spawn(move || {
+            let own = PresharedKey::new([1; 32]).name();
+            let known = [admit(&other, 1, Some(own), ROOM), admit(&other, 2, None, ROOM)];
+            let stays = other.admits(&PeerId([1; 32]), true);
+            other.hello_keys(PeerId([9; 32]));
+            let members = other.enrolled().len();
+            // Fails only if the test has given up.
+            let _ = tell.send((known.map(|outcome| outcome.is_ok()), stays, members));
+        });
+        let done = told.recv_timeout(std::time::Duration::from_secs(60));
+        assert_eq!(done, Ok(([true; 2], true, 1)));
+        drop(writing);
     }
 
     #[tokio::test]

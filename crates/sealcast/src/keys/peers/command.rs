@@ -107,7 +107,7 @@ impl PeersCommand {
         // The files may have changed since they were read.
         store.read_again(now);
         match self {
-            Self::List => Ok(table(store.lists(), allow, now)),
+            Self::List => Ok(table(&store.lists(), allow, now)),
             Self::Allow { id, comment } => {
                 if store.lists().peer(id).is_none() && store.lists().peers.is_full() {
                     let what = format!("{MAX_ENROLLED} peers are listed already");
@@ -156,8 +156,8 @@ pub(super) fn today(now: Timestamp) -> jiff::civil::Date {
 }
 
 fn remove(begin: &str, store: &mut PeerStore, allow: &AllowList, now: Timestamp) -> Result<String> {
-    let listed = store.lists().peers.iter().map(|peer| peer.id);
-    let mut found: Vec<PeerId> = listed.chain(allow.peers().map(|(id, _)| *id)).collect();
+    let mut found: Vec<PeerId> = store.lists().peers.iter().map(|peer| peer.id).collect();
+    found.extend(allow.peers().map(|(id, _)| *id));
     found.retain(|id| !begin.is_empty() && id.to_string().starts_with(begin));
     found.sort();
     found.dedup();
@@ -170,7 +170,8 @@ fn remove(begin: &str, store: &mut PeerStore, allow: &AllowList, now: Timestamp)
         let what = format!("{id} stands in {place}, which sealcast does not change");
         usage(&what, "delete that line, then send SIGHUP to the running program")
     });
-    let Some(peer) = store.lists().peer(&id).cloned() else {
+    let listed = store.lists().peer(&id).cloned();
+    let Some(peer) = listed else {
         return Err(by_hand.unwrap_or_else(|| usage("no listed peer has such an id", "peers list shows them")));
     };
     let before = store.lists().invites.len();

@@ -64,6 +64,8 @@ pub struct PeerLists {
     pub(super) peers: Roll,
     /// Oldest first.
     pub(super) invites: Vec<LiveInvite>,
+    /// Counts the changes.
+    pub(super) version: u64,
 }
 
 /// The decision on a peer that proved its identity.
@@ -199,6 +201,11 @@ impl PeerLists {
         invites.chain(secrets).collect()
     }
 
+    /// Counts the changes of these lists.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
     /// The first moment at which one of the invites is worth nothing any more.
     pub fn next_expiry(&self, now: Timestamp) -> Option<Timestamp> {
         let expiries = self.invites.iter().map(|invite| invite.expires);
@@ -269,6 +276,7 @@ impl PeerLists {
 
     /// Make a change.
     pub fn apply(&mut self, edit: &Edit, now: Timestamp) {
+        self.version += 1;
         match edit {
             Edit::Enrol {
                 id,

@@ -11,13 +11,15 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use zeroize::Zeroizing;
 
 use super::lines;
-use super::lists::{Edit, PeerLists};
+use super::lists::{Edit, LiveInvite, PeerLists};
+use super::roll::Roll;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::private_file;
 
@@ -39,7 +41,8 @@ pub struct PeerStore {
     /// Locked while the program runs.
     claim: Option<File>,
     patience: Duration,
-    lists: PeerLists,
+    /// Changed by the store alone, and never locked while it waits for a disk.
+    lists: Arc<RwLock<PeerLists>>,
     /// Edits that could not be written. They hold until exit, and are written as soon as that is possible. A peer can
     /// cause one for each invite that it proves, so there are at most `MAX_ENROLLED` times `MAX_INVITES`.
     pending: Vec<Edit>,
@@ -47,6 +50,14 @@ pub struct PeerStore {
     seen: Option<Seen>,
     /// How often that file was another one.
     readings: u64,
+}
+
+/// What the files say.
+struct Files {
+    /// `None` if they are those of the lists.
+    peers: Option<Roll>,
+    invites: Vec<LiveInvite>,
+    invites_text: Zeroizing<String>,
 }
 
 /// A file as it was when it was read or written last. It stays open, so that no other file gets its number.
@@ -63,7 +74,7 @@ impl PeerStore {
             dir: None,
             claim: None,
             patience: Duration::ZERO,
-            lists: PeerLists::default(),
+            lists: Arc::default(),
             pending: Vec::new(),
             seen: None,
             readings: 0,
@@ -111,9 +122,22 @@ impl PeerStore {
         }
     }
 
-    /// The lists, as last read or changed.
-    pub fn lists(&self) -> &PeerLists {
-        &self.lists
+    /// The lists, as last read or changed. Nothing may be changed while this is held.
+    pub fn lists(&self) -> RwLockReadGuard<'_, PeerLists> {
+        read_lists(&self.lists)
+    }
+
+    /// The lists, for who looks at them without waiting for a change that is being written.
+    pub fn shared_lists(&self) -> Arc<RwLock<PeerLists>> {
+        Arc::clone(&self.lists)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut PeerLists) -> T) -> T {
+        change(&mut self.lists.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn apply<'e>(&self, edits: impl IntoIterator<Item = &'e Edit>, now: Timestamp) {
+        self.change(|lists| edits.into_iter().for_each(|edit| lists.apply(edit, now)));
     }
 
     /// Counts how often peers were read that another program may have changed.
@@ -146,66 +170,95 @@ impl PeerStore {
     /// Read the files, make a change, and write to them what is not written yet.
     fn synchronise(&mut self, edit: Option<Edit>, now: Timestamp) -> Result<()> {
         let Some(dir) = self.dir.clone() else {
-            edit.iter().for_each(|edit| self.lists.apply(edit, now));
+            self.apply(&edit, now);
             return Ok(());
         };
         let read = lock_for_edit(&dir, self.patience).and_then(|lock| Ok((lock, self.read(&dir)?)));
         if read.is_err() {
             // What was pending holds already.
-            edit.iter().for_each(|edit| self.lists.apply(edit, now));
+            self.apply(&edit, now);
         }
         if let Some(edit) = edit {
             self.pending.retain(|other| !edit.replaces(other));
             self.pending.push(edit);
         }
-        let (_editing, invites) = read.map_err(|error| unusable(&dir, &error))?;
-        let known = self.lists.peers.len();
-        self.pending.iter().for_each(|edit| self.lists.apply(edit, now));
+        let (_editing, files) = read.map_err(|error| unusable(&dir, &error))?;
+        // In one step: who looks at the lists in between must not miss what is pending.
+        let known = self.change(|lists| {
+            if let Some(peers) = files.peers {
+                lists.peers = peers;
+            }
+            lists.invites = files.invites;
+            lists.version += 1;
+            let known = lists.peers.len();
+            self.pending.iter().for_each(|edit| lists.apply(edit, now));
+            known
+        });
         if !self.pending.is_empty() {
-            let written = self.write(&dir, &invites, known);
+            let written = self.write(&dir, &files.invites_text, known);
             written.map_err(|error| unusable(&dir, &error))?;
         }
         self.pending.clear();
         Ok(())
     }
 
-    /// Makes the lists what the files say. Returns the text of the invites.
-    fn read(&mut self, dir: &Path) -> io::Result<Zeroizing<String>> {
+    /// Reads the files, as far as they may not be what the lists are.
+    fn read(&mut self, dir: &Path) -> io::Result<Files> {
         let paths = [dir.join(ENROLLED), dir.join(INVITES)];
-        let invites = read(&paths[1], lines::MAX_INVITES_FILE)?;
+        let invites_text = read(&paths[1], lines::MAX_INVITES_FILE)?;
+        let mut peers = None;
         let seen = self.seen.as_ref().is_some_and(|seen| seen.is_at(&paths[0]));
         if !seen || !self.pending.is_empty() {
             self.seen = None;
             let text = read(&paths[0], lines::MAX_ENROLLED_FILE)?;
-            self.lists.peers = lines::peers(&text, &paths[0], &self.lists.peers);
+            peers = Some(lines::peers(&text, &paths[0], &self.lists().peers));
             self.readings += 1;
             // After half a line nothing can be appended.
             if text.ends_with('\n') {
                 self.seen = Seen::at(&paths[0]);
             }
         }
-        self.lists.invites = lines::invites(&invites, &paths[1]);
-        Ok(invites)
+        Ok(Files {
+            peers,
+            invites: lines::invites(&invites_text, &paths[1]),
+            invites_text,
+        })
     }
 
     /// Writes the lists: the file of invites had this text, and that of peers the first so many.
     fn write(&mut self, dir: &Path, invites: &str, known: usize) -> io::Result<()> {
-        // Invites first: if the second file cannot be written, a use is lost and none is gained.
-        replace(&dir.join(INVITES), invites, &lines::of_invites(&self.lists.invites))?;
-        let path = dir.join(ENROLLED);
-        let added = self.lists.peers.since(known);
+        let lists = self.lists();
+        let added = lists.peers.since(known);
         let only_added = added.len() == self.pending.len() && self.pending.iter().all(Edit::lists);
         let no_peers = self.pending.iter().all(Edit::spares_peers);
-        match (self.seen.take(), only_added) {
-            (seen @ Some(_), _) if no_peers => self.seen = seen,
-            (Some(seen), true) => self.seen = Some(seen.append(&path, &lines::of_new_peers(added))?),
-            _ => {
-                private_file::replace_secret(&path, lines::of_peers(&self.lists.peers).as_bytes())?;
-                self.seen = Seen::at(&path);
+        let peers = match &self.seen {
+            Some(_) if no_peers => None,
+            Some(_) if only_added => Some((true, lines::of_new_peers(added))),
+            _ => Some((false, lines::of_peers(&lists.peers))),
+        };
+        let invites_now = lines::of_invites(&lists.invites);
+        drop(lists);
+        // If anything fails, the files are read before the next change.
+        let seen = self.seen.take();
+        // Invites first: if the second file cannot be written, a use is lost and none is gained.
+        replace(&dir.join(INVITES), invites, &invites_now)?;
+        let path = dir.join(ENROLLED);
+        self.seen = match (peers, seen) {
+            (None, seen) => seen,
+            (Some((true, lines)), Some(seen)) => Some(seen.append(&path, &lines)?),
+            (Some((_, text)), _) => {
+                private_file::replace_secret(&path, text.as_bytes())?;
+                Seen::at(&path)
             }
-        }
+        };
         Ok(())
     }
+}
+
+/// Waits for no more than a change in memory.
+pub fn read_lists(lists: &RwLock<PeerLists>) -> RwLockReadGuard<'_, PeerLists> {
+    // Each change leaves the lists consistent, so a panic in another thread does no harm.
+    lists.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Seen {

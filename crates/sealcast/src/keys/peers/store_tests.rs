@@ -236,7 +236,7 @@ fn a_table_shows_names_and_times_and_no_secret() {
     let mut store = PeerStore::in_memory();
     let name = invite(&mut store, 1, 2);
     store.edit(enrolled(1, name), now()).expect("in memory");
-    let shown = table(store.lists(), &AllowList::of([PeerId([2; 32])]), now());
+    let shown = table(&store.lists(), &AllowList::of([PeerId([2; 32])]), now());
     let listed = format!("{}  enrolled  {name}  2026-05-17", PeerId([1; 32]));
     for words in [
         &listed,
