@@ -1,10 +1,12 @@
 // The secrets of a group and what is derived from them (groups.md, sections 3 to 5).
 
 import { type Bytes, concat, equalSecret, wipe } from "../bytes.ts";
-import { HASH_LEN, aesKey, aesOpen, expandLabel } from "../crypto/primitives.ts";
-import { BASE_LEN } from "../keys/epoch.ts";
+import { HASH_LEN, aesKey, aesOpen, aesSeal, expandLabel } from "../crypto/primitives.ts";
+import { BASE_LEN, wireNumber } from "../keys/epoch.ts";
 import { Opener } from "../seal/opener.ts";
+import { type SealLimits, Sealer } from "../seal/sealer.ts";
 import { type Suite } from "../seal/suite.ts";
+import { Kind } from "../wire/header.ts";
 import { type PeerId } from "../wire/peer-id.ts";
 import { Writer } from "../wire/writer.ts";
 
@@ -35,7 +37,7 @@ function place(epoch: bigint, node: number): Bytes {
   return new Writer().u64(epoch).u32(node).done();
 }
 
-/** Opens wraps that were made for who knows a node's secret. */
+/** Makes and opens the wraps for who knows a node's secret. */
 export class WrapKey {
   readonly #key: CryptoKey;
 
@@ -47,6 +49,11 @@ export class WrapKey {
   async unwrap(epoch: bigint, node: number, wrapped: Bytes): Promise<NodeSecret | undefined> {
     const secret = await aesOpen(this.#key, place(epoch, node), EMPTY, wrapped);
     return secret && new NodeSecret(secret);
+  }
+
+  /** The wrap of a node whose parent has these secret bytes. */
+  wrap(epoch: bigint, node: number, parent: Bytes): Promise<Bytes> {
+    return aesSeal(this.#key, place(epoch, node), EMPTY, parent);
   }
 }
 
@@ -66,6 +73,17 @@ export class NodeSecret {
   static async ofMember(shared: Bytes, { camera, stream }: GroupName): Promise<NodeSecret> {
     const context = new Writer().bytes(camera.bytes).u32(stream).done();
     return new NodeSecret(await expandLabel(shared, "group member", context, HASH_LEN));
+  }
+
+  /** The secret of a node that is drawn anew, from a seed of 32 random bytes that no other epoch has. */
+  static async fresh(seed: Bytes, group: Group, epoch: bigint, node: number): Promise<NodeSecret> {
+    const context = concat(groupBytes(group), place(epoch, node));
+    return new NodeSecret(await expandLabel(seed, "group node", context, HASH_LEN));
+  }
+
+  /** This secret, which is that of the node's parent, for who has the node's key. */
+  wrappedFor(key: WrapKey, epoch: bigint, node: number): Promise<Bytes> {
+    return key.wrap(epoch, node, this.#bytes);
   }
 
   /** The secret of this node so many steps of the ratchet later; a copy for none. */
@@ -101,6 +119,12 @@ export class NodeSecret {
   async opener(group: Group, epoch: bigint, suite: Suite): Promise<Opener> {
     const { key, base } = await this.media(group, epoch, suite);
     return new Opener(key, base);
+  }
+
+  /** Of a group secret: the sealer of its epoch. Callers make one for each epoch, or a nonce would be used twice. */
+  async sealer(group: Group, epoch: bigint, suite: Suite, limits: SealLimits): Promise<Sealer> {
+    const { key, base } = await this.media(group, epoch, suite);
+    return new Sealer(key, base, Kind.Media, wireNumber(epoch), limits);
   }
 
   equals(other: NodeSecret): boolean {

@@ -3,17 +3,19 @@
 import { type Bytes, ascii, concat } from "../bytes.ts";
 import { sha256 } from "../crypto/primitives.ts";
 import { malformed } from "../error.ts";
-import { type SignatureCheck } from "../keys/identity.ts";
+import { type Identity, type SignatureCheck } from "../keys/identity.ts";
 import { MAX_STREAM } from "../wire/header.ts";
 import { SIGNATURE_LEN } from "../wire/kem-field.ts";
 import { PEER_ID_LEN } from "../wire/peer-id.ts";
 import { Reader } from "../wire/reader.ts";
+import { Writer } from "../wire/writer.ts";
 import { MAX_MEMBERS, ROOT, childrenOf, isBelowRoot, parentOf } from "./node.ts";
-import { WRAPPED_LEN } from "./secret.ts";
+import { type Group, WRAPPED_LEN } from "./secret.ts";
 
 const KIND = 0x20;
 const VERSION = 1;
-const RUN_LEN = 16;
+/** Random bytes of a leader's run. */
+export const RUN_LEN = 16;
 const HEAD_LEN = 74;
 const WRAP_LEN = 4 + WRAPPED_LEN;
 /** All nodes below the root. */
@@ -67,6 +69,30 @@ function readWraps(reader: Reader): Map<number, Bytes> {
 /** What the camera signs of a sheet that ends before its signature. */
 export async function signedSheet(unsigned: Bytes): Promise<Bytes> {
   return concat(ascii("sealcast2 key sheet\0"), await sha256(unsigned));
+}
+
+/** What a leader says in a sheet beside the wraps. */
+export interface Head {
+  readonly scope: Scope;
+  /** Number of the suite of media records. */
+  readonly suite: number;
+  readonly group: Group;
+  readonly epoch: bigint;
+  readonly effect: bigint;
+}
+
+/** The sheet with these wraps, which are in ascending order of their nodes. */
+export async function sheetBytes(
+  { scope, suite, group, epoch, effect }: Head, wraps: ReadonlyMap<number, Bytes>, camera: Identity,
+): Promise<Bytes> {
+  const out = new Writer()
+    .u8(KIND).u8(VERSION).u8(SCOPES.indexOf(scope) + 1).u8(suite).u32(group.stream).bytes(group.camera.bytes)
+    .bytes(group.run).u64(epoch).u64(effect).u16(wraps.size);
+  for (const [node, wrapped] of wraps) {
+    out.u32(node).bytes(wrapped);
+  }
+  const unsigned = out.done().slice();
+  return concat(unsigned, await camera.sign(await signedSheet(unsigned)));
 }
 
 /** Parses a sheet. Its bytes are views of these. @throws ProtocolError `malformed` */

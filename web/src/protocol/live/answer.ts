@@ -1,9 +1,10 @@
 // Answers, which lead from a challenge to a root that the camera signed (signatures.md, section 7).
 
-import { type Bytes } from "../bytes.ts";
+import { type Bytes, concat } from "../bytes.ts";
 import { malformed } from "../error.ts";
 import { leafOf, pathLength, rootOfPath } from "../sign/merkle.ts";
 import { Reader } from "../wire/reader.ts";
+import { Writer } from "../wire/writer.ts";
 
 const VERSION = 1;
 const NAME_LEN = 4;
@@ -36,6 +37,11 @@ export function parseAnswer(bytes: Bytes): Answer {
   const path = Array.from({ length: pathLength(index, count) }, () => reader.bytes(HASH_LEN));
   reader.finish();
   return { name, count, index, path };
+}
+
+/** The bytes of an answer. */
+export function answerBytes({ name, count, index, path }: Answer): Bytes {
+  return new Writer().u8(VERSION).bytes(name).u16(count).u16(index).bytes(concat(...path)).done().slice();
 }
 
 /** The leaf of a challenge. */

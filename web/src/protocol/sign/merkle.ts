@@ -16,16 +16,44 @@ function nodeOf(left: Bytes, right: Bytes): Promise<Bytes> {
   return sha256(concat(NODE, left, right));
 }
 
-/** The root over leaves, of which there is at least one. The last of a level that has no partner goes up unchanged. */
-export async function rootOf(leaves: readonly Bytes[]): Promise<Bytes> {
-  let level = leaves;
-  while (level.length > 1) {
+/** All levels over leaves, of which there is at least one. The last of a level without a partner goes up unchanged. */
+async function levelsOf(leaves: readonly Bytes[]): Promise<(readonly Bytes[])[]> {
+  const levels: (readonly Bytes[])[] = [leaves];
+  for (let level = leaves; level.length > 1; levels.push(level)) {
     const below = level;
     const pairs = Array.from({ length: Math.ceil(below.length / 2) }, (_, at) => below.slice(2 * at, 2 * at + 2));
     level = await Promise.all(pairs.map(async ([left = new Uint8Array(HASH_LEN), right]) =>
       right === undefined ? left : nodeOf(left, right)));
   }
-  return level[0] ?? new Uint8Array(HASH_LEN);
+  return levels;
+}
+
+/** The root over leaves, of which there is at least one. */
+export async function rootOf(leaves: readonly Bytes[]): Promise<Bytes> {
+  return (await MerkleTree.over(leaves)).root;
+}
+
+/** A tree of which each leaf can be proved. */
+export class MerkleTree {
+  readonly #levels: readonly (readonly Bytes[])[];
+
+  private constructor(levels: readonly (readonly Bytes[])[]) {
+    this.#levels = levels;
+  }
+
+  /** The tree over leaves, of which there is at least one. */
+  static async over(leaves: readonly Bytes[]): Promise<MerkleTree> {
+    return new MerkleTree(await levelsOf(leaves));
+  }
+
+  get root(): Bytes {
+    return this.#levels.at(-1)?.[0] ?? new Uint8Array(HASH_LEN);
+  }
+
+  /** The path from the leaf at this place to the root. */
+  path(index: number): Bytes[] {
+    return this.#levels.flatMap((level, up) => level[(index >>> up) ^ 1] ?? []);
+  }
 }
 
 /** Whether the node at a place has a sibling, on each level from the leaves up. */
