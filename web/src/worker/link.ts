@@ -325,6 +325,8 @@ export class Link {
         live.member.event(event);
         break;
       case "peer-proved":
+      case "joins-group":
+      case "challenged":
       case "keyframe-requested":
       case "unfit-group":
         // A responder's, and the role's.

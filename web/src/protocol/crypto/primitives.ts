@@ -23,10 +23,14 @@ export async function sha256(bytes: Bytes): Promise<Bytes> {
   return new Uint8Array(await subtle().digest("SHA-256", bytes));
 }
 
+/** A key of HMAC-SHA-256 that cannot be read back. */
+export function hmacKey(key: Bytes): Promise<CryptoKey> {
+  return subtle().importKey("raw", key, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+}
+
 /** HMAC-SHA-256. */
-export async function hmac(key: Bytes, message: Bytes): Promise<Bytes> {
-  const algorithm = { name: "HMAC", hash: "SHA-256" };
-  const imported = await subtle().importKey("raw", key, algorithm, false, ["sign"]);
+export async function hmac(key: Bytes | CryptoKey, message: Bytes): Promise<Bytes> {
+  const imported = key instanceof Uint8Array ? await hmacKey(key) : key;
   return new Uint8Array(await subtle().sign("HMAC", imported, message));
 }
 
@@ -46,7 +50,9 @@ export function expandInfo(label: string, context: Bytes, length: number): Bytes
 }
 
 /** `EL(secret, label, context, length)` of keys.md, section 2. The label is without `"sealcast2 "`. */
-export async function expandLabel(secret: Bytes, label: string, context: Bytes, length: number): Promise<Bytes> {
+export async function expandLabel(
+  secret: Bytes | CryptoKey, label: string, context: Bytes, length: number,
+): Promise<Bytes> {
   const info = expandInfo(label, context, length);
   const out = new Uint8Array(length);
   let block: Bytes = new Uint8Array(0);

@@ -1,7 +1,7 @@
 // The secrets of a group and what is derived from them (groups.md, sections 3 to 5).
 
 import { type Bytes, concat, equalSecret, wipe } from "../bytes.ts";
-import { HASH_LEN, aesKey, aesOpen, aesSeal, expandLabel } from "../crypto/primitives.ts";
+import { HASH_LEN, aesKey, aesOpen, aesSeal, expandLabel, hmacKey } from "../crypto/primitives.ts";
 import { BASE_LEN, wireNumber } from "../keys/epoch.ts";
 import { Opener } from "../seal/opener.ts";
 import { type SealLimits, Sealer } from "../seal/sealer.ts";
@@ -57,6 +57,38 @@ export class WrapKey {
   }
 }
 
+/**
+ * What an enrolment leaves with a camera for its group: the secret of which the viewer's member key is made. WebCrypto
+ * holds it so that it cannot be read back, and IndexedDB can keep it.
+ */
+export class EnrolledSecret {
+  readonly #key: CryptoKey;
+
+  private constructor(key: CryptoKey) {
+    this.#key = key;
+  }
+
+  /** Of the 32 bytes of an enrolment, which stay the caller's. */
+  static async fromBytes(enrolment: Bytes): Promise<EnrolledSecret> {
+    return new EnrolledSecret(await hmacKey(enrolment));
+  }
+
+  /** What was taken out with `stored`. */
+  static restore(stored: CryptoKey): EnrolledSecret {
+    return new EnrolledSecret(stored);
+  }
+
+  /** The key as IndexedDB keeps it: it cannot be read. */
+  get stored(): CryptoKey {
+    return this.#key;
+  }
+
+  /** The viewer's member key. */
+  memberKey(group: GroupName): Promise<NodeSecret> {
+    return NodeSecret.ofMember(this.#key, group);
+  }
+}
+
 /** The secret of a node in one epoch, or a member's own, which stands at its leaf. */
 export class NodeSecret {
   readonly #bytes: Bytes;
@@ -70,7 +102,7 @@ export class NodeSecret {
    * The member key: what a viewer and the camera share for one group.
    * @param shared 32 bytes that only the two know: the enrolment, or the exporter of their session
    */
-  static async ofMember(shared: Bytes, { camera, stream }: GroupName): Promise<NodeSecret> {
+  static async ofMember(shared: Bytes | CryptoKey, { camera, stream }: GroupName): Promise<NodeSecret> {
     const context = new Writer().bytes(camera.bytes).u32(stream).done();
     return new NodeSecret(await expandLabel(shared, "group member", context, HASH_LEN));
   }

@@ -5,7 +5,7 @@ import { type ClockReading } from "../clock/exchange.ts";
 import { type Peer } from "../keys/handshake.ts";
 import { type GopVerdict } from "../sign/gop-verifier.ts";
 import { type Media } from "../unit/assemble.ts";
-import { type SignMode } from "../wire/group-message.ts";
+import { type MediaFrom, type SignMode } from "../wire/group-message.ts";
 import { type Selection } from "../wire/selection.ts";
 import { type RekeyCause } from "./rekey.ts";
 import { type RelayTrack } from "./relayed.ts";
@@ -27,6 +27,13 @@ export type SessionEvent =
   | { readonly type: "peer-proved"; readonly peer: Peer }
   /** Both ends have keys, and the peer is admitted. */
   | { readonly type: "established"; readonly facts: Facts }
+  /**
+   * Publisher: the viewer wants to be a member of the group that was offered. `again`: it is one, whose frames come
+   * through a relay, and lacks a sheet.
+   */
+  | { readonly type: "joins-group"; readonly media: MediaFrom; readonly again: boolean }
+  /** Publisher: a member challenges it, with 16 bytes. */
+  | { readonly type: "challenged"; readonly challenge: Bytes }
   /** Publisher: the viewer needs a keyframe of this stream. */
   | { readonly type: "keyframe-requested"; readonly stream: number }
   /** Records are sealed under a new epoch from here on. Only a publisher knows the cause. */

@@ -14,6 +14,7 @@ import { type Accept, Kind, recordKind } from "../wire/header.ts";
 import { ENCRYPT_ALL, type Selection, sameSelection } from "../wire/selection.ts";
 import { CellReader } from "./cell-reader.ts";
 import { type Epochs } from "./epochs.ts";
+import { type Hosting } from "./hosting.ts";
 import { type Link } from "./link.ts";
 import { Liveness } from "./liveness.ts";
 import { type GroupHandled, type Membership } from "./membership.ts";
@@ -46,6 +47,8 @@ export class PeerLink {
   readonly selecting = new Selecting();
   /** A viewer's place in its publisher's group; absent at a publisher. */
   readonly membership: Membership | undefined;
+  /** A publisher's group; absent where it offers none, and at a viewer. */
+  readonly hosting: Hosting | undefined;
   liveness: Liveness;
   readonly #leads: boolean;
   readonly #out: Outbox;
@@ -57,14 +60,15 @@ export class PeerLink {
   #announced: ShapePlan | undefined;
 
   constructor(
-    link: Link, epochs: Epochs, membership: Membership | undefined, assembler: Assembler, out: Outbox,
-    session: PeerListener, refusals: Refusals, now: Now,
+    link: Link, epochs: Epochs, group: { readonly membership?: Membership; readonly hosting?: Hosting },
+    assembler: Assembler, out: Outbox, session: PeerListener, refusals: Refusals, now: Now,
   ) {
     this.link = link;
     this.epochs = epochs;
-    this.membership = membership;
+    this.membership = group.membership;
+    this.hosting = group.hosting;
     this.#assembler = assembler;
-    this.#leads = membership === undefined;
+    this.#leads = group.membership === undefined;
     this.#out = out;
     this.#session = session;
     this.#refusals = refusals;
@@ -250,6 +254,13 @@ export class PeerLink {
         }
         return;
       }
+      case "join":
+      case "challenge":
+        if (this.hosting === undefined) {
+          throw new ProtocolError("protocol-error");
+        }
+        this.hosting.said(message);
+        return;
       default:
         throw new ProtocolError("protocol-error");
     }

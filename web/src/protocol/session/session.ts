@@ -4,6 +4,7 @@ import { type Bytes, wipe } from "../bytes.ts";
 import { type Now } from "../clock/now.ts";
 import { ProtocolError, type Refusal, asProtocolError, misuse } from "../error.ts";
 import { EpochSecret } from "../keys/epoch.ts";
+import { EnrolledSecret, type GroupName, type NodeSecret } from "../group/secret.ts";
 import { type Agreed } from "../keys/handshake.ts";
 import { Initiator } from "../keys/initiator.ts";
 import { alertBytes, alerted } from "../keys/messages.ts";
@@ -18,11 +19,12 @@ import { type Preamble, preambleBytes } from "../unit/preamble.ts";
 import { checkUnit } from "../unit/unit.ts";
 import { Close } from "../wire/control.ts";
 import { MAX_CONTROL_RECORD, MAX_HANDSHAKE_MESSAGE, MAX_RECORD } from "../wire/framing.ts";
-import { CHALLENGE_LEN } from "../wire/group-message.ts";
+import { CHALLENGE_LEN, type GroupMessage } from "../wire/group-message.ts";
 import { CONFIG_FLAGS, Flag, MAX_STREAM, frameFlags } from "../wire/header.ts";
 import { type Selection } from "../wire/selection.ts";
 import { RekeyPolicy, type SessionConfig } from "./config.ts";
 import { Epochs } from "./epochs.ts";
+import { Hosting } from "./hosting.ts";
 import { KeyRing } from "./keyring.ts";
 import { Link, noKeys } from "./link.ts";
 import { Liveness } from "./liveness.ts";
@@ -295,12 +297,15 @@ export class Session {
         this.#refusals.count(reason);
       },
     };
-    const membership = this.#leads ? undefined : new Membership(group, link, this.#out);
-    if (this.#leads) {
+    const { offers } = this.#config;
+    const place = this.#leads
+      ? { ...(offers && { hosting: new Hosting(offers, exporter, link, this.#out) }) }
+      : { membership: new Membership(group, link, this.#out) };
+    if (this.#leads && offers === undefined) {
       wipe(exporter);
     }
     return {
-      peer: new PeerLink(link, epochs, membership, assembler, this.#out, listener, this.#refusals, now),
+      peer: new PeerLink(link, epochs, place, assembler, this.#out, listener, this.#refusals, now),
       facts: { peer, suite: suite.name, mechanism: mechanism.name, sessionId },
       enrolment,
     };
@@ -321,6 +326,39 @@ export class Session {
     return PresharedKey.fromBytes(bytes);
   }
 
+  /**
+   * The same for a publisher that leads a group: the pre-shared key of later handshakes, and what the viewer's member
+   * key follows from, also without a session.
+   */
+  async takeGuest(): Promise<{ readonly psk: PresharedKey; readonly secret: EnrolledSecret } | undefined> {
+    const bytes = this.#keys?.enrolment;
+    const secret = bytes && (await EnrolledSecret.fromBytes(bytes));
+    const psk = await this.takeEnrolment();
+    return secret && psk && { psk, secret };
+  }
+
+  /** Publisher: the key by which the viewer is a member of its group for as long as this session lasts. */
+  memberKey(group: GroupName): Promise<NodeSecret> {
+    const { hosting } = this.#established().peer;
+    if (hosting === undefined) {
+      throw misuse("only a publisher that offers a group has keys of members");
+    }
+    return hosting.memberKey(group);
+  }
+
+  /** Publisher: tells the viewer a sheet, an answer, or what else there is to be told of its group. */
+  tell(now: Now, message: GroupMessage): Promise<void> {
+    return this.#step(now, async () => {
+      const { hosting, epochs } = this.#established().peer;
+      if (hosting === undefined) {
+        throw misuse("only a publisher that offers a group tells of it");
+      }
+      await hosting.tell(now, message);
+      // Answers use up the control key.
+      await epochs.ifDue(now);
+    });
+  }
+
   /** Responder: admits the peer of `peer-proved`. */
   admit(now: Now): Promise<void> {
     return this.#step(now, async () => {
@@ -330,6 +368,7 @@ export class Session {
       const { keys } = this.#state;
       this.#enter(now, keys);
       await keys.peer.link.sendControl(now, { type: "welcome" });
+      await keys.peer.hosting?.begin(now);
       await this.#beginShape(now, keys);
     });
   }
@@ -405,6 +444,7 @@ export class Session {
     if (keys !== undefined) {
       keys.peer.link.ring.wipe();
       keys.peer.membership?.wipe();
+      keys.peer.hosting?.wipe();
       wipe(keys.enrolment ?? new Uint8Array(0));
       keys.enrolment = undefined;
     }

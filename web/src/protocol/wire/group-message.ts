@@ -14,13 +14,14 @@ export type SignMode = (typeof SIGN_MODES)[number];
 export const CHALLENGE_LEN = 16;
 /** Where a member's frames come from: its session with the camera, a relay, or a relay by the key of an enrolment. */
 const MEDIA = ["session", "relay", "relay-enrolled"] as const;
+export type MediaFrom = (typeof MEDIA)[number];
 
 /** A control message of a group. Sheets, answers, certificates and signatures are read by whom they are for. */
 export type GroupMessage =
   /** The publisher offers to seal for a group instead of this session. */
   | { readonly type: "group"; readonly stream: number; readonly sign: SignMode; readonly suite: number }
   /** The viewer wants to be a member. */
-  | { readonly type: "join"; readonly stream: number; readonly media: (typeof MEDIA)[number] }
+  | { readonly type: "join"; readonly stream: number; readonly media: MediaFrom }
   | { readonly type: "key-sheet"; readonly sheet: Bytes }
   /** The viewer wants to know how old the next frame is. */
   | { readonly type: "challenge"; readonly challenge: Bytes }
