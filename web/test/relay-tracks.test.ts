@@ -130,10 +130,10 @@ async function twoEnds(receives: readonly [boolean, boolean] = [true, true]): Pr
   const [toOther, toOne] = [await one.broadcast("other"), await other.broadcast("one")];
   const ends = [
     new RelayCarrier({
-      relay: one, camera: toOther, outlet: outlets[0], inlet: await Inlet.open(toOther, "session", time),
+      relay: one, other: toOther, who: "camera", outlet: outlets[0], inlet: await Inlet.open(toOther, "session", time),
     }, time),
     new RelayCarrier({
-      relay: other, camera: toOne, outlet: outlets[1], inlet: await Inlet.open(toOne, "session", time),
+      relay: other, other: toOne, who: "viewer", outlet: outlets[1], inlet: await Inlet.open(toOne, "session", time),
     }, time),
   ] as const;
   const heard: TwoEnds["heard"] = [[], []];
@@ -219,7 +219,7 @@ test("a session of which bytes are lost, or that is not one, ends in words", asy
     const camera = await relay.broadcast("other");
     const inlet = await Inlet.open(camera, "session", time);
     const closed: string[] = [];
-    new RelayCarrier({ relay, camera, outlet, inlet }, time).receive({
+    new RelayCarrier({ relay, other: camera, who: "camera", outlet, inlet }, time).receive({
       bytes: () => undefined,
       closed: (clean, why = "") => closed.push(`${clean}: ${why}`),
     });

@@ -20,13 +20,15 @@ const CLOSING = 1_000;
 
 /** Both ends are there. */
 export interface Met {
-  readonly relay: Relay;
-  readonly camera: Broadcast;
+  readonly relay: Pick<Relay, "closed" | "close">;
+  /** The broadcast of the other end, and who that is. */
+  readonly other: Broadcast;
+  readonly who: "camera" | "viewer";
   readonly outlet: Outlet;
   readonly inlet: Inlet;
 }
 
-/** Carries a session through a relay. It owns the connection. */
+/** Carries a session through a relay. It owns what it was given of the connection. */
 export class RelayCarrier implements Carrier {
   readonly kind = "relay";
   readonly beside: Beside;
@@ -45,7 +47,7 @@ export class RelayCarrier implements Carrier {
     this.#met = met;
     this.#time = time;
     this.#deliveries = RELAY_TRACKS.map((track) =>
-      new Delivery(met.camera, track, time, (object) => this.#take?.(object)));
+      new Delivery(met.other, track, time, (object) => this.#take?.(object)));
     this.beside = {
       hear: (take) => {
         if (this.#take === undefined && this.#state === "open") {
@@ -58,13 +60,13 @@ export class RelayCarrier implements Carrier {
 
   receive(events: CarrierEvents): void {
     this.#events = events;
-    const { relay, camera } = this.#met;
+    const { relay, other, who } = this.#met;
     void relay.closed.then(() => {
       this.#end(false, "the connection to the relay broke");
     });
-    void camera.gone.then(() => {
+    void other.gone.then(() => {
       this.#time.after(REST, () => {
-        this.#end(false, "the camera is gone from the relay");
+        this.#end(false, `the ${who} is gone from the relay`);
       });
     });
     void this.#read(events);
@@ -167,11 +169,12 @@ export class RelayCarrier implements Carrier {
       return;
     }
     this.#state = "over";
-    const { relay, inlet } = this.#met;
+    const { relay, other, inlet } = this.#met;
     this.#deliveries.forEach((one) => {
       one.leave();
     });
     inlet.leave();
+    other.leave();
     relay.close();
     this.#events?.closed(clean, why);
   }

@@ -7,16 +7,17 @@ import { type Time } from "../worker/clock.ts";
 import { RelayCarrier } from "./carrier.ts";
 import { Inlet } from "./inlet.ts";
 import { Outlet } from "./outlet.ts";
-import { APPEARANCE, type OpenRelay, type Relay, type RelayAddress } from "./relay.ts";
+import {
+  APPEARANCE, type OpenRelay, type Relay, type RelayAddress, SESSION_TRACK, TOKEN_LEN,
+  VIEWERS, type ViewerAtRelay,
+} from "./relay.ts";
 
-const VIEWERS = "viewers";
-/** The track of a viewer's broadcast. */
-const SESSION = "session";
-/** Bytes of a token, which names one session. */
-const TOKEN_LEN = 16;
+type PlaceOfTicket = Pick<Ticket, "host" | "port" | "broadcast" | "certHashes">;
 
 /** Where a ticket's relay is, and what the camera's broadcast is called there. */
-export function relayOf({ host, port, broadcast = "", certHashes }: Ticket): RelayAddress & { readonly name: string } {
+export function relayOf(
+  { host, port, broadcast = "", certHashes }: PlaceOfTicket,
+): RelayAddress & { readonly name: string } {
   const authority = `${host.kind === "ipv6" ? `[${host.name}]` : host.name}:${port}`;
   // A relay takes the path of the address as a prefix, and the last part as the name.
   const at = broadcast.lastIndexOf("/") + 1;
@@ -51,13 +52,36 @@ async function meetAt(
   relay: Relay, name: string, host: string, { time, random }: MeetParts, limit: Limit,
 ): Promise<Carrier> {
   const token = Array.from(random().subarray(0, TOKEN_LEN), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  const outlet = new Outlet(relay.publish(`${name}/${VIEWERS}/${token}`, SESSION));
+  const outlet = new Outlet(relay.publish(`${name}/${VIEWERS}/${token}`, SESSION_TRACK));
   const camera = await limit.of(relay.broadcast(name),
     `the camera's broadcast ${name} is not at relay ${host}: the camera is away, or publishes elsewhere`);
   const inlet = await limit.of(Inlet.open(camera, `${VIEWERS}/${token}`, time),
     `the camera takes no session through relay ${host}: it has too many viewers, or the relay does not let this page ` +
       "publish, which a session needs");
-  return new RelayCarrier({ relay, camera, outlet, inlet }, time);
+  return new RelayCarrier({ relay, other: camera, who: "camera", outlet, inlet }, time);
+}
+
+/**
+ * Takes the session of a viewer that has come to the camera which this end publishes. @throws CarrierError if the
+ * viewer does not come all the way
+ */
+export async function accept(relay: Relay, viewer: ViewerAtRelay, time: Time): Promise<Carrier> {
+  const { answers, leave } = viewer;
+  const outlet = new Outlet(answers);
+  const limit = new Limit(time, new AbortController().signal, relay);
+  try {
+    const words = "a viewer did not come all the way";
+    const broadcast = await limit.of(viewer.find(), words);
+    const inlet = await limit.of(Inlet.open(broadcast, SESSION_TRACK, time), words);
+    // The connection is the camera's, and of all of its sessions.
+    const own = { closed: relay.closed, close: leave };
+    return new RelayCarrier({ relay: own, other: broadcast, who: "viewer", outlet, inlet }, time);
+  } catch (thrown) {
+    leave();
+    throw thrown;
+  } finally {
+    limit.done();
+  }
 }
 
 /** How long meeting may take in all. */
@@ -65,7 +89,7 @@ class Limit {
   readonly #over: Promise<string | undefined>;
   readonly done: () => void;
 
-  constructor(time: Time, signal: AbortSignal, relay: Relay) {
+  constructor(time: Time, signal: AbortSignal, relay: Pick<Relay, "closed">) {
     let done = (): void => undefined;
     this.#over = new Promise<string | undefined>((resolve) => {
       const cancel = time.after(APPEARANCE, () => {

@@ -1,24 +1,21 @@
 // Media over QUIC over WebTransport, by @moq/net. It is a file of its own, which a page loads only for a relay: classes
 // of the page's other files would be other ones here, so errors are made by whoever calls.
 
-import { Broadcast as MoqBroadcast, Connection, type Group, Path, Time, type Track } from "@moq/net";
+import { Broadcast as MoqBroadcast, Connection, type Group, Path, type Track } from "@moq/net";
 
 import { type Bytes } from "../protocol/bytes.ts";
+import { type Established, MoqCamera, SESSION_KEPT, sessionTrack } from "./moq-camera.ts";
 import {
-  APPEARANCE, type Broadcast, type IncomingGroup, type OutgoingTrack, type Relay, type RelayAddress,
-  type Subscription, type Wanted,
+  APPEARANCE, type Broadcast, type CameraBroadcast, type IncomingGroup, type OutgoingTrack, type Relay,
+  type RelayAddress, type Subscription, type Wanted,
 } from "./relay.ts";
 
 /** The version that this is tested with. Earlier ones do not say where a track begins. */
 const VERSION = "moq-lite-05";
 /** Milliseconds for which a relay may have a page keep groups: so much of what comes stays in memory. */
-const MAX_KEPT = 60_000;
-/** The priority of a session among tracks that a relay weighs: above all. */
-const HIGHEST = 255;
-/** The time of all objects of a session: it stands still, so that no relay takes one for too old. */
-const TIME = Time.Timestamp.fromMillis(0);
-
-type Established = Awaited<ReturnType<typeof Connection.connect>>;
+const MAX_KEPT = SESSION_KEPT;
+/** Milliseconds for which a relay may take to say which broadcasts there are. */
+const LOOK = 500;
 
 /** Makes an error of a sentence for the user. */
 export type Refused = (words: string) => Error;
@@ -71,7 +68,7 @@ function whyNot(host: string, hashes: number, unwanted: boolean): string {
 class MoqRelay implements Relay {
   readonly closed: Promise<void>;
   readonly #connection: Established;
-  readonly #published: MoqBroadcast.Producer[] = [];
+  readonly #published: { close(): void }[] = [];
 
   constructor(connection: Established, transport: WebTransport) {
     this.#connection = connection;
@@ -79,7 +76,8 @@ class MoqRelay implements Relay {
   }
 
   async broadcast(name: string): Promise<Broadcast> {
-    const { active } = this.#connection.announcedBroadcast(Path.from(name));
+    const watched = this.#connection.announcedBroadcast(Path.from(name));
+    const { active } = watched;
     let found = active.peek();
     while (found === undefined) {
       found = await active.changed();
@@ -92,28 +90,35 @@ class MoqRelay implements Relay {
     })();
     return {
       gone,
+      leave() {
+        watched.close();
+      },
       subscribe: async (track, wanted) => new MoqSubscription(await subscribed(camera.track(track), wanted), wanted),
     };
   }
 
   publish(name: string, track: string): OutgoingTrack {
     const broadcast = new MoqBroadcast.Producer();
-    const producer = broadcast.createTrack(track, { latencyMax: MAX_KEPT, priority: HIGHEST });
+    const made = sessionTrack(broadcast, track);
     this.#published.push(broadcast);
     this.#connection.publish(Path.from(name), broadcast);
-    return {
-      begin() {
-        const group = producer.appendGroup();
-        return {
-          write(payload) {
-            group.writeFrame({ payload, timestamp: TIME });
-          },
-          end() {
-            group.close();
-          },
-        };
-      },
-    };
+    return made;
+  }
+
+  async has(name: string): Promise<boolean> {
+    const watched = this.#connection.announcedBroadcast(Path.from(name));
+    await new Promise((resolve) => {
+      setTimeout(resolve, LOOK);
+    });
+    const there = watched.active.peek() !== undefined;
+    watched.close();
+    return there;
+  }
+
+  camera(name: string): CameraBroadcast {
+    const camera = new MoqCamera(this.#connection, name, (path) => this.broadcast(path));
+    this.#published.push(camera);
+    return camera;
   }
 
   close(): void {

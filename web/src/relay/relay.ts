@@ -1,11 +1,18 @@
 // The seam between what a page does with a relay, and the library that speaks Media over QUIC to it.
 
 import { type Bytes } from "../protocol/bytes.ts";
+import { type RelayTrack } from "../protocol/session/relayed.ts";
 
 /** Longest object of a track: the relay client's bound (relay.md, section 2). */
 export const MAX_OBJECT = (17 << 20) - 2;
 /** Milliseconds for which the other end of a session may take to appear. */
 export const APPEARANCE = 10_000;
+/** Beneath a camera's broadcast: those of its viewers, and the tracks of its own with what it says to them. */
+export const VIEWERS = "viewers";
+/** The track of a viewer's broadcast. */
+export const SESSION_TRACK = "session";
+/** Bytes of a token, which names one session. */
+export const TOKEN_LEN = 16;
 /** Milliseconds for which what is still on its way is awaited after a broadcast ended, which overtakes it. */
 export const REST = 500;
 
@@ -43,6 +50,8 @@ export interface Broadcast {
   subscribe(track: string, wanted: Wanted): Promise<Subscription>;
   /** Resolves when it is gone, or another one has taken its place. */
   readonly gone: Promise<void>;
+  /** It is not followed any more. */
+  leave(): void;
 }
 
 /** A track of a broadcast of this end. */
@@ -56,8 +65,34 @@ export interface OutgoingGroup {
   end(): void;
 }
 
+/** A viewer that opens a session with the camera that this end publishes. */
+export interface ViewerAtRelay {
+  /** What names the session. */
+  readonly token: string;
+  /** Waits for the viewer's broadcast, of which `SESSION_TRACK` is what it says. */
+  readonly find: () => Promise<Broadcast>;
+  /** What the camera says to it. */
+  readonly answers: OutgoingTrack;
+  /** The session is over: its track is not needed any more. */
+  readonly leave: () => void;
+}
+
+/** The broadcast of a camera that this end publishes. */
+export interface CameraBroadcast {
+  /** Begins a group of a track. Its number is higher than that of the one before, which is complete. */
+  begin(track: RelayTrack, number: number): OutgoingGroup;
+  /** The next viewer that opens a session; `undefined` once there is no connection any more. */
+  viewer(): Promise<ViewerAtRelay | undefined>;
+  /** Bytes given that have not left yet, as far as the browser says; looked at at this monotonic time (ms). */
+  waiting(now: number): Promise<number>;
+}
+
 /** A connection to a relay. */
 export interface Relay {
+  /** True if a broadcast of this name is there, of whomever. Takes as long as a relay needs to say so. */
+  has(name: string): Promise<boolean>;
+  /** Publishes a camera's broadcast. */
+  camera(name: string): CameraBroadcast;
   /** Waits until this broadcast is there. */
   broadcast(name: string): Promise<Broadcast>;
   /** Publishes a broadcast with one track. */

@@ -1,9 +1,9 @@
 // A store in IndexedDB, which keeps WebCrypto's keys without anybody being able to read them.
 
-import { ProtocolError } from "../protocol/error.ts";
 import { type Identity, type StoredIdentity, restoreIdentity } from "../protocol/keys/identity.ts";
 import { PresharedKey } from "../protocol/keys/psk.ts";
 import { type PeerId } from "../protocol/wire/peer-id.ts";
+import { done, openDatabase, settled } from "./indexed-db.ts";
 import { type KeyStore } from "./key-store.ts";
 
 const VERSION = 1;
@@ -11,30 +11,6 @@ const IDENTITIES = "identities";
 const ENROLMENTS = "enrolments";
 /** A browser has one identity for each page's origin. */
 const OWN = "own";
-
-function settled<T>(request: IDBRequest<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => {
-      resolve(request.result);
-    };
-    request.onerror = () => {
-      reject(new ProtocolError("storage"));
-    };
-  });
-}
-
-function done(transaction: IDBTransaction): Promise<void> {
-  return new Promise((resolve, reject) => {
-    transaction.oncomplete = () => {
-      resolve();
-    };
-    const fail = (): void => {
-      reject(new ProtocolError("storage"));
-    };
-    transaction.onabort = fail;
-    transaction.onerror = fail;
-  });
-}
 
 /** Keeps keys in IndexedDB, for this page's origin and this browser's profile. */
 export class IndexedDbStore implements KeyStore {
@@ -46,16 +22,7 @@ export class IndexedDbStore implements KeyStore {
 
   /** Opens the store, and makes it if there is none. @throws ProtocolError `storage` */
   static async open(name = "sealcast"): Promise<IndexedDbStore> {
-    try {
-      const request = indexedDB.open(name, VERSION);
-      request.onupgradeneeded = () => {
-        request.result.createObjectStore(IDENTITIES);
-        request.result.createObjectStore(ENROLMENTS);
-      };
-      return new IndexedDbStore(await settled(request));
-    } catch {
-      throw new ProtocolError("storage");
-    }
+    return new IndexedDbStore(await openDatabase(name, VERSION, [IDENTITIES, ENROLMENTS]));
   }
 
   /** Closes the store. */

@@ -6,9 +6,15 @@ import { misuse } from "../protocol/error.ts";
 import { mechanismNamed, suiteNamed } from "../protocol/crypto/policy.ts";
 import { type Mechanism } from "../protocol/crypto/mechanism.ts";
 import { type Suite } from "../protocol/seal/suite.ts";
+import { type Bytes } from "../protocol/bytes.ts";
 import { RekeyPolicy } from "../protocol/session/config.ts";
+import { type StreamInfo } from "../protocol/unit/info.ts";
 import { type Selection, selectionNamed } from "../protocol/wire/selection.ts";
 
+/** Bits of a pixel in an image at most: that of good quality has one, of the best and with much noise four. */
+const JPEG_BITS = 4;
+/** A rate as a fraction: pictures a second may be a broken number. */
+const RATE_DENOMINATOR = 1_000;
 const MAX_SIDE = 8_192;
 const MAX_RATE = 60;
 const MAX_BITRATE = 100_000_000;
@@ -45,4 +51,18 @@ export function chosen(options: PublishOptions): Choice {
     selection: selectionNamed(selection),
     rekey: new RekeyPolicy(undefined, rekeySeconds * 1_000),
   };
+}
+
+/**
+ * Bits a second at most. The bit rate of images follows from their quality, which was chosen: on a narrow path there are
+ * fewer of them.
+ */
+export function highestRate({ codec, bitrate, width, height, rate }: Choice["encoder"]): number {
+  return codec === "h264" ? bitrate : width * height * rate * JPEG_BITS;
+}
+
+/** The description of the stream with these parameter sets. */
+export function describeStream({ codec, width, height, rate }: Choice["encoder"], parameters: Bytes): StreamInfo {
+  const fraction = { numerator: Math.round(rate * RATE_DENOMINATOR), denominator: RATE_DENOMINATOR };
+  return { codec, width, height, rate: fraction, parameters };
 }

@@ -1,11 +1,9 @@
 // Seals pictures in their order, as fast as the carrier takes them.
 
-import { type Carrier } from "../carrier/carrier.ts";
 import { type Encoded } from "../media/encoder.ts";
 import { type Bytes, equal } from "../protocol/bytes.ts";
-import { type Session } from "../protocol/session/session.ts";
+import { type OutgoingFrame } from "../protocol/session/session.ts";
 import { type StreamInfo } from "../protocol/unit/info.ts";
-import { type Now } from "../protocol/clock/now.ts";
 import { type Cancel, type Time } from "./clock.ts";
 
 /** The stream of the only source. */
@@ -47,10 +45,14 @@ export interface SenderEvents {
   keyframeNeeded(): void;
 }
 
-/** What a sender needs of the driver of a session. */
-export interface Steps {
+/** Where pictures go: a session with a viewer, or a relay. */
+export interface Target {
+  /** True once nothing is taken any more. */
   readonly isOver: boolean;
-  step<T>(body: (session: Session, now: Now) => Promise<T>): Promise<T>;
+  /** Bytes that were taken and have not left. */
+  readonly backlog: number;
+  /** Seals a picture, after its description where there is one. Returns when that began and ended (ms, monotonic). */
+  seal(frame: OutgoingFrame, info: StreamInfo | undefined): Promise<{ readonly begun: number; readonly sealed: number }>;
 }
 
 interface Leaving {
@@ -59,10 +61,9 @@ interface Leaving {
   readonly sealed: number;
 }
 
-/** The pictures of one session. */
+/** The pictures for one target. */
 export class Sender {
-  readonly #steps: Steps;
-  readonly #carrier: Carrier;
+  readonly #target: Target;
   readonly #events: SenderEvents;
   readonly #time: Time;
   readonly #describe: (parameters: Bytes) => StreamInfo;
@@ -81,11 +82,8 @@ export class Sender {
   #previous = { seal: 0, send: 0 };
 
   /** @param describe makes the description of the stream of parameter sets */
-  constructor(
-    steps: Steps, carrier: Carrier, describe: (parameters: Bytes) => StreamInfo, events: SenderEvents, time: Time,
-  ) {
-    this.#steps = steps;
-    this.#carrier = carrier;
+  constructor(target: Target, describe: (parameters: Bytes) => StreamInfo, events: SenderEvents, time: Time) {
+    this.#target = target;
     this.#describe = describe;
     this.#events = events;
     this.#time = time;
@@ -93,7 +91,7 @@ export class Sender {
 
   /** Bytes that wait: those in the carrier, and of pictures that are not sealed yet. */
   get waitingBytes(): number {
-    return this.#queue.reduce((sum, { data }) => sum + data.length, this.#carrier.backlog);
+    return this.#queue.reduce((sum, { data }) => sum + data.length, this.#target.backlog);
   }
 
   /** The viewer asks for a keyframe: it gets the description with it. */
@@ -132,7 +130,7 @@ export class Sender {
       return;
     }
     this.#noteLeft();
-    const room = this.#carrier.backlog < MAX_BACKLOG;
+    const room = this.#target.backlog < MAX_BACKLOG;
     if (!room) {
       this.#dropLate();
     } else if (this.#askForKeyframe) {
@@ -184,28 +182,21 @@ export class Sender {
     const { stamps, encoded, number, keyframe, data } = picture;
     const info = this.#infoFor(picture);
     try {
-      const times = await this.#steps.step(async (session) => {
-        const begun = this.#time.now();
-        if (info !== undefined) {
-          await session.sealInfo(begun, STREAM, info);
-        }
-        await session.sealFrame(begun, {
-          stream: STREAM, keyframe, data,
-          stamps: {
-            frame: number, mediaTime: stamps.mediaTime, captured: stamps.captured.wall, encoded: encoded.wall,
-            previousSeal: nanoseconds(this.#previous.seal), previousSend: nanoseconds(this.#previous.send),
-            capture: Math.min(stamps.capture, MAX_U32), stamp: "arrival",
-          },
-        });
-        return { begun: begun.monotonic, sealed: this.#time.now().monotonic };
-      });
+      const times = await this.#target.seal({
+        stream: STREAM, keyframe, data,
+        stamps: {
+          frame: number, mediaTime: stamps.mediaTime, captured: stamps.captured.wall, encoded: encoded.wall,
+          previousSeal: nanoseconds(this.#previous.seal), previousSend: nanoseconds(this.#previous.send),
+          capture: Math.min(stamps.capture, MAX_U32), stamp: "arrival",
+        },
+      }, info);
       this.#sealed(picture, times);
     } catch {
-      // Either the session is over, which its driver tells, or this picture cannot be sent.
+      // Either the target is over, which is told elsewhere, or this picture cannot be sent.
       this.#events.dropped(1 + this.#queue.length);
       this.#queue = [];
       this.#skipping = true;
-      this.#askForKeyframe = !this.#steps.isOver;
+      this.#askForKeyframe = !this.#target.isOver;
       this.#infoDue = true;
     }
   }
@@ -236,7 +227,7 @@ export class Sender {
 
   /** Notes pictures that have left: what the carrier still holds are the bytes of later ones. */
   #noteLeft(): void {
-    const { backlog } = this.#carrier;
+    const { backlog } = this.#target;
     const now = this.#time.now().monotonic;
     for (let first = this.#leaving[0]; first !== undefined; first = this.#leaving[0]) {
       if (backlog > this.#bytes - first.end) {

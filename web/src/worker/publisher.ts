@@ -2,10 +2,8 @@
 
 import { type Encoded, type MakeEncoder } from "../media/encoder.ts";
 import { type Figures, type ToWorker } from "../messages.ts";
-import { type Bytes } from "../protocol/bytes.ts";
 import { ProtocolError } from "../protocol/error.ts";
 import { type SessionEvent } from "../protocol/session/output.ts";
-import { type StreamInfo } from "../protocol/unit/info.ts";
 import { Close } from "../protocol/wire/control.ts";
 import { type Selection, selectionNamed } from "../protocol/wire/selection.ts";
 import { type Cancel, type Time } from "./clock.ts";
@@ -13,18 +11,34 @@ import { type SessionDriver } from "./driver.ts";
 import { Link, type LinkParts, type LinkRole } from "./link.ts";
 import { Camera, type CameraEvents } from "./publish-camera.ts";
 import { PublishFigures } from "./publish-figures.ts";
-import { type Choice } from "./publish-options.ts";
+import { type Choice, describeStream, highestRate } from "./publish-options.ts";
 import { publisherOutcome } from "./publish-outcome.ts";
 import { RateController } from "./publish-rate.ts";
-import { MAX_BACKLOG, type Numbered, STREAM, Sender, type SenderEvents } from "./publish-sender.ts";
+import { MAX_BACKLOG, type Numbered, STREAM, Sender, type SenderEvents, type Target } from "./publish-sender.ts";
 import { type Commands } from "./role.ts";
 
 /** Milliseconds between looks at what waits. */
 const OBSERVE_INTERVAL = 50;
-/** Bits of a pixel in an image at most: that of good quality has one, of the best and with much noise four. */
-const JPEG_BITS = 4;
-/** A rate as a fraction: pictures a second may be a broken number. */
-const RATE_DENOMINATOR = 1_000;
+
+/** A session as the place where pictures go. */
+function targetOf(driver: SessionDriver, time: Time): Target {
+  return {
+    get isOver() {
+      return driver.isOver;
+    },
+    get backlog() {
+      return driver.carrier.backlog;
+    },
+    seal: (frame, info) => driver.step(async (session) => {
+      const begun = time.now();
+      if (info !== undefined) {
+        await session.sealInfo(begun, STREAM, info);
+      }
+      await session.sealFrame(begun, frame);
+      return { begun: begun.monotonic, sealed: time.now().monotonic };
+    }),
+  };
+}
 
 /** What does not change while a publisher runs. */
 export interface PublisherParts extends LinkParts {
@@ -111,7 +125,7 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
     this.#figures = new PublishFigures();
     this.#rate = this.#newRate();
     this.#camera.setBitrate(this.#rate.rate);
-    this.#sender = new Sender(driver, driver.carrier, (parameters) => this.#describe(parameters), this, this.#time);
+    this.#sender = new Sender(targetOf(driver, this.#time), (parameters) => describeStream(this.#choice.encoder, parameters), this, this.#time);
     const selection = this.#selection;
     if (selection.mode !== "all") {
       this.#link.step((session, now) => session.select(now, selection));
@@ -211,16 +225,8 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
     this.#camera.requestKeyframe();
   }
 
-  /** The bit rate of images follows from their quality, which was chosen: on a narrow path there are fewer of them. */
   #newRate(): RateController {
-    const { codec, bitrate, width, height, rate } = this.#choice.encoder;
-    return new RateController(codec === "h264" ? bitrate : width * height * rate * JPEG_BITS);
-  }
-
-  #describe(parameters: Bytes): StreamInfo {
-    const { codec, width, height, rate } = this.#choice.encoder;
-    const fraction = { numerator: Math.round(rate * RATE_DENOMINATOR), denominator: RATE_DENOMINATOR };
-    return { codec, width, height, rate: fraction, parameters };
+    return new RateController(highestRate(this.#choice.encoder));
   }
 
   /** Looks at what waits, and has the encoder follow. */

@@ -2,7 +2,8 @@
 
 import { type Bytes } from "../../src/protocol/bytes.ts";
 import {
-  type Broadcast, type IncomingGroup, type OutgoingTrack, type Relay, type Subscription,
+  type Broadcast, type CameraBroadcast, type IncomingGroup, type OutgoingTrack, type Relay, type Subscription,
+  VIEWERS, type ViewerAtRelay,
 } from "../../src/relay/relay.ts";
 
 /** Something that changes, and those who wait for it. */
@@ -73,6 +74,8 @@ export class MemoryRelay {
   /** False: nobody can connect. */
   isThere = true;
   connections = 0;
+  /** Bytes that cameras are told to wait. */
+  backlog = 0;
 
   /** A camera, or a viewer, publishes a track. */
   track(name: string, track: string): MemoryTrack {
@@ -128,11 +131,70 @@ export class MemoryRelay {
         own.push(name);
         return outgoing(this.track(name, track));
       },
+      has: (name) => Promise.resolve(this.#broadcasts.has(name)),
+      camera: (name) => {
+        own.push(name);
+        return this.#camera(name, closed);
+      },
       close: () => {
         close();
         own.splice(0).forEach((name) => {
           this.unpublish(name);
         });
+      },
+    };
+  }
+
+  /** Publishes a camera's broadcast. */
+  #camera(name: string, closed: Promise<void>): CameraBroadcast {
+    const tracks = { video: this.track(name, "video"), keys: this.track(name, "keys"),
+      proofs: this.track(name, "proofs") };
+    const met = new Set<string>();
+    let over = false;
+    void closed.then(() => {
+      over = true;
+      this.#changes.tell();
+    });
+    return {
+      begin: (track, number) => {
+        tracks[track].begin(number);
+        return {
+          write: (object) => {
+            tracks[track].write(object);
+          },
+          end: () => undefined,
+        };
+      },
+      viewer: async () => {
+        for (;;) {
+          const found = this.names.find((one) => one.startsWith(`${name}/${VIEWERS}/`) && !met.has(one));
+          if (over) {
+            return undefined;
+          }
+          if (found !== undefined) {
+            met.add(found);
+            return this.#viewer(name, found);
+          }
+          await this.#changes.next();
+        }
+      },
+      waiting: () => Promise.resolve(this.backlog),
+    };
+  }
+
+  #viewer(name: string, found: string): ViewerAtRelay {
+    const token = found.split("/").at(-1) ?? "";
+    const track = `${VIEWERS}/${token}`;
+    return {
+      token, answers: outgoing(this.track(name, track)), find: () => this.#found(found),
+      leave: () => {
+        const published = this.#broadcasts.get(name);
+        const answers = published?.tracks.get(track);
+        published?.tracks.delete(track);
+        if (answers !== undefined) {
+          answers.over = true;
+          answers.changes.tell();
+        }
       },
     };
   }
@@ -170,6 +232,7 @@ function consumed(published: Published): Broadcast {
   };
   return {
     gone: gone(),
+    leave: () => undefined,
     async subscribe(name, { from }) {
       // A track that is not there yet is asked of the publisher.
       for (let track = published.tracks.get(name); ; track = published.tracks.get(name)) {

@@ -104,7 +104,7 @@ export class RelayCamera {
       },
     });
     const inlet = await Inlet.open(viewer, "session", this.#time);
-    const carrier = new RelayCarrier({ relay, camera: viewer, outlet, inlet }, this.#time);
+    const carrier = new RelayCarrier({ relay, other: viewer, who: "viewer", outlet, inlet }, this.#time);
     const { identity } = this.group;
     const psks = [await PresharedKey.fromInvite(INVITE), ...this.#enrolled];
     const helloKeys = await HelloKeys.create(identity.peerId, psks);
