@@ -34,7 +34,15 @@ export interface PublishOptions {
   readonly rekeySeconds: number;
 }
 
-/** From the page to the worker. The first is `watch` or `publish`, once. */
+/** Where a page publishes for any number of viewers. */
+export interface RelayWish {
+  /** `https://HOST:PORT/NAME[#sha256=HASH]`. */
+  readonly address: string;
+  /** Viewers that the ticket's invite admits, 1 to 64. */
+  readonly uses: number;
+}
+
+/** From the page to the worker. The first is `watch`, `publish` or `publish-relay`, once. */
 export type ToWorker =
   | {
     readonly type: "watch"; readonly ticket: string; readonly options: WatchOptions;
@@ -46,6 +54,12 @@ export type ToWorker =
     /** The camera's or screen's pictures (transferred). */
     readonly pictures: ReadableStream<VideoFrame>;
   }
+  | {
+    readonly type: "publish-relay"; readonly relay: RelayWish; readonly options: PublishOptions;
+    readonly pictures: ReadableStream<VideoFrame>;
+  }
+  /** Publisher through a relay: a viewer, by its peer id, is admitted no more. */
+  | { readonly type: "end-access"; readonly peer: string }
   /** Viewer: ask for a keyframe. Publisher: make one. */
   | { readonly type: "keyframe" }
   /** Publisher: another selection. */
@@ -79,6 +93,31 @@ export interface Protection {
   readonly selection: string;
   /** What the camera signs for the group in which this end is a member; absent where it seals for this end alone. */
   readonly signed?: SignMode;
+}
+
+/** A viewer of a page that publishes through a relay. */
+export interface AudienceMember {
+  readonly peer: string;
+  /** `watching`: it has a session and is a member. `joining`: it has a session. `away`: enrolled, and may come. */
+  readonly state: "watching" | "joining" | "away";
+}
+
+/** For whom a page publishes through a relay. */
+export interface Audience {
+  /** The ticket for viewers. It has the invite while that admits further ones: a secret. */
+  readonly ticket: string;
+  /** How many viewers the invite still admits. */
+  readonly left: number;
+  /** Host and port of the relay, and the name of the broadcast there. */
+  readonly relay: string;
+  readonly broadcast: string;
+  /** This end's peer id. */
+  readonly own: string;
+  readonly suite: string;
+  readonly mechanism: string;
+  /** The newest epoch of the group's keys. */
+  readonly epoch: number;
+  readonly viewers: readonly AudienceMember[];
 }
 
 /** How old the picture is at most. `unsigned`: the camera signs no frames, so nobody can tell. */
@@ -168,6 +207,8 @@ export type FromWorker =
     readonly cause?: string; readonly words?: string;
   }
   | { readonly type: "protection"; readonly protection: Protection }
+  /** Publisher through a relay: when it begins, and with every change. */
+  | { readonly type: "audience"; readonly audience: Audience }
   | { readonly type: "figures"; readonly figures: Figures }
   /** Viewer: it became a member, an alarm began or ended, or frames were forged; beside this it is in the figures. */
   | { readonly type: "membership"; readonly membership: Membership }
@@ -175,7 +216,7 @@ export type FromWorker =
   | { readonly type: "event"; readonly at: number; readonly words: string; readonly bad: boolean }
   /** The first picture is on the canvas, or another size is. */
   | { readonly type: "size"; readonly width: number; readonly height: number }
-  /** Only from a worker with the name `test`: an access unit that goes to the decoder, as the publisher sent it. */
+  /** Only from a worker with the name `test`: an access unit that goes to the decoder, or from here to a relay. */
   | { readonly type: "unit"; readonly frame: number; readonly sha256: string }
   /** Only from a worker with the name `measure`: a frame that was drawn, told when the next one is. */
   | { readonly type: "frame"; readonly row: FrameRow };

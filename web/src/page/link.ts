@@ -3,6 +3,8 @@
 import { ProtocolError } from "../protocol/error.ts";
 import { type PeerId } from "../protocol/wire/peer-id.ts";
 import { parseTicket } from "../protocol/wire/ticket.ts";
+import { parseRelayAddress } from "../relay/address.ts";
+import { relayOf } from "../relay/meet.ts";
 
 /** What the user wants to do. */
 export type Role = "watch" | "publish";
@@ -54,6 +56,18 @@ export function readLink(pasted: string): Link {
   const { host } = ticket;
   const name = host.kind === "ipv6" ? `[${host.name}]` : host.name;
   return { text, bare: text.split("#", 1)[0] ?? "", address: `${name}:${ticket.port}`, peer: ticket.peer };
+}
+
+/** What a page publishes to: a viewer, or a relay. */
+export type Destination =
+  | { readonly kind: "viewer"; readonly link: Link }
+  /** The address as it was entered, and for people the relay and the name there. */
+  | { readonly kind: "relay"; readonly address: string; readonly host: string; readonly name: string };
+
+/** Reads a relay's address. @throws ProtocolError `ticket`, without any of its characters */
+export function readRelay(text: string): Destination {
+  const place = parseRelayAddress(text);
+  return { kind: "relay", address: text.trim(), host: relayOf(place).host, name: place.broadcast };
 }
 
 /** The role that the query of the page's address asks for. */

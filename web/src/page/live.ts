@@ -2,6 +2,7 @@
 
 import { type CarrierChoice, type FromWorker, type ToWorker } from "../messages.ts";
 import { AgeView } from "./age-view.ts";
+import { AudienceView } from "./audience-view.ts";
 import { ChartView } from "./chart-view.ts";
 import { Connection } from "./connection.ts";
 import { byId, fillSelect, say } from "./dom.ts";
@@ -46,6 +47,7 @@ export class Live {
   readonly #picture = new Picture();
   readonly #lock = new Lock();
   readonly #age = new AgeView();
+  readonly #audience = new AudienceView((peer) => this.#connection?.send({ type: "end-access", peer }));
   readonly #figures = new FiguresView();
   readonly #chart = new ChartView(byId("chart", HTMLElement));
   readonly #log = new LogView();
@@ -92,6 +94,7 @@ export class Live {
   begin({ role, first, transfer, picture, release }: Begin): void {
     this.#drop();
     this.#section.dataset["role"] = role;
+    this.#section.dataset["through"] = first.type === "publish-relay" ? "relay" : "session";
     this.#section.hidden = false;
     this.#board = new NoticeBoard(role);
     this.#reason = {};
@@ -105,6 +108,7 @@ export class Live {
     }
     this.#lock.begin(role);
     this.#age.clear();
+    this.#audience.clear();
     this.#figures.begin(role);
     this.#chart.reset();
     say(byId("other-role", HTMLElement), role === "watch" ? "Publish instead" : "Watch instead");
@@ -129,6 +133,7 @@ export class Live {
   hide(): void {
     this.#drop();
     this.#section.hidden = true;
+    this.#audience.clear();
     this.#lock.hide();
     document.title = "sealcast";
   }
@@ -167,6 +172,12 @@ export class Live {
       case "membership":
         this.#age.show(message.membership);
         break;
+      case "audience":
+        this.#audience.show(message.audience);
+        if (this.#board.state === "live") {
+          this.#lock.showGroup(message.audience);
+        }
+        break;
       case "event":
         this.#log.add(new Date(message.at), message.words, message.bad);
         break;
@@ -185,11 +196,14 @@ export class Live {
     this.#figures.when(state === "live" || !this.#wasLive);
     this.#wasLive ||= state === "live";
     const bad = state === "lost" || state === "refused" || state === "failed";
-    const title = state === "live" ? "The session stands" : NOTICES[state].title;
+    const relay = this.#section.dataset["through"] === "relay";
+    const stands = relay ? "The relay takes the pictures" : "The session stands";
+    const title = state === "live" ? stands : NOTICES[state].title;
     if (words !== undefined || (state !== "connecting" && state !== "handshake")) {
       this.#log.add(new Date(), words === undefined ? `${title}.` : `${title}. ${words}`, bad);
     }
     if (this.#board.over) {
+      this.#audience.clear();
       this.#drop();
     }
   }

@@ -1,6 +1,6 @@
 // The lock: one look says whether the stream is protected, a click says by what and from whom.
 
-import { type Protection } from "../messages.ts";
+import { type Audience, type Protection } from "../messages.ts";
 import { PeerId } from "../protocol/wire/peer-id.ts";
 import { byId, say, showLines } from "./dom.ts";
 import { age, hexGroups } from "./format.ts";
@@ -86,6 +86,34 @@ export class Lock {
     badge.hidden = all;
     this.tick();
     void this.#showName(protection);
+  }
+
+  /** A page publishes through a relay, for a group: whom it is sealed for, says the list of viewers. */
+  showGroup({ own, suite, mechanism, epoch, relay, broadcast }: Audience): void {
+    this.#button.dataset["lock"] = "closed";
+    byId("lock-sign", SVGUseElement).setAttribute("href", "#lock-closed");
+    say(byId("lock-words", HTMLElement), "Encrypted end to end");
+    say(byId("lock-detail", HTMLElement), mechanismKind(mechanism));
+    say(byId("who-title", HTMLElement), "This end");
+    say(byId("who-help", HTMLElement), "Viewers see this name. The relay has no key: each viewer proves that it is " +
+      "one whom your ticket admitted, and gets its keys from this page.");
+    showLines(byId("who-list", HTMLDListElement), [
+      { name: "peer id", value: own, look: "code" },
+      { name: "keys", value: mechanismWords(mechanism) },
+      { name: "suite", value: suite },
+      { name: "group's epoch", value: String(epoch) },
+      { name: "sealed for", value: "all viewers at once" },
+      { name: "signed", value: signedWords("frame") },
+      { name: "relay", value: `${relay}, as ${broadcast}` },
+      { name: "carrier", value: carrierWords("relay") },
+    ]);
+    if (this.#nameOf !== own) {
+      this.#nameOf = own;
+      const peer = PeerId.parse(own);
+      void (peer && peerWords(peer))?.then((name) => {
+        say(byId("who-words", HTMLElement), this.#nameOf === own ? (name ?? "") : "");
+      });
+    }
   }
 
   /** The age of the keys grows. */

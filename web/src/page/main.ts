@@ -4,19 +4,20 @@ import { ProtocolError } from "../protocol/error.ts";
 import { showBundle } from "./bundle-view.ts";
 import { capture } from "./capture.ts";
 import { byId, say } from "./dom.ts";
-import { type Link, type Role, pageFor, readLink, roleIn } from "./link.ts";
+import { type Destination, type Link, type Role, pageFor, readLink, readRelay, roleIn } from "./link.ts";
 import { Live } from "./live.ts";
 import { needs, showShortage } from "./needs.ts";
 import { PublishForm, type Wish } from "./publish-form.ts";
 
-/** What stays with the address in the browser, so that a reload finds it: the ticket *without* its invite. */
-interface Kept {
-  readonly ticket: string;
-}
+/**
+ * What stays with the address in the browser, so that a reload finds it: the ticket *without* its invite, or the
+ * address of the relay to publish through, which is no secret.
+ */
+type Kept = { readonly ticket: string } | { readonly relay: string };
 
-function kept(state: unknown): string | undefined {
-  const ticket = (state as Partial<Kept> | null)?.ticket;
-  return typeof ticket === "string" ? ticket : undefined;
+function kept(state: unknown, name: "ticket" | "relay"): string | undefined {
+  const text = (state as Readonly<Record<string, unknown>> | null)?.[name];
+  return typeof text === "string" ? text : undefined;
 }
 
 /** The page as a whole. */
@@ -28,7 +29,10 @@ class Page {
   readonly #buttons: Readonly<Record<Role, HTMLButtonElement>> = {
     watch: byId("go-watch", HTMLButtonElement), publish: byId("go-publish", HTMLButtonElement),
   };
+  readonly #relay = byId("relay", HTMLInputElement);
   #link: Link | undefined;
+  /** The relay to publish through, in the place of a ticket. */
+  #place: Destination | undefined;
   #role: Role = "watch";
 
   constructor() {
@@ -40,9 +44,12 @@ class Page {
         this.#enterRole(this.#role === "watch" ? "publish" : "watch");
       },
       otherTicket: () => {
+        const relay = this.#place !== undefined;
         this.#link = undefined;
+        this.#place = undefined;
         this.#enterRole(this.#role);
-        this.#ticket.focus();
+        this.#choose(relay ? "relay" : this.#role);
+        (relay ? this.#relay : this.#ticket).focus();
       },
     });
     byId("roles", HTMLElement).hidden = false;
@@ -51,11 +58,19 @@ class Page {
         this.#enterRole(role);
       });
     }
-    byId("ticket-form", HTMLFormElement).addEventListener("submit", (event) => {
+    const form = byId("ticket-form", HTMLFormElement);
+    form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const chosen = document.querySelector<HTMLInputElement>("#ticket-form [name=role]:checked");
-      this.#role = chosen?.value === "publish" ? "publish" : "watch";
-      this.open(this.#ticket.value);
+      const chosen = this.#chosen;
+      this.#role = chosen === "watch" ? "watch" : "publish";
+      if (chosen === "relay") {
+        this.openRelay(this.#relay.value);
+      } else {
+        this.open(this.#ticket.value);
+      }
+    });
+    form.addEventListener("change", () => {
+      this.#choose(this.#chosen);
     });
     addEventListener("hashchange", () => {
       this.openAddress();
@@ -73,17 +88,20 @@ class Page {
       this.open(inAddress);
       return;
     }
-    const ticket = kept(history.state);
-    if (ticket === undefined) {
-      this.#enterRole(this.#role);
-    } else {
+    const [ticket, relay] = [kept(history.state, "ticket"), kept(history.state, "relay")];
+    if (ticket !== undefined) {
       this.open(ticket);
+    } else if (relay !== undefined && this.#role === "publish") {
+      this.openRelay(relay);
+    } else {
+      this.#enterRole(this.#role);
     }
   }
 
   /** Opens a ticket, or says what is wrong with it. */
   open(pasted: string): void {
     this.#link = undefined;
+    this.#place = undefined;
     let error = "";
     try {
       this.#link = readLink(pasted);
@@ -94,28 +112,64 @@ class Page {
     this.#enterRole(this.#role, error);
   }
 
+  /** Opens a relay's address to publish through it, or says what is wrong with it. */
+  openRelay(address: string): void {
+    this.#link = undefined;
+    this.#place = undefined;
+    let error = "";
+    try {
+      this.#place = readRelay(address);
+    } catch (thrown) {
+      error = thrown instanceof ProtocolError ? thrown.message : "this is no address of a relay";
+    }
+    this.#enterRole("publish", error);
+    this.#choose("relay");
+  }
+
+  /** What the form of the ticket is filled in for. */
+  get #chosen(): Role | "relay" {
+    const { value } = document.querySelector<HTMLInputElement>("#ticket-form [name=role]:checked") ?? { value: "" };
+    return value === "relay" || value === "publish" ? value : "watch";
+  }
+
+  /** Shows the fields of the form for a choice. */
+  #choose(choice: Role | "relay"): void {
+    const button = document.querySelector<HTMLInputElement>(`#ticket-form [value=${choice}]`);
+    if (button !== null) {
+      button.checked = true;
+    }
+    const relay = choice === "relay";
+    for (const [name, shown] of [["ticket", !relay], ["relay", relay]] as const) {
+      byId(`${name}-field`, HTMLElement).hidden = !shown;
+      byId(`${name}-help`, HTMLElement).hidden = !shown;
+    }
+    this.#ticket.required = !relay;
+    this.#relay.required = relay;
+  }
+
   #enterRole(role: Role, error = ""): void {
     this.#role = role;
     for (const one of ["watch", "publish"] as const) {
       this.#buttons[one].ariaCurrent = one === role ? "page" : null;
-      const choice = document.querySelector<HTMLInputElement>(`#ticket-form [value=${one}]`);
-      if (choice !== null) {
-        choice.checked = one === role;
-      }
     }
+    this.#choose(role);
     const link = this.#link;
-    const state: Kept | null = link === undefined ? null : { ticket: link.bare };
+    const place = role === "publish" ? this.#place : undefined;
+    const state: Kept | null = link !== undefined ? { ticket: link.bare }
+      : place?.kind === "relay" ? { relay: place.address } : null;
     // Whatever stood behind # is gone from the address from here on.
     history.replaceState(state, "", pageFor(role, location.pathname));
     this.#live.hide();
     this.#form.hide();
-    this.#enter.hidden = link !== undefined;
+    this.#enter.hidden = link !== undefined || place !== undefined;
     say(byId("ticket-error", HTMLElement), error === "" ? "" : `${error.charAt(0).toUpperCase()}${error.slice(1)}.`);
     this.#ticket.ariaInvalid = error === "" ? null : "true";
     if (link !== undefined && role === "watch") {
       this.#watch(link);
     } else if (link !== undefined) {
-      this.#form.show(link);
+      this.#form.show({ kind: "viewer", link });
+    } else if (place !== undefined) {
+      this.#form.show(place);
     }
   }
 
@@ -129,23 +183,24 @@ class Page {
     this.#live.begin({ role: "watch", first, transfer: [canvas], picture });
   }
 
-  async #publish({ source, options }: Wish): Promise<void> {
-    const link = this.#link;
-    if (link === undefined) {
-      return;
-    }
+  async #publish({ source, options, uses }: Wish): Promise<void> {
+    const [link, place] = [this.#link, this.#place];
     const taken = await capture(source, options, () => {
       this.#live.stop(`The ${source} was taken away.`);
     });
-    if (this.#link !== link || this.#role !== "publish") {
+    if (this.#link !== link || this.#place !== place || this.#role !== "publish") {
       // The user went elsewhere while the browser asked.
       taken.stop();
       return;
     }
     this.#form.hide();
+    const { pictures, preview } = taken;
+    const common = { options, pictures };
+    const first = place?.kind === "relay"
+      ? { type: "publish-relay", relay: { address: place.address, uses }, ...common } as const
+      : { type: "publish", ticket: link?.text ?? "", ...common } as const;
     this.#live.begin({
-      role: "publish", picture: taken.preview, transfer: [taken.pictures],
-      first: { type: "publish", ticket: link.text, options, pictures: taken.pictures },
+      role: "publish", picture: preview, transfer: [pictures], first,
       release: () => {
         taken.stop();
       },

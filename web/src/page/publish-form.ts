@@ -4,7 +4,7 @@ import { type CarrierChoice, type PublishOptions } from "../messages.ts";
 import { CaptureError, NO_PROCESSOR, canPublish, encodesH264 } from "./capture.ts";
 import { byId, fillSelect, say } from "./dom.ts";
 import { hexGroups } from "./format.ts";
-import { type Link } from "./link.ts";
+import { type Destination, type Link } from "./link.ts";
 import { peerWords } from "./peer-name.ts";
 import { SELECTIONS, mechanismWords, selectionWarning } from "./wording.ts";
 
@@ -12,6 +12,8 @@ import { SELECTIONS, mechanismWords, selectionWarning } from "./wording.ts";
 export interface Wish {
   readonly source: "camera" | "screen";
   readonly options: PublishOptions;
+  /** Viewers that the ticket of a page at a relay admits. */
+  readonly uses: number;
 }
 
 /** A field of the form. */
@@ -25,6 +27,7 @@ export function readWish(data: FormData): Wish {
   const [width = 0, height = 0] = text(data, "size").split("x").map(Number);
   return {
     source: text(data, "source") === "screen" ? "screen" : "camera",
+    uses: Number(text(data, "uses")),
     options: {
       carrier: text(data, "carrier") as CarrierChoice,
       codec: text(data, "codec") === "mjpeg" ? "mjpeg" : "h264",
@@ -66,9 +69,25 @@ export class PublishForm {
     });
   }
 
-  show(link: Link): void {
+  show(to: Destination): void {
     this.#section.hidden = false;
     say(this.#error, "");
+    for (const part of this.#form.querySelectorAll<HTMLElement>("[data-through]")) {
+      part.hidden = (part.dataset["through"] === "relay") !== (to.kind === "relay");
+    }
+    if (to.kind === "viewer") {
+      this.#showViewer(to.link);
+    } else {
+      // What is sealed for a group is encrypted whole.
+      this.#field("selection").value = "all";
+      const words = `Through the relay at ${to.host}, as ${to.name}. This page then shows a ticket for viewers.`;
+      say(byId("publish-to", HTMLElement), words);
+    }
+    this.#changed();
+    void this.#checkCodec();
+  }
+
+  #showViewer(link: Link): void {
     const to = byId("publish-to", HTMLElement);
     say(to, `To the viewer at ${link.address}.`);
     void peerWords(link.peer).then((words) => {
@@ -76,8 +95,6 @@ export class PublishForm {
       const name = words ?? `${hexGroups(hex.slice(0, 16))} …`;
       say(to, `To the viewer at ${link.address}, whom the ticket names: ${name}`);
     });
-    this.#changed();
-    void this.#checkCodec();
   }
 
   hide(): void {

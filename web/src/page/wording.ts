@@ -1,7 +1,9 @@
 // Names of the protocol in plain words.
 
-import { type Age, type Figures, type LinkState, type Membership, type Protection, type StageName }
-  from "../messages.ts";
+import {
+  type Age, type Audience, type AudienceMember, type Figures, type LinkState, type Membership, type Protection,
+  type StageName,
+} from "../messages.ts";
 
 /**
  * What the area of the picture says instead of the picture. `tampered`: records come, and none that makes a picture is
@@ -238,4 +240,29 @@ export function frameRefusalWords(reason: string): string {
     signature: "signature: a frame that the camera did not sign",
   };
   return words[reason] ?? reason;
+}
+
+/** What a viewer does, beside its name. */
+export function viewerWords(state: AudienceMember["state"]): string {
+  const words = { watching: "watches", joining: "is connecting", away: "is enrolled, and has no session now" };
+  return words[state];
+}
+
+/** How many watch. */
+export function audienceCount(viewers: readonly AudienceMember[]): string {
+  const watching = viewers.filter(({ state }) => state === "watching").length;
+  const others = viewers.length - watching;
+  const away = others === 0 ? "" : ` ${others} more may come back without a new ticket.`;
+  const now = watching === 0 ? "Nobody watches now." : `${watching} ${watching === 1 ? "watches" : "watch"} now.`;
+  return `${now}${away}`;
+}
+
+/** What the ticket is good for. */
+export function audienceNote({ left }: Audience): string {
+  if (left === 0) {
+    return "The ticket's invite is used up or withdrawn: it admits nobody new. Publish again for another one.";
+  }
+  const viewers = left === 1 ? "one viewer" : `${left} viewers`;
+  return `Whoever has this ticket can watch: it still admits ${viewers}. Send it over a channel that you trust. ` +
+    "Ending the access of who used it withdraws it.";
 }

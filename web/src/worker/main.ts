@@ -16,7 +16,7 @@ addEventListener("message", ({ data }: MessageEvent<ToWorker>) => {
     role.command(data);
   } else if (data.type === "watch") {
     role = startWatching(data, post);
-  } else if (data.type === "publish") {
+  } else if (data.type === "publish" || data.type === "publish-relay") {
     role = startPublishing(data, post);
   }
 });

@@ -54,8 +54,8 @@ export function chosen(options: PublishOptions): Choice {
 }
 
 /**
- * Bits a second at most. The bit rate of images follows from their quality, which was chosen: on a narrow path there are
- * fewer of them.
+ * Bits a second at most. The bit rate of images follows from their quality, which was chosen: on a narrow path there
+ * are fewer of them.
  */
 export function highestRate({ codec, bitrate, width, height, rate }: Choice["encoder"]): number {
   return codec === "h264" ? bitrate : width * height * rate * JPEG_BITS;

@@ -52,7 +52,13 @@ export interface Target {
   /** Bytes that were taken and have not left. */
   readonly backlog: number;
   /** Seals a picture, after its description where there is one. Returns when that began and ended (ms, monotonic). */
-  seal(frame: OutgoingFrame, info: StreamInfo | undefined): Promise<{ readonly begun: number; readonly sealed: number }>;
+  seal(frame: OutgoingFrame, info: StreamInfo | undefined): Promise<SealTimes>;
+}
+
+/** When a picture's sealing began and ended. */
+export interface SealTimes {
+  readonly begun: number;
+  readonly sealed: number;
 }
 
 interface Leaving {
@@ -201,7 +207,7 @@ export class Sender {
     }
   }
 
-  #sealed(picture: Numbered, { begun, sealed }: { readonly begun: number; readonly sealed: number }): void {
+  #sealed(picture: Numbered, { begun, sealed }: SealTimes): void {
     const seal = sealed - begun;
     this.#previous = { seal, send: 0 };
     this.#bytes += picture.data.length;

@@ -2,8 +2,10 @@
 
 import { type Encoded, type MakeEncoder } from "../media/encoder.ts";
 import { type Figures, type ToWorker } from "../messages.ts";
+import { type Bytes } from "../protocol/bytes.ts";
 import { ProtocolError } from "../protocol/error.ts";
 import { type SessionEvent } from "../protocol/session/output.ts";
+import { type StreamInfo } from "../protocol/unit/info.ts";
 import { Close } from "../protocol/wire/control.ts";
 import { type Selection, selectionNamed } from "../protocol/wire/selection.ts";
 import { type Cancel, type Time } from "./clock.ts";
@@ -101,6 +103,8 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
         return;
       case "watch":
       case "publish":
+      case "publish-relay":
+      case "end-access":
       case "jitter":
         // None of a publisher's.
     }
@@ -125,7 +129,8 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
     this.#figures = new PublishFigures();
     this.#rate = this.#newRate();
     this.#camera.setBitrate(this.#rate.rate);
-    this.#sender = new Sender(targetOf(driver, this.#time), (parameters) => describeStream(this.#choice.encoder, parameters), this, this.#time);
+    const describe = (parameters: Bytes): StreamInfo => describeStream(this.#choice.encoder, parameters);
+    this.#sender = new Sender(targetOf(driver, this.#time), describe, this, this.#time);
     const selection = this.#selection;
     if (selection.mode !== "all") {
       this.#link.step((session, now) => session.select(now, selection));

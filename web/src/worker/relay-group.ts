@@ -17,7 +17,7 @@ import { type PeerId } from "../protocol/wire/peer-id.ts";
 import { type CameraBroadcast, type OutgoingGroup } from "../relay/relay.ts";
 import { type CameraStore, type Guest } from "../store/camera-store.ts";
 import { type Cancel, type Time } from "./clock.ts";
-import { STREAM } from "./publish-sender.ts";
+import { STREAM, type SealTimes } from "./publish-sender.ts";
 
 /** Epoch numbers that are reserved at a time, and how few may be left before more are. */
 export const RESERVED = 1n << 20n;
@@ -305,7 +305,7 @@ export class GroupHost {
   }
 
   /** Seals a frame for all members, and gives it to the relay. Returns when that began and ended (ms, monotonic). */
-  async seal(info: StreamInfo, frame: OutgoingFrame): Promise<{ readonly begun: number; readonly sealed: number }> {
+  async seal(info: StreamInfo, frame: OutgoingFrame): Promise<SealTimes> {
     const { time } = this.#parts;
     const times = await this.#turn(async () => {
       await this.#announce();

@@ -13,7 +13,7 @@ export type Post = (message: FromWorker) => void;
 
 /** The first message of a viewer, and of a publisher. */
 export type WatchMessage = Extract<ToWorker, { type: "watch" }>;
-export type PublishMessage = Extract<ToWorker, { type: "publish" }>;
+export type PublishMessage = Extract<ToWorker, { type: "publish" | "publish-relay" }>;
 
 /**
  * What the two modules export:

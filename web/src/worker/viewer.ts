@@ -57,6 +57,8 @@ export class Viewer implements Commands, LinkRole {
         return;
       case "watch":
       case "publish":
+      case "publish-relay":
+      case "end-access":
       case "select":
         // None of a viewer's.
     }

@@ -7,28 +7,19 @@ import { Player, type PlayerEvents } from "../media/player.ts";
 import { canvasSurface } from "../media/screen.ts";
 import { type Way } from "../media/stages.ts";
 import { type Bytes } from "../protocol/bytes.ts";
-import { sha256 } from "../protocol/crypto/primitives.ts";
 import { meet } from "../relay/meet.ts";
 import { openRelay } from "../relay/open.ts";
 import { type OpenRelay } from "../relay/relay.ts";
 import { IndexedDbStore } from "../store/indexed-db-store.ts";
 import { REAL_TIME } from "./clock.ts";
 import { Measured } from "./measured.ts";
-import { type Post, type Start, type WatchMessage } from "./role.ts";
+import { type Start, type WatchMessage } from "./role.ts";
+import { isTestWorker, tellUnit } from "./tell-unit.ts";
 import { Viewer } from "./viewer.ts";
 
-/** The name of a worker that tells the hash of each access unit. */
-const TEST_WORKER = "test";
 /** The name of a worker that tells the way of each frame. It hashes nothing, which would count as the worker's time. */
 const MEASURED_WORKER = "measure";
 const RANDOM_LEN = 32;
-
-/** Tells which access unit goes to the decoder, for tests. */
-async function tellUnit(post: Post, frame: bigint, data: Bytes): Promise<void> {
-  const hash = await sha256(data);
-  const hex = Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  post({ type: "unit", frame: Number(frame), sha256: hex });
-}
 
 /** The origin of the page: the worker's script may be a blob, whose address has no host. */
 function pageOrigin(): string {
@@ -55,7 +46,7 @@ export const startWatching: Start<WatchMessage> = ({ ticket, canvas, options }, 
     return failed("canvas", "This browser does not draw on a canvas in a worker: update it, or use another one.");
   }
   const { name } = globalThis as { readonly name?: unknown };
-  const testing = name === TEST_WORKER;
+  const testing = isTestWorker();
   const measured = name === MEASURED_WORKER ? new Measured(post, REAL_TIME) : undefined;
   const events: PlayerEvents = {
     needsKeyframe(stream) {

@@ -1,6 +1,8 @@
 // Writes down what the page's workers say. It runs in the page before the page's own program.
 
-import { type Figures, type FromWorker, type LinkState, type Protection } from "../../../src/messages.ts";
+import {
+  type Audience, type Figures, type FromWorker, type LinkState, type Protection,
+} from "../../../src/messages.ts";
 
 /** What one worker, which is one connection, has said. */
 export interface Told {
@@ -12,6 +14,8 @@ export interface Told {
   /** The newest, and how many came. */
   figures: Figures | undefined;
   reports: number;
+  /** The newest, of a publisher through a relay. */
+  audience: Audience | undefined;
 }
 
 /** What the recorder leaves in the page. */
@@ -56,6 +60,9 @@ export function record(testing: boolean): void {
       case "protection":
         told.protections.push(message.protection);
         break;
+      case "audience":
+        told.audience = message.audience;
+        break;
       case "figures":
         told.figures = message.figures;
         told.reports += 1;
@@ -66,6 +73,7 @@ export function record(testing: boolean): void {
       super(url, testing ? { ...options, name: "test" } : options);
       const told: Told = {
         states: [], units: [], events: [], sizes: [], protections: [], figures: undefined, reports: 0,
+        audience: undefined,
       };
       recorded.told.push(told);
       globalThis.workers.push(this);
