@@ -153,7 +153,7 @@ export class Lock {
     say(byId("who-title", HTMLElement), `The ${other}`);
     say(byId("who-words", HTMLElement), name ?? hexGroups(protection.peerHex.slice(0, 16)));
     say(byId("who-help", HTMLElement), "It proved that it is the one whom the ticket names. To be sure of the ticket " +
-      `too, compare this with what the program of the ${other} printed.`);
+      `too, compare this with what the ${other}'s program printed, or its page shows.`);
   }
 
   #open(open: boolean): void {

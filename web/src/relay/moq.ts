@@ -17,6 +17,14 @@ const MAX_KEPT = SESSION_KEPT;
 /** Milliseconds for which a relay may take to say which broadcasts there are. */
 const LOOK = 500;
 
+// Where a connection breaks under a publisher, the library leaves promises of its streams to themselves. Why it broke,
+// `closed` tells; a browser's console would show an error of the page.
+addEventListener("unhandledrejection", (event) => {
+  if (event.reason instanceof WebTransportError) {
+    event.preventDefault();
+  }
+});
+
 /** Makes an error of a sentence for the user. */
 export type Refused = (words: string) => Error;
 

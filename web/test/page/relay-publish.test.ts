@@ -1,5 +1,7 @@
 // A page publishes through the real relay, and another page and the program watch.
 
+import { createHash } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -62,7 +64,10 @@ async function untilAudience(visit: Visit, states: readonly string[]): Promise<v
 
 /** Checks that what came are the pictures that the camera's page gave, in order, each whole. */
 async function checkPictures(camera: Visit, viewer: Visit): Promise<void> {
-  const [given, got] = [(await camera.told()).units, (await viewer.told()).units];
+  const got = (await viewer.told()).units;
+  await camera.until("the hash of the newest picture that came", ({ told }, newest) =>
+    told.at(-1)?.units.some(({ frame }) => frame === newest) === true, got.at(-1)?.frame);
+  const given = (await camera.told()).units;
   const hashes = new Map(given.map(({ frame, sha256 }) => [frame, sha256]));
   same(got.filter(({ frame, sha256 }) => hashes.get(frame) !== sha256), [], "pictures that are not the camera's");
   const numbers = got.map(({ frame }) => frame);
@@ -101,6 +106,148 @@ void test("page to page: each picture comes whole, in order, with its age, and b
         });
         await camera.page.locator("#stop").click();
         await camera.untilNotice("ended");
+      });
+    });
+  });
+
+/** SHA-256 of the access units of an Annex B stream: each begins with its parameter sets, or its first slice. */
+function unitHashes(stream: Buffer): string[] {
+  const begins: number[] = [];
+  let hasSlice = true;
+  for (let at = stream.indexOf("000001", 0, "hex"); at >= 0; at = stream.indexOf("000001", at + 3, "hex")) {
+    const type = (stream[at + 3] ?? 0) & 0x1f;
+    const slice = type === 1 || type === 5;
+    // Of a slice that begins a picture the number of the first macroblock is 0: a single bit.
+    const first = slice ? ((stream[at + 4] ?? 0) & 0x80) !== 0 : type >= 6 && type <= 9;
+    if (first && hasSlice) {
+      begins.push(stream[at - 1] === 0 ? at - 1 : at);
+      hasSlice = false;
+    }
+    hasSlice ||= slice;
+  }
+  return begins.map((begin, at) => createHash("sha256").update(stream.subarray(begin, begins[at + 1])).digest("hex"));
+}
+
+void test("what the program writes of a page at a relay are the page's pictures, bit for bit", OPTIONS,
+  async () => {
+    await withStage(async ({ relay, page }) => {
+      await withProfile(async (profile) => {
+        const camera = await publishing(profile, page, relay.url(NAME), 2);
+        const ticket = await ticketOf(camera);
+        await withFolder(async (home) => {
+          const [file, report] = [join(home, "out.h264"), join(home, "report.json")];
+          await writeFile(join(home, "ticket"), ticket, { mode: 0o600 });
+          const program = Program.start(BINARY, home, [
+            "watch", "@ticket", "--to", `file:${file}`, "--report", report, "--seconds", "400",
+          ]);
+          await untilAudience(camera, ["watching"]);
+          const before = (await camera.told()).units.length;
+          await untilUnits(camera, before + ENOUGH);
+          program.stop();
+          await within(program.exited, "the program's end");
+          const hashes = unitHashes(await readFile(file));
+          const given = (await camera.told()).units.map(({ sha256 }) => sha256);
+          const first = given.indexOf(hashes[0] ?? "");
+          assert(first >= 0, `the first of ${hashes.length} pictures is the page's`);
+          same(hashes, given.slice(first, first + hashes.length), "pictures, in order");
+          assert(hashes.length > ENOUGH / 2, `${hashes.length} pictures`);
+          const { totals } = await reportOf(home);
+          same(totals.frames_in, hashes.length, "frames in the report");
+          same(Object.values(totals.open_failures).reduce((sum, count) => sum + count, 0), 0, "refused records");
+          same(tool("ffprobe", "-count_frames", file).stderr, "", "errors of a decoder");
+          assert(program.stderr.includes("the camera answers challenges"), program.stderr);
+        });
+        await untilAudience(camera, ["away"]);
+      });
+    });
+  });
+
+void test("a viewer whose access is ended is told so and sees nothing more, and the others see each picture", OPTIONS,
+  async () => {
+    await withStage(async ({ relay, page }) => {
+      await withProfile(async (one) => {
+        const camera = await publishing(one, page, relay.url(NAME), 2);
+        const link = `${page}#${(await ticketOf(camera)).replace("#", "%23")}`;
+        await withProfile(async (two) => {
+          const goes = await two.visit(link);
+          await goes.untilNotice("none");
+          await untilAudience(camera, ["watching"]);
+          await withProfile(async (three) => {
+            const stays = await three.visit(link);
+            await stays.untilNotice("none");
+            await untilAudience(camera, ["watching", "watching"]);
+            await camera.page.locator("#audience-list button").first().click();
+            await goes.untilNotice("refused");
+            same(await goes.page.locator("#notice-cause").innerText(), "cause: not-authorised", "cause");
+            await untilAudience(camera, ["watching"]);
+            const seen = (await stays.told()).units.length;
+            await untilUnits(stays, seen + ENOUGH);
+            await checkPictures(camera, stays);
+            same((await stays.told()).figures?.refused, {}, "refused");
+            // Who was removed knows the invite, so that has gone with it.
+            const ticket = await camera.page.locator("#audience-ticket").inputValue();
+            assert(!ticket.includes("#"), "the ticket has no invite any more");
+          });
+          await goes.page.locator("#again").click();
+          await goes.untilNotice("refused");
+        });
+      });
+    });
+  });
+
+void test("a relay that was killed is said, and camera and viewer are back when it is", OPTIONS, async () => {
+  await withStage(async ({ relay, page }) => {
+    await withProfile(async (one) => {
+      const camera = await publishing(one, page, relay.url(NAME));
+      const link = `${page}#${(await ticketOf(camera)).replace("#", "%23")}`;
+      await withProfile(async (two) => {
+        const viewer = await two.visit(link);
+        await viewer.untilNotice("none");
+        await relay.kill();
+        await camera.untilNotice("lost");
+        const words = await camera.page.locator("#notice-words").innerText();
+        assert(/relay 127\.0\.0\.1:\d+/i.test(words), words);
+        await camera.screenshot("relay-camera-lost");
+        await viewer.untilNotice("lost");
+        relay.run();
+        await camera.untilNotice("none");
+        await viewer.untilNotice("none");
+        const seen = (await viewer.told()).units.length;
+        await untilUnits(viewer, seen + ENOUGH);
+        const { states } = await camera.told();
+        same([states.at(-1)?.state, states.some(({ state }) => state === "lost")], ["live", true], "states");
+      });
+    });
+  });
+});
+
+void test("a name that another camera has, or a relay that is none, is said before anything is sealed", OPTIONS,
+  async () => {
+    await withStage(async ({ relay, page }) => {
+      await withProfile(async (one) => {
+        const camera = await publishing(one, page, relay.url(NAME));
+        await ticketOf(camera);
+        await withProfile(async (two) => {
+          const other = await publishing(two, page, relay.url(NAME));
+          await other.untilNotice("failed");
+          same(await other.page.locator("#notice-cause").innerText(), "cause: name-taken", "cause");
+          await other.screenshot("relay-name-taken");
+          same(await other.page.locator("#picture video").count(), 0, "the camera is let go");
+          await other.page.locator("#other-ticket").click();
+          await fillIn(other, relay.url("another").replace(/sha256=./, "sha256=0").replace("sha256=00", "sha256=01"));
+          await other.page.locator("#publish-go").click();
+          await other.untilNotice("failed");
+          same(await other.page.locator("#notice-cause").innerText(), "cause: carrier", "cause");
+          await other.page.locator("#other-ticket").click();
+          for (const [address, words] of [
+            ["http://127.0.0.1/front", /begins with https/], ["https://127.0.0.1:4443/", /name of the broadcast/],
+            ["https://127.0.0.1:4443/a?jwt=1", /fits in no ticket/], ["nonsense", /https:\/\/HOST:PORT\/NAME/],
+          ] as const) {
+            await fillIn(other, address);
+            await other.page.locator("#ticket-error", { hasText: words }).waitFor();
+          }
+          await other.screenshot("relay-address");
+        });
       });
     });
   });
