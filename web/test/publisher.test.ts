@@ -1,13 +1,13 @@
 // A publisher, with a camera and an encoder of the test, and a viewer that waits for it in memory.
 
-import { type Encoded, type Encoder, type EncoderEvents, type MakeEncoder, type Stamps } from "../src/media/encoder.ts";
+import { type MakeEncoder, type Stamps } from "../src/media/encoder.ts";
 import { type FromWorker, type PublishOptions } from "../src/messages.ts";
-import { type Bytes } from "../src/protocol/bytes.ts";
 import { MemoryStore } from "../src/store/memory-store.ts";
 import { chosen } from "../src/worker/publish-options.ts";
 import { Publisher } from "../src/worker/publisher.ts";
 import { Close } from "../src/protocol/wire/control.ts";
 import { assert, reasonOf, same, test } from "./support/harness.ts";
+import { PARAMETERS, TestEncoder } from "./support/test-encoder.ts";
 import { WaitingViewer } from "./support/viewing.ts";
 import { VirtualTime, until } from "./support/virtual-time.ts";
 
@@ -15,47 +15,6 @@ const OPTIONS: PublishOptions = {
   carrier: "auto", codec: "h264", width: 640, height: 480, rate: 60, bitrate: 4_000_000, quality: 0.8,
   suites: ["aes-256-gcm"], mechanisms: ["x25519"], selection: "all", rekeySeconds: 600,
 };
-const PARAMETERS = new Uint8Array([0, 0, 0, 1, 0x67, 1, 2, 3, 0, 0, 0, 1, 0x68, 4, 5]);
-
-/** Encodes at once: an access unit is the picture's timestamp, and bytes to the length that the test wants. */
-class TestEncoder implements Encoder {
-  readonly name = "test";
-  readonly bitrates: number[] = [];
-  closed = false;
-  /** Bytes of a picture. */
-  length = 1_000;
-  parameters: Bytes = PARAMETERS;
-  readonly events: EncoderEvents;
-  readonly #time: VirtualTime;
-  #keyframe = true;
-
-  constructor(events: EncoderEvents, time: VirtualTime) {
-    this.events = events;
-    this.#time = time;
-  }
-
-  encode(picture: VideoFrame, stamps: Stamps): void {
-    const keyframe = this.#keyframe;
-    this.#keyframe = false;
-    const data = new Uint8Array(this.length);
-    new DataView(data.buffer).setUint32(0, picture.timestamp);
-    picture.close();
-    const parameters = keyframe ? this.parameters : new Uint8Array(0);
-    this.events.encoded({ data, keyframe, parameters, stamps, encoded: this.#time.now() } satisfies Encoded);
-  }
-
-  requestKeyframe(): void {
-    this.#keyframe = true;
-  }
-
-  setBitrate(bitrate: number): void {
-    this.bitrates.push(bitrate);
-  }
-
-  close(): void {
-    this.closed = true;
-  }
-}
 
 /** A publisher under test, in virtual time. */
 class Stage {

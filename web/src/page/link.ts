@@ -64,7 +64,7 @@ export type Destination =
   /** The address as it was entered, and for people the relay and the name there. */
   | { readonly kind: "relay"; readonly address: string; readonly host: string; readonly name: string };
 
-/** Reads a relay's address. @throws ProtocolError `ticket`, without any of its characters */
+/** Reads a relay's address. @throws ProtocolError `relay-address`, without any of its characters */
 export function readRelay(text: string): Destination {
   const place = parseRelayAddress(text);
   return { kind: "relay", address: text.trim(), host: relayOf(place).host, name: place.broadcast };

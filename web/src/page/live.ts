@@ -111,6 +111,8 @@ export class Live {
     this.#audience.clear();
     this.#figures.begin(role);
     this.#chart.reset();
+    const other = first.type === "publish-relay" ? "Use another address" : "Use another ticket";
+    say(byId("other-ticket", HTMLElement), other);
     say(byId("other-role", HTMLElement), role === "watch" ? "Publish instead" : "Watch instead");
     if (first.type === "publish") {
       this.#selection.value = first.options.selection;

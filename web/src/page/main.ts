@@ -143,6 +143,7 @@ class Page {
       byId(`${name}-field`, HTMLElement).hidden = !shown;
       byId(`${name}-help`, HTMLElement).hidden = !shown;
     }
+    say(byId("enter-title", HTMLElement), relay ? "Through which relay?" : "Which stream?");
     this.#ticket.required = !relay;
     this.#relay.required = relay;
   }

@@ -8,6 +8,9 @@ import { type Destination, type Link } from "./link.ts";
 import { peerWords } from "./peer-name.ts";
 import { SELECTIONS, mechanismWords, selectionWarning } from "./wording.ts";
 
+/** The key mechanism that every viewer has. */
+const HYBRID = "x25519-mlkem768";
+
 /** What the form gives. */
 export interface Wish {
   readonly source: "camera" | "screen";
@@ -78,8 +81,9 @@ export class PublishForm {
     if (to.kind === "viewer") {
       this.#showViewer(to.link);
     } else {
-      // What is sealed for a group is encrypted whole.
+      // What is sealed for a group is encrypted whole. Viewers, who are many, insist on what they have by default.
       this.#field("selection").value = "all";
+      this.#field("mechanism").value = HYBRID;
       const words = `Through the relay at ${to.host}, as ${to.name}. This page then shows a ticket for viewers.`;
       say(byId("publish-to", HTMLElement), words);
     }

@@ -55,6 +55,7 @@ const REASONS = {
   exhausted: ["own", "a key may seal no more records"],
   "not-split": ["peer", "the picture cannot be split, or a split image does not fit together"],
   ticket: ["caller", "this is no ticket"],
+  "relay-address": ["caller", "this is no address of a relay"],
   selection: [
     "caller",
     "what to encrypt is all, none, rate:P with P from 0 to 100 percent and at most one decimal, keyframes, headers, " +

@@ -14,7 +14,7 @@ const HASH = /^sha256=([0-9a-fA-F]{64})$/;
 export type RelayPlace = Pick<Ticket, "host" | "port" | "certHashes"> & { readonly broadcast: string };
 
 function refused(detail: string): ProtocolError {
-  return new ProtocolError("ticket", detail);
+  return new ProtocolError("relay-address", detail);
 }
 
 function hashesIn(fragment: string): Bytes[] {
@@ -28,7 +28,7 @@ function hashesIn(fragment: string): Bytes[] {
 
 /**
  * Reads `https://HOST:PORT/NAME[#sha256=HASH]`.
- * @throws ProtocolError `ticket`, with what is wrong and without any of its characters
+ * @throws ProtocolError `relay-address`, with what is wrong and without any of its characters
  */
 export function parseRelayAddress(text: string): RelayPlace {
   let url: URL;
@@ -63,7 +63,7 @@ export function ticketAt(place: RelayPlace, peer: PeerId, invite?: Invite): Tick
 
 /**
  * The same as text, *with its invite*.
- * @throws ProtocolError `ticket` if the name of the broadcast fits in no ticket
+ * @throws ProtocolError `relay-address` if the name of the broadcast fits in no ticket
  */
 export function ticketText(ticket: Ticket): string {
   const text = revealTicket(ticket);

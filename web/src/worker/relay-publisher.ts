@@ -43,6 +43,9 @@ const STOOD = 8_000;
 const TAKEN_FOR = 12_000;
 const TAKEN_LOOK = 1_000;
 
+/** Milliseconds for what is said last to leave before the connection ends. */
+const LAST_WORDS = 250;
+
 const STOPPED: Outcome = { state: "ended", cause: "stopped", words: "You stopped publishing." };
 const NO_STORE = "This browser keeps no data for this page. A page that publishes through a relay must note which " +
   "numbers its keys have used, or a key could be used twice: allow the page to store data, leave the private window, " +
@@ -84,6 +87,7 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
   readonly #time: Time;
   readonly #camera: Camera;
   readonly #abort = new AbortController();
+  readonly #aborted: Promise<void>;
   readonly #figures = new PublishFigures();
   #rate: RateController;
   #base: Base | undefined;
@@ -100,6 +104,11 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
     this.#parts = parts;
     this.#choice = parts.choice;
     this.#time = parts.time;
+    this.#aborted = new Promise((resolve) => {
+      this.#abort.signal.addEventListener("abort", () => {
+        resolve();
+      });
+    });
     this.#rate = new RateController(highestRate(parts.choice.encoder));
     this.#camera = new Camera(parts.pictures, parts.choice.encoder, parts.makeEncoder, this, parts.time);
   }
@@ -253,7 +262,8 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
         return { state: "lost", cause: "name-taken", words };
       }
       await this.#publish(base, relay, name);
-      const words = `The connection to relay ${address.host} broke: it went away, or the network did.`;
+      const words = `The connection to relay ${address.host} broke: the relay went away, or the network did. This ` +
+        "page tries again by itself.";
       return { state: "lost", cause: "carrier", words };
     } catch (thrown) {
       return { ...startOutcome(thrown), ...(thrown instanceof CarrierError && { state: "lost" as const }) };
@@ -299,7 +309,7 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
     this.#observe(live);
     this.#showFigures();
     void this.#takeViewers(base, live);
-    await Promise.race([relay.closed, aborted(this.#abort.signal)]);
+    await Promise.race([relay.closed, this.#aborted]);
   }
 
   async #takeViewers({ sessions }: Base, { relay, broadcast }: Live): Promise<void> {
@@ -327,12 +337,9 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
   }
 
   #pause(milliseconds: number): Promise<void> {
-    return Promise.race([
-      new Promise<void>((resolve) => {
-        this.#time.after(milliseconds, resolve);
-      }),
-      aborted(this.#abort.signal),
-    ]);
+    return Promise.race([this.#aborted, new Promise<void>((resolve) => {
+      this.#time.after(milliseconds, resolve);
+    })]);
   }
 
   #stopTimers(): void {
@@ -441,9 +448,6 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
   }
 }
 
-/** Milliseconds for what is said last to leave before the connection ends. */
-const LAST_WORDS = 250;
-
 /** The group as the place where pictures go. Its description is needed with each keyframe. */
 function targetOf(host: GroupHost, backlog: () => number): Target {
   let described: StreamInfo | undefined;
@@ -459,16 +463,4 @@ function targetOf(host: GroupHost, backlog: () => number): Target {
         : host.seal(described, frame);
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-    } else {
-      signal.addEventListener("abort", () => {
-        resolve();
-      }, { once: true });
-    }
-  });
 }

@@ -108,6 +108,16 @@ export class MemoryRelay {
     return [...this.#broadcasts.keys()];
   }
 
+  /** Numbers of the groups that a track has. */
+  groupsOf(name: string, track: string): number[] {
+    return this.#broadcasts.get(name)?.tracks.get(track)?.groups.map(({ number }) => number) ?? [];
+  }
+
+  /** The objects of the newest group of a track. */
+  newest(name: string, track: string): readonly Bytes[] {
+    return this.#broadcasts.get(name)?.tracks.get(track)?.groups.at(-1)?.objects ?? [];
+  }
+
   /** All connections break, and everything is forgotten. */
   restart(): void {
     for (const name of this.names) {
