@@ -286,11 +286,11 @@ export class GroupHost {
     }).then(() => undefined);
   }
 
-  /** A member challenges this camera, with 16 bytes. */
-  challenged(seat: Seat, challenge: Bytes): Promise<void> {
+  /** A member challenges this camera: `take` gives its newest challenge, of 16 bytes, when it is its turn. */
+  challenged(seat: Seat, take: () => Bytes | undefined): Promise<void> {
     return this.#turn(async () => {
-      const seated = this.#seats.get(seat);
-      if (seated !== undefined) {
+      const [seated, challenge] = [this.#seats.get(seat), take()];
+      if (seated !== undefined && challenge !== undefined) {
         await this.#sealer.challenged(seated.slot, challenge);
       }
     }).then(() => undefined);

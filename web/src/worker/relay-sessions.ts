@@ -58,6 +58,9 @@ interface Attending {
   peer: PeerId | undefined;
   seat: Seat | undefined;
   joined: boolean;
+  /** Its newest challenge, while the group has not had it, and whether it waits to be told its sheet again. */
+  challenge: Bytes | undefined;
+  lacksSheet: boolean;
   /** Ends the session of a viewer that does not join. */
   waiting: Cancel | undefined;
 }
@@ -144,7 +147,10 @@ export class RelaySessions {
         this.#over(one);
       },
     }, time);
-    const one: Attending = { driver, peer: undefined, seat: undefined, joined: false, waiting: undefined };
+    const one: Attending = {
+      driver, peer: undefined, seat: undefined, joined: false, challenge: undefined, lacksSheet: false,
+      waiting: undefined,
+    };
     this.#attending.add(one);
   }
 
@@ -156,16 +162,14 @@ export class RelaySessions {
       case "joins-group":
         if (event.media === "session") {
           void one.driver.close(Close.EndOfStream, NOT_ALONE);
-        } else if (event.again && one.seat !== undefined) {
-          void this.#host.tellAgain(one.seat);
+        } else if (event.again) {
+          void this.#tellAgain(one);
         } else {
           void this.#join(one, event.media);
         }
         break;
       case "challenged":
-        if (one.seat !== undefined) {
-          void this.#host.challenged(one.seat, event.challenge);
-        }
+        void this.#challenged(one, event.challenge);
         break;
       case "keyframe-requested":
         this.#events.keyframeNeeded();
@@ -220,6 +224,30 @@ export class RelaySessions {
     }
     one.joined = true;
     this.#events.changed();
+  }
+
+  /** Of what one viewer asks for, the group has one at a time: it may ask as fast as it likes. */
+  async #tellAgain(one: Attending): Promise<void> {
+    if (one.seat !== undefined && !one.lacksSheet) {
+      one.lacksSheet = true;
+      await this.#host.tellAgain(one.seat);
+      one.lacksSheet = false;
+    }
+  }
+
+  async #challenged(one: Attending, challenge: Bytes): Promise<void> {
+    if (one.seat === undefined) {
+      return;
+    }
+    const waits = one.challenge !== undefined;
+    one.challenge = challenge.slice();
+    if (!waits) {
+      await this.#host.challenged(one.seat, () => {
+        const newest = one.challenge;
+        one.challenge = undefined;
+        return newest;
+      });
+    }
   }
 
   #over(one: Attending): void {

@@ -13,6 +13,7 @@ import { HelloKeys } from "../../src/protocol/keys/psk.ts";
 import { Responder } from "../../src/protocol/keys/responder.ts";
 import { openRecord } from "../../src/protocol/seal/open-record.ts";
 import { type Sealer, WIDEST_LIMITS } from "../../src/protocol/seal/sealer.ts";
+import { type GroupOffer } from "../../src/protocol/session/hosting.ts";
 import { type GroupPolicy } from "../../src/protocol/session/membership.ts";
 import { type Output } from "../../src/protocol/session/output.ts";
 import { Session } from "../../src/protocol/session/session.ts";
@@ -103,11 +104,12 @@ export async function deceivedViewer(group?: GroupPolicy): Promise<Deceived> {
   return pair;
 }
 
-/** A publisher that a lying viewer watches. */
-export async function deceivedPublisher(): Promise<Deceived> {
+/** A publisher that a lying viewer watches, and that offers this group. */
+export async function deceivedPublisher(offers?: GroupOffer): Promise<Deceived> {
   const [own, other] = [await identityFromSeed(new Uint8Array(32).fill(1)), await identityFromSeed(new Uint8Array(32))];
   const victim = Session.respond(
-    { handshake: await config("publisher", own, own), side: "responder" }, new Uint8Array(32), NOW,
+    { handshake: await config("publisher", own, own), side: "responder", ...(offers && { offers }) },
+    new Uint8Array(32), NOW,
   );
   const liar = await Initiator.begin(await config("viewer", other, own), own.peerId, new Uint8Array(32));
   await victim.message(NOW, liar.hello);
