@@ -6,7 +6,6 @@ import { parseTicket } from "../src/protocol/wire/ticket.ts";
 import { Invite } from "../src/protocol/wire/invite.ts";
 import { generateIdentity } from "../src/protocol/keys/identity.ts";
 import { parseRelayAddress, ticketAt, ticketText } from "../src/relay/address.ts";
-import { Backlog } from "../src/relay/backlog.ts";
 import { type Established, MoqCamera } from "../src/relay/moq-camera.ts";
 import { type Broadcast as ViewersBroadcast } from "../src/relay/relay.ts";
 import { assert, reasonOf, same, test, toHex } from "./support/harness.ts";
@@ -18,7 +17,6 @@ class Scene {
   readonly viewers = new Announce.Producer();
   readonly camera: MoqCamera;
   broadcast!: Broadcast.Producer;
-  sent = 0;
 
   constructor() {
     const connection = {
@@ -27,7 +25,6 @@ class Scene {
       },
       announced: () => this.viewers.consume(),
       closed: new Promise<void>(() => undefined),
-      stats: () => Promise.resolve({ bytesSent: this.sent }),
     };
     const find = (): Promise<ViewersBroadcast> => Promise.reject(new Error("there is none here"));
     this.camera = new MoqCamera(connection as unknown as Established, "front", find);
@@ -99,24 +96,25 @@ test("who is announced twice comes once, and again once the session is over", as
   same(await scene.camera.viewer(), undefined, "after the end");
 });
 
-test("what waits is what was given and not sent, unless nothing moves or nobody asks for it", () => {
-  const backlog = new Backlog();
-  same(backlog.waiting, 0, "nothing is known");
-  backlog.sent(0, 1_000, true);
-  backlog.gave(5_000);
-  same(backlog.waiting, 5_000, "given");
-  backlog.sent(50, 3_000, true);
-  same(backlog.waiting, 3_000, "some of it has left");
-  backlog.sent(500, 3_000, true);
-  same(backlog.waiting, 3_000, "it may still leave");
-  backlog.sent(550, 3_000, true);
-  same(backlog.waiting, 0, "it had gone elsewhere");
-  backlog.gave(4_000);
-  backlog.sent(600, 3_000, false);
-  same(backlog.waiting, 0, "nobody asks for it");
-  backlog.gave(100);
-  backlog.sent(650, 9_000, true);
-  same(backlog.waiting, 0, "more was sent than was given: other things are sent as well");
+test("what waits are the bytes that a reader has not taken, and nothing where nobody reads", async () => {
+  const { camera, broadcast } = new Scene();
+  const first = camera.begin("video", 5);
+  first.write(new Uint8Array(1_000));
+  same(camera.backlog, 0, "nobody reads");
+  const track = broadcast.subscribe("video", {});
+  const group = await track.recvGroup();
+  first.write(new Uint8Array(300));
+  same(camera.backlog, 1_300, "given, and not taken");
+  await group?.readFrame();
+  same(camera.backlog, 300, "one object was taken");
+  const second = camera.begin("video", 6);
+  second.write(new Uint8Array(50));
+  const next = await track.recvGroup();
+  same(camera.backlog, 350, "of both groups");
+  group?.close(new Error("too old"));
+  same(camera.backlog, 50, "one was given up");
+  await next?.readFrame();
+  same(camera.backlog, 0, "all was taken");
 });
 
 test("a relay's address makes the ticket that leads there, and what is none is refused in words", async () => {

@@ -1,38 +1,77 @@
-// How many bytes of what a page gave to a relay's connection have not left it yet.
+// How many bytes of what a page gave to a relay's connection the browser has not taken yet.
 
-/** Milliseconds without a byte leaving after which nothing can be waiting: what was given had gone elsewhere. */
-const STILL = 500;
+import { Broadcast as MoqBroadcast, type Group, type Track } from "@moq/net";
+
+/** A group that is being sent, and how many bytes of it were read for that. */
+interface Sending {
+  readonly group: number;
+  read: number;
+}
+
+/** Groups whose lengths are remembered at most: older ones are not sent any more. */
+const MAX_GROUPS = 16;
 
 /**
- * Compares what was given to the library with what the browser says that it has sent. The library leaves out what gets
- * too old, and what nobody asks for, so a difference that stands still is none.
+ * A broadcast that counts what leaves of one track. A browser does not say how many bytes wait in a connection, but the
+ * library reads the next object of a group only when the browser has taken the one before.
  */
-export class Backlog {
-  #given = 0;
-  /** What was given and sent when the two were last known to be the same. */
-  #base: { readonly given: number; readonly sent: number } | undefined;
-  #sent = 0;
-  #moved = -Infinity;
+export class CountedBroadcast extends MoqBroadcast.Producer {
+  readonly #counted: string;
+  readonly #sending = new Set<Sending>();
+  /** Bytes that were given, by group. */
+  readonly #given = new Map<number, number>();
 
-  /** So many bytes were given. */
-  gave(bytes: number): void {
-    this.#given += bytes;
+  /** @param counted the track's name */
+  constructor(counted: string) {
+    super();
+    this.#counted = counted;
   }
 
-  /** The browser has sent so many bytes in all. `wanted`: somebody asks for them, else they stay here. */
-  sent(now: number, bytes: number, wanted: boolean): void {
-    const moves = bytes > this.#sent;
-    this.#moved = moves ? now : this.#moved;
-    this.#sent = bytes;
-    if (this.#base === undefined || !wanted || this.waiting === 0 || now - this.#moved >= STILL) {
-      this.#base = { given: this.#given, sent: bytes };
-      this.#moved = now;
+  /** So many bytes were given to a group. */
+  gave(group: number, bytes: number): void {
+    this.#given.set(group, (this.#given.get(group) ?? 0) + bytes);
+    if (this.#given.size > MAX_GROUPS) {
+      this.#given.delete(Math.min(...this.#given.keys()));
     }
   }
 
-  /** Bytes that wait; 0 while nothing is known. */
+  /** Bytes that wait; 0 while nobody asks for the track. */
   get waiting(): number {
-    const base = this.#base;
-    return base === undefined ? 0 : Math.max(0, this.#given - base.given - (this.#sent - base.sent));
+    let waiting = 0;
+    for (const { group, read } of this.#sending) {
+      waiting += Math.max(0, (this.#given.get(group) ?? 0) - read);
+    }
+    return waiting;
+  }
+
+  override subscribe(name: string, options?: Track.Subscription): Track.Subscriber {
+    const subscriber = super.subscribe(name, options);
+    if (name === this.#counted) {
+      const next = subscriber.recvGroup.bind(subscriber);
+      subscriber.recvGroup = async () => {
+        const group = await next();
+        if (group !== undefined) {
+          this.#count(group);
+        }
+        return group;
+      };
+    }
+    return subscriber;
+  }
+
+  /** Counts what is read of a group, until its reader leaves it. */
+  #count(group: Group.Consumer): void {
+    const sending: Sending = { group: group.sequence, read: 0 };
+    this.#sending.add(sending);
+    const [read, close] = [group.readFrame.bind(group), group.close.bind(group)];
+    group.readFrame = async () => {
+      const frame = await read();
+      sending.read += frame?.payload.length ?? 0;
+      return frame;
+    };
+    group.close = (abort) => {
+      this.#sending.delete(sending);
+      close(abort);
+    };
   }
 }

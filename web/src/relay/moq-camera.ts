@@ -1,9 +1,9 @@
 // The broadcast of a camera that this page publishes, in the words of the library for Media over QUIC.
 
-import { Broadcast as MoqBroadcast, type Connection, Group, Path, Time, type Track } from "@moq/net";
+import { type Broadcast as MoqBroadcast, type Connection, Group, Path, Time, type Track } from "@moq/net";
 
 import { RELAY_TRACKS, type RelayTrack } from "../protocol/session/relayed.ts";
-import { Backlog } from "./backlog.ts";
+import { CountedBroadcast } from "./backlog.ts";
 import {
   APPEARANCE, type Broadcast, type CameraBroadcast, type OutgoingGroup, type OutgoingTrack, TOKEN_LEN, VIEWERS,
   type ViewerAtRelay,
@@ -61,10 +61,9 @@ export class MoqCamera implements CameraBroadcast {
   readonly #connection: Established;
   readonly #name: string;
   readonly #find: (path: string) => Promise<Broadcast>;
-  readonly #broadcast = new MoqBroadcast.Producer();
+  readonly #broadcast = new CountedBroadcast("video");
   readonly #tracks: Readonly<Record<RelayTrack, Track.Producer>>;
   readonly #open = new Map<RelayTrack, Group.Producer>();
-  readonly #backlog = new Backlog();
   readonly #sessions = new Map<string, Track.Producer>();
   #early: Early[] = [];
   #found: string[] = [];
@@ -98,7 +97,9 @@ export class MoqCamera implements CameraBroadcast {
         objects += 1;
         bytes += payload.length;
         if (objects <= MAX_OBJECTS && bytes <= MAX_BYTES && !group.isClosed) {
-          this.#backlog.gave(payload.length);
+          if (track === "video") {
+            this.#broadcast.gave(number, payload.length);
+          }
           group.writeFrame({ payload, timestamp: Time.Timestamp.now() });
         }
       },
@@ -108,12 +109,12 @@ export class MoqCamera implements CameraBroadcast {
     };
   }
 
-  async waiting(now: number): Promise<number> {
-    const { bytesSent } = await this.#connection.stats();
-    if (bytesSent !== undefined) {
-      this.#backlog.sent(now, bytesSent, this.#tracks.video.used.peek());
-    }
-    return this.#backlog.waiting;
+  get backlog(): number {
+    return this.#broadcast.waiting;
+  }
+
+  get roundTrip(): number | undefined {
+    return this.#connection.probe.peek().rtt;
   }
 
   async viewer(): Promise<ViewerAtRelay | undefined> {

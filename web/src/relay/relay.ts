@@ -83,8 +83,10 @@ export interface CameraBroadcast {
   begin(track: RelayTrack, number: number): OutgoingGroup;
   /** The next viewer that opens a session; `undefined` once there is no connection any more. */
   viewer(): Promise<ViewerAtRelay | undefined>;
-  /** Bytes given that have not left yet, as far as the browser says; looked at at this monotonic time (ms). */
-  waiting(now: number): Promise<number>;
+  /** Bytes of pictures that the browser has not taken yet. */
+  readonly backlog: number;
+  /** The round trip of the path to the relay in milliseconds, as the relay measures it; unknown at first. */
+  readonly roundTrip: number | undefined;
 }
 
 /** A connection to a relay. */

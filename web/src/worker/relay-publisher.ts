@@ -27,9 +27,11 @@ import { GroupHost } from "./relay-group.ts";
 import { RelaySessions } from "./relay-sessions.ts";
 import { type Commands, type Post } from "./role.ts";
 
-/** Milliseconds between looks at what waits, and between figures. */
+/** Milliseconds between looks at what waits, and between figures and looks at the round trip. */
 const OBSERVE_INTERVAL = 50;
 const FIGURES_INTERVAL = 500;
+/** No exchange of clocks is late: the relay tells the round trip when it likes. */
+const NOT_LATE = -1;
 /** Milliseconds between keyframes: who comes late sees nothing before the next group of pictures is there. */
 export const GROUP_LENGTH = 2_000;
 /** Milliseconds between two attempts at the relay: at first, and at most; one that stood so long was a good one. */
@@ -77,7 +79,6 @@ interface Live {
   readonly relay: Relay;
   readonly broadcast: CameraBroadcast;
   readonly sender: Sender;
-  backlog: number;
 }
 
 /** Publishes until it is told to stop, the pictures end, or there is no hope. */
@@ -294,9 +295,9 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
     const broadcast = relay.camera(name);
     this.#rate = new RateController(highestRate(this.#choice.encoder));
     this.#camera.setBitrate(this.#rate.rate);
-    const target = targetOf(base.host, () => this.#live?.backlog ?? 0);
+    const target = targetOf(base.host, () => this.#live?.broadcast.backlog ?? 0);
     const describe = (parameters: Bytes): StreamInfo => describeStream(this.#choice.encoder, parameters);
-    const live: Live = { relay, broadcast, backlog: 0, sender: new Sender(target, describe, this, this.#time) };
+    const live: Live = { relay, broadcast, sender: new Sender(target, describe, this, this.#time) };
     this.#live = live;
     await base.host.attach(broadcast);
     if (this.#stood) {
@@ -352,29 +353,27 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
   #observe(live: Live): void {
     this.#timers[0]?.();
     this.#timers[0] = this.#time.after(OBSERVE_INTERVAL, () => {
-      void live.broadcast.waiting(this.#time.now().monotonic).then((backlog) => {
-        if (live !== this.#live) {
-          return;
-        }
-        live.backlog = backlog;
-        const now = this.#time.now().monotonic;
-        this.#rate.observe(now, live.sender.waitingBytes);
-        const bitrate = this.#rate.takeChange();
-        if (bitrate !== undefined) {
-          this.#camera.setBitrate(bitrate);
-        }
-        if (now - this.#lastKeyframe >= GROUP_LENGTH) {
-          this.#camera.requestKeyframe();
-        }
-        this.#observe(live);
-      });
+      const now = this.#time.now().monotonic;
+      this.#rate.observeRoundTrip(now, NOT_LATE);
+      this.#rate.observe(now, live.sender.waitingBytes);
+      const bitrate = this.#rate.takeChange();
+      if (bitrate !== undefined) {
+        this.#camera.setBitrate(bitrate);
+      }
+      if (now - this.#lastKeyframe >= GROUP_LENGTH) {
+        this.#camera.requestKeyframe();
+      }
+      this.#observe(live);
     });
   }
 
   #showFigures(): void {
     this.#timers[1]?.();
     this.#timers[1] = this.#time.after(FIGURES_INTERVAL, () => {
-      this.#parts.post({ type: "figures", figures: { ...this.figures(), refused: {} } });
+      const roundTrip = this.#live?.broadcast.roundTrip;
+      this.#rate.observeRoundTrip(this.#time.now().monotonic, roundTrip ?? NOT_LATE);
+      const figures = { ...this.figures(), refused: {}, ...(roundTrip !== undefined && { roundTrip }) };
+      this.#parts.post({ type: "figures", figures });
       this.#showFigures();
     });
   }

@@ -165,7 +165,12 @@ export class MemoryRelay {
       over = true;
       this.#changes.tell();
     });
+    const backlog = (): number => this.backlog;
     return {
+      get backlog() {
+        return backlog();
+      },
+      roundTrip: undefined,
       begin: (track, number) => {
         tracks[track].begin(number);
         return {
@@ -188,7 +193,6 @@ export class MemoryRelay {
           await this.#changes.next();
         }
       },
-      waiting: () => Promise.resolve(this.backlog),
     };
   }
 
