@@ -251,3 +251,25 @@ void test("a name that another camera has, or a relay that is none, is said befo
       });
     });
   });
+
+void test("after the camera's page was reloaded, its viewer is back without a new ticket", OPTIONS, async () => {
+  await withStage(async ({ relay, page }) => {
+    await withProfile(async (one) => {
+      const camera = await publishing(one, page, relay.url(NAME));
+      const link = `${page}#${(await ticketOf(camera)).replace("#", "%23")}`;
+      await withProfile(async (two) => {
+        const viewer = await two.visit(link);
+        await viewer.untilNotice("none");
+        await untilAudience(camera, ["watching"]);
+        const before = (await viewer.told()).figures?.membership?.epoch ?? 0;
+        await camera.page.reload();
+        await viewer.untilNotice("lost");
+        await camera.page.locator("#publish-go").click();
+        await viewer.untilNotice("none");
+        await untilAudience(camera, ["watching"]);
+        await viewer.until("an epoch that was not used before", ({ told }, used) =>
+          (told.at(-1)?.figures?.membership?.epoch ?? 0) > used + 2 ** 19, before);
+      });
+    });
+  });
+});
