@@ -77,7 +77,7 @@ export class AudienceView {
     const id = PeerId.parse(peer);
     void (id && peerWords(id))?.then((words) => {
       say(who, words ?? who.textContent);
-      end.ariaLabel = `End the access of ${who.textContent}`;
+      end.ariaLabel = `End access of ${who.textContent}`;
     });
     return row;
   }
