@@ -85,7 +85,7 @@ export interface Protection {
   readonly own: string;
   readonly suite: string;
   readonly mechanism: string;
-  readonly carrier: "webtransport" | "websocket" | "relay";
+  readonly carrier: "webtransport" | "websocket" | "relay" | "relay-websocket";
   /** The epoch of keys in force, and how many seconds ago it began. */
   readonly epoch: number;
   readonly epochAge: number;
@@ -111,6 +111,8 @@ export interface Audience {
   /** Host and port of the relay, and the name of the broadcast there. */
   readonly relay: string;
   readonly broadcast: string;
+  /** What carries the connection to the relay. */
+  readonly way: "webtransport" | "websocket";
   /** This end's peer id. */
   readonly own: string;
   readonly suite: string;

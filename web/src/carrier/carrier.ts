@@ -34,7 +34,7 @@ export interface Beside {
 
 /** An ordered stream of bytes in both directions. Where one call's bytes end means nothing. */
 export interface Carrier {
-  readonly kind: "webtransport" | "websocket" | "relay" | "memory";
+  readonly kind: "webtransport" | "websocket" | "relay" | "relay-websocket" | "memory";
   /** Absent where the session is all that there is. */
   readonly beside?: Beside;
   /** Begins to deliver what comes; called once, at once after the carrier was opened. */

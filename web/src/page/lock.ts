@@ -89,7 +89,7 @@ export class Lock {
   }
 
   /** A page publishes through a relay, for a group: whom it is sealed for, says the list of viewers. */
-  showGroup({ own, suite, mechanism, epoch, relay, broadcast }: Audience): void {
+  showGroup({ own, suite, mechanism, epoch, relay, broadcast, way }: Audience): void {
     this.#button.dataset["lock"] = "closed";
     byId("lock-sign", SVGUseElement).setAttribute("href", "#lock-closed");
     say(byId("lock-words", HTMLElement), "Encrypted end to end");
@@ -105,7 +105,7 @@ export class Lock {
       { name: "sealed for", value: "all viewers at once" },
       { name: "signed", value: signedWords("frame") },
       { name: "relay", value: `${relay}, as ${broadcast}` },
-      { name: "carrier", value: carrierWords("relay") },
+      { name: "carrier", value: carrierWords(way === "websocket" ? "relay-websocket" : "relay") },
     ]);
     if (this.#nameOf !== own) {
       this.#nameOf = own;

@@ -183,6 +183,7 @@ export function carrierWords(carrier: Protection["carrier"]): string {
   const words = {
     webtransport: "WebTransport (QUIC)", websocket: "WebSocket (TCP)",
     relay: "a relay, which has no key (Media over QUIC, over WebTransport)",
+    "relay-websocket": "a relay, which has no key (Media over QUIC, over a WebSocket)",
   };
   return words[carrier];
 }

@@ -20,7 +20,7 @@ const CLOSING = 1_000;
 
 /** Both ends are there. */
 export interface Met {
-  readonly relay: Pick<Relay, "closed" | "close">;
+  readonly relay: Pick<Relay, "way" | "closed" | "close">;
   /** The broadcast of the other end, and who that is. */
   readonly other: Broadcast;
   readonly who: "camera" | "viewer";
@@ -30,7 +30,7 @@ export interface Met {
 
 /** Carries a session through a relay. It owns what it was given of the connection. */
 export class RelayCarrier implements Carrier {
-  readonly kind = "relay";
+  readonly kind: "relay" | "relay-websocket";
   readonly beside: Beside;
   readonly #met: Met;
   readonly #time: Time;
@@ -45,6 +45,7 @@ export class RelayCarrier implements Carrier {
 
   constructor(met: Met, time: Time) {
     this.#met = met;
+    this.kind = met.relay.way === "websocket" ? "relay-websocket" : "relay";
     this.#time = time;
     this.#deliveries = RELAY_TRACKS.map((track) =>
       new Delivery(met.other, track, time, (object) => this.#take?.(object)));

@@ -74,7 +74,7 @@ export async function accept(relay: Relay, viewer: ViewerAtRelay, time: Time): P
     const broadcast = await limit.of(viewer.find(), words);
     const inlet = await limit.of(Inlet.open(broadcast, SESSION_TRACK, time), words);
     // The connection is the camera's, and of all of its sessions.
-    const own = { closed: relay.closed, close: leave };
+    const own = { way: relay.way, closed: relay.closed, close: leave };
     return new RelayCarrier({ relay: own, other: broadcast, who: "viewer", outlet, inlet }, time);
   } catch (thrown) {
     leave();

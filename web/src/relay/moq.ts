@@ -1,19 +1,23 @@
-// Media over QUIC over WebTransport, by @moq/net. It is a file of its own, which a page loads only for a relay: classes
-// of the page's other files would be other ones here, so errors are made by whoever calls.
+// Media over QUIC over WebTransport or a WebSocket, by @moq/net. It is a file of its own, which a page loads only for a
+// relay: classes of the page's other files would be other ones here, so errors are made by whoever calls.
 
 import { Broadcast as MoqBroadcast, Connection, type Group, Path, type Track } from "@moq/net";
+import QmuxSession from "@moq/qmux";
 
+import { hasWebTransport } from "../carrier/webtransport.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 import { type Established, MoqCamera, SESSION_KEPT, sessionTrack } from "./moq-camera.ts";
 import {
   APPEARANCE, type Broadcast, type CameraBroadcast, type IncomingGroup, type OutgoingTrack, type Relay,
-  type RelayAddress, type Subscription, type Wanted,
+  type RelayAddress, type RelayWay, type Subscription, type Wanted,
 } from "./relay.ts";
 
 /** The version that this is tested with. Earlier ones do not say where a track begins. */
 const VERSION = "moq-lite-05";
 /** Milliseconds for which a relay may have a page keep groups: so much of what comes stays in memory. */
 const MAX_KEPT = SESSION_KEPT;
+/** Milliseconds that WebTransport has before a WebSocket is tried. */
+const HEAD_START = 2_000;
 /** Milliseconds for which a relay may take to say which broadcasts there are. */
 const LOOK = 500;
 
@@ -29,47 +33,75 @@ addEventListener("unhandledrejection", (event) => {
 export type Refused = (words: string) => Error;
 
 /** Connects, or throws what `refused` makes of the reason. */
-export async function openMoq(
-  { host, url, hashes }: RelayAddress, signal: AbortSignal, refused: Refused,
-): Promise<Relay> {
+export async function openMoq(address: RelayAddress, signal: AbortSignal, refused: Refused): Promise<Relay> {
   signal.throwIfAborted();
-  const trust = hashes.length === 0
-    ? {} : { serverCertificateHashes: hashes.map((value) => ({ algorithm: "sha-256", value })) };
-  const options = { allowPooling: false, congestionControl: "low-latency" as const, protocols: [VERSION] };
-  const transport = new WebTransport(url, { ...options, ...trust });
-  transport.closed.catch(() => undefined);
-  transport.ready.catch(() => undefined);
+  const { host, url, hashes } = address;
   const limit = AbortSignal.any([signal, AbortSignal.timeout(APPEARANCE)]);
-  const abort = (): void => {
-    transport.close();
-  };
-  limit.addEventListener("abort", abort, { once: true });
-  let speaks = true;
-  try {
-    await transport.ready;
-    speaks = (transport as { readonly protocol?: string }).protocol === VERSION;
-    if (speaks) {
-      const connection = await Connection.connect(url, { transport, discovery: true, signal: limit });
-      return new MoqRelay(connection, transport);
+  const spoken: string[] = [];
+  for (const way of waysTo(address)) {
+    const own = way === "webtransport" && hashes.length === 0
+      ? AbortSignal.any([limit, AbortSignal.timeout(HEAD_START)]) : limit;
+    const transport = way === "webtransport" ? webTransport(address) : webSocket(url);
+    transport.closed.catch(() => undefined);
+    transport.ready.catch(() => undefined);
+    const abort = (): void => {
+      transport.close();
+    };
+    own.addEventListener("abort", abort, { once: true });
+    try {
+      await Promise.race([transport.ready, aborted(own)]);
+      const { protocol } = transport as { readonly protocol?: string };
+      spoken.push(protocol ?? "");
+      if (protocol === VERSION) {
+        const connection = await Connection.connect(url, { transport, discovery: true, signal: own });
+        return new MoqRelay(connection, transport, way);
+      }
+    } catch {
+      // Why, is not said.
+    } finally {
+      own.removeEventListener("abort", abort);
     }
-  } catch {
-    // Why, is not said.
-  } finally {
-    limit.removeEventListener("abort", abort);
+    transport.close();
   }
-  transport.close();
-  throw refused(speaks ? whyNot(host, hashes.length, signal.aborted) :
+  throw refused(spoken.length === 0 ? whyNot(host, hashes.length, signal.aborted) :
     `relay ${host}, or this browser, does not speak ${VERSION}; moq-relay 0.17 does, and browsers that have the ` +
       "protocols of WebTransport");
 }
 
+/** The ways to a relay, the better one first. A WebSocket's certificate is the browser's to judge, not the ticket's. */
+function waysTo({ hashes }: RelayAddress): readonly RelayWay[] {
+  const ways: RelayWay[] = hasWebTransport() ? ["webtransport"] : [];
+  return hashes.length === 0 ? [...ways, "websocket"] : ways;
+}
+
+function webTransport({ url, hashes }: RelayAddress): WebTransport {
+  const trust = hashes.length === 0
+    ? {} : { serverCertificateHashes: hashes.map((value) => ({ algorithm: "sha-256", value })) };
+  const options = { allowPooling: false, congestionControl: "low-latency" as const, protocols: [VERSION] };
+  return new WebTransport(url, { ...options, ...trust });
+}
+
+/** Streams of QUIC in a WebSocket, which a relay has on the same port over TCP if it is set up so. */
+function webSocket(url: URL): WebTransport {
+  return new QmuxSession(url, { protocols: [VERSION], versions: { [VERSION]: null } });
+}
+
+/** Rejects once the signal says so. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => {
+      reject(new Error("aborted"));
+    }, { once: true });
+  });
+}
+
 /** A browser does not say why: a page shall not find out what listens where. */
 function whyNot(host: string, hashes: number, unwanted: boolean): string {
+  const ways = hashes === 0 ? "no UDP gets through to it and it has no WebSocket" : "no UDP gets through to it";
   const certificate = hashes === 0
     ? "its certificate is none that this browser trusts"
     : "its certificate is none of those in the ticket, which last for days: ask for a new ticket";
-  const why = `relay ${host} cannot be reached: it does not run, no UDP gets through to it, it refuses this page, or ` +
-    certificate;
+  const why = `relay ${host} cannot be reached: it does not run, ${ways}, it refuses this page, or ${certificate}`;
   return unwanted ? "it was not wanted any more" : why;
 }
 
@@ -78,7 +110,7 @@ class MoqRelay implements Relay {
   readonly #connection: Established;
   readonly #published: { close(): void }[] = [];
 
-  constructor(connection: Established, transport: WebTransport) {
+  constructor(connection: Established, transport: WebTransport, readonly way: RelayWay) {
     this.#connection = connection;
     this.closed = transport.closed.then(() => undefined, () => undefined);
   }

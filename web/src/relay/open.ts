@@ -13,9 +13,10 @@ const FILE = "/relay.js";
  * @throws CarrierError
  */
 export async function openRelay(origin: string, address: RelayAddress, signal: AbortSignal): Promise<Relay> {
-  if (!hasWebTransport()) {
-    throw new CarrierError(`this browser has no WebTransport, without which relay ${address.host} is not reached: ` +
-      "update it, use Chromium, or ask for a link to the camera itself", "relay");
+  if (!hasWebTransport() && address.hashes.length > 0) {
+    throw new CarrierError(`this browser has no WebTransport, and by a WebSocket it cannot check the certificate of ` +
+      `relay ${address.host} that the ticket names: update it, use Chromium, or ask for a link to the camera itself`,
+    "relay");
   }
   const { openMoq } = await (import(`${origin}${FILE}`) as Promise<typeof import("./moq.ts")>).catch(() => {
     throw new CarrierError("a part of the page could not be loaded: reload it", "relay");

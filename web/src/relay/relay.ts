@@ -89,8 +89,12 @@ export interface CameraBroadcast {
   readonly roundTrip: number | undefined;
 }
 
+/** What carries a connection to a relay. */
+export type RelayWay = "webtransport" | "websocket";
+
 /** A connection to a relay. */
 export interface Relay {
+  readonly way: RelayWay;
   /** True if a broadcast of this name is there, of whomever. Takes as long as a relay needs to say so. */
   has(name: string): Promise<boolean>;
   /** Publishes a camera's broadcast. */

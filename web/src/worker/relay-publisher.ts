@@ -11,7 +11,7 @@ import { Close } from "../protocol/wire/control.ts";
 import { INVITE_LEN, Invite } from "../protocol/wire/invite.ts";
 import { type RelayPlace, parseRelayAddress, ticketAt, ticketText } from "../relay/address.ts";
 import { relayOf } from "../relay/meet.ts";
-import { type CameraBroadcast, type OpenRelay, type Relay } from "../relay/relay.ts";
+import { type CameraBroadcast, type OpenRelay, type Relay, type RelayWay } from "../relay/relay.ts";
 import { type CameraStore, MAX_GUESTS } from "../store/camera-store.ts";
 import { type KeyStore, ownIdentity } from "../store/key-store.ts";
 import { Admission } from "./admission.ts";
@@ -88,6 +88,7 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
   readonly #time: Time;
   readonly #camera: Camera;
   readonly #abort = new AbortController();
+  #way: RelayWay = "webtransport";
   readonly #aborted: Promise<void>;
   readonly #figures = new PublishFigures();
   #rate: RateController;
@@ -231,7 +232,7 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
     const found = admission.invite(this.#time.now());
     const audience: Audience = {
       ticket: ticketText(ticketAt(place, identity.peerId, found?.invite)), left: found?.left ?? 0,
-      relay: relayOf(place).host, broadcast: place.broadcast, own: identity.peerId.toString(),
+      relay: relayOf(place).host, broadcast: place.broadcast, way: this.#way, own: identity.peerId.toString(),
       suite: suite?.name ?? "", mechanism: mechanism?.name ?? "", epoch: Number(host.epoch),
       viewers: sessions.viewers,
     };
@@ -257,6 +258,7 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
     let relay: Relay | undefined;
     try {
       relay = await this.#parts.openRelay(address, this.#abort.signal);
+      this.#way = relay.way;
       if (await this.#isTaken(relay, name)) {
         const words = `Another camera has the name ${name} at relay ${address.host}: choose another name behind the ` +
           "address. If it was a page of your own that was closed just now, try again.";

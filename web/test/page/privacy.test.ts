@@ -25,7 +25,7 @@ void test("each file of the page comes with the headers that keep it alone", OPT
       same(answer.status, 200, `status of ${path}`);
       const policy = (answer.headers.get("content-security-policy") ?? "").split(";").map((one) => one.trim());
       // The worker alone connects elsewhere: to the relay that a ticket names.
-      const connections = path === "/worker.js" ? "connect-src 'self' https:" : "connect-src 'self'";
+      const connections = path === "/worker.js" ? "connect-src 'self' https: wss:" : "connect-src 'self'";
       const wanted = [...DIRECTIVES, connections];
       same(wanted.filter((one) => !policy.includes(one)), [], `directives that ${path} has not`);
       assert(!/unsafe|\*|data:|blob:/.test(policy.join()), `the policy of ${path} has no hole: ${policy.join("; ")}`);

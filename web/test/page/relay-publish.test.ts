@@ -7,6 +7,7 @@ import { test } from "node:test";
 
 import { Program, withFolder, within } from "../node/program.ts";
 import { assert, same } from "../support/harness.ts";
+import { authority } from "./support/authority.ts";
 import { inspect } from "./support/axe.ts";
 import { BINARY, type Profile, TEST_TIMEOUT_MS, type Visit, withProfile } from "./support/browser.ts";
 import { Relay, SKIP_RELAY } from "./support/relay.ts";
@@ -108,6 +109,35 @@ void test("page to page: each picture comes whole, in order, with its age, and b
         await camera.page.locator("#stop").click();
         await camera.untilNotice("ended");
       });
+    });
+  });
+
+void test("where no QUIC gets through, pages reach the relay by a WebSocket, and say so", OPTIONS,
+  async () => {
+    await withFolder(async (home) => {
+      const relay = await Relay.overTcp(home, await authority(home));
+      try {
+        await withPublisher("test:320x240@5", [], async ({ link }: Server) => {
+          const page = link.replace(/#.*/, "");
+          await withProfile(async (one) => {
+            const camera = await publishing(one, page, relay.url(NAME));
+            const ticket = await ticketOf(camera);
+            await withProfile(async (other) => {
+              const viewer = await other.visit(`${page}#${ticket.replace("#", "%23")}`);
+              await viewer.untilNotice("none");
+              await untilUnits(viewer, ENOUGH);
+              await checkPictures(camera, viewer);
+              for (const { page: shown } of [camera, viewer]) {
+                const who = shown.locator("#who", { hasText: "Media over QUIC, over a WebSocket" });
+                await who.waitFor({ state: "attached" });
+              }
+              await viewer.screenshot("relay-websocket");
+            }, { home });
+          }, { home });
+        });
+      } finally {
+        await relay.kill();
+      }
     });
   });
 

@@ -135,6 +135,7 @@ export class MemoryRelay {
       close = resolve;
     })]);
     return {
+      way: "webtransport",
       closed,
       broadcast: (name) => this.#found(name),
       publish: (name, track) => {

@@ -112,7 +112,7 @@ fn the_page_is_the_same_for_all_and_other_requests_get_nothing() {
         if status != "431" {
             assert!(head.contains("content-security-policy: default-src 'none';"), "{head}");
             // A ticket names the relay to which the worker connects, and nothing else does.
-            let elsewhere = head.contains("connect-src 'self' https:;");
+            let elsewhere = head.contains("connect-src 'self' https: wss:;");
             assert_eq!(elsewhere, path == "/worker.js", "{path}: {head}");
         }
     }

@@ -42,13 +42,24 @@ async function freePort(): Promise<number> {
 export class Relay {
   readonly #config: string;
   readonly #origin: string;
-  readonly #hash: string;
+  readonly #hash: string | undefined;
   #process: ChildProcess | undefined;
 
-  private constructor(config: string, origin: string, hash: string) {
+  private constructor(config: string, origin: string, hash: string | undefined) {
     this.#config = config;
     this.#origin = origin;
     this.#hash = hash;
+  }
+
+  /** Starts one that browsers reach by a WebSocket alone: QUIC has another port. */
+  static async overTcp(folder: string, { cert, key }: { cert: string; key: string }): Promise<Relay> {
+    const [udp, tcp] = [await freePort(), await freePort()];
+    const config = join(folder, "relay.toml");
+    await writeFile(config, `[listen]\nbind = "${HOST}:${udp}"\n[listen.tls]\ncert = ["${cert}"]\nkey = ["${key}"]\n` +
+      `[web.https]\nlisten = "${HOST}:${tcp}"\ncert = "${cert}"\nkey = "${key}"\n[auth]\npublic = "**"\n`);
+    const relay = new Relay(config, `https://${HOST}:${tcp}`, undefined);
+    relay.run();
+    return relay;
   }
 
   /** Starts one. Its files are in this folder. */
@@ -74,7 +85,7 @@ export class Relay {
 
   /** The address of a broadcast, as `--relay` takes it. */
   url(name: string): string {
-    return `${this.#origin}/${name}#sha256=${this.#hash}`;
+    return `${this.#origin}/${name}${this.#hash === undefined ? "" : `#sha256=${this.#hash}`}`;
   }
 
   /** Starts it, again on the same port; what it had is forgotten. */

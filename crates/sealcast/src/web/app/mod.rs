@@ -76,7 +76,7 @@ macro_rules! policy {
 /// Connections go to this server alone, by WebSocket too.
 const CONTENT_POLICY: &str = policy!("'self'");
 /// The worker's: which relay a ticket names is not known when it is served.
-const WORKER_POLICY: &str = policy!("'self' https:");
+const WORKER_POLICY: &str = policy!("'self' https: wss:");
 
 /// This page may use the camera and the screen, nothing else.
 const PERMISSIONS: (HeaderName, &str) = (
