@@ -8,7 +8,7 @@ MAX_PARTS = 4
 MAX_GATEWAY_MESSAGE = 4096
 MAX_NACK_ENTRIES = 64
 MAX_RECEIVED = 128
-PREAMBLE = struct.Struct(">QQQQIIIIBB2s")
+PREAMBLE = struct.Struct(">QQQQIIIIBBBB")
 
 
 CELLS = struct.Struct(">IHH")  # tick in nanoseconds, cells at each, length of each
@@ -226,13 +226,13 @@ def decode_codec_configuration(data):
 
 
 PREAMBLE_FIELDS = ("frame", "media_time", "captured", "encoded", "previous_seal", "previous_send", "capture",
-                   "padding", "stamp", "layout")
+                   "padding", "stamp", "layout", "kept")
 STAMPS = {1: "exposure_start", 2: "frame_end", 3: "arrival"}
 LAYOUTS = {0: "source", 1: "split scan"}
 
 
 def encode_preamble(**fields):
-    return PREAMBLE.pack(*(fields[name] for name in PREAMBLE_FIELDS), bytes(2))
+    return PREAMBLE.pack(*(fields[name] for name in PREAMBLE_FIELDS), 0)
 
 
 def decode_preamble(payload):
@@ -241,6 +241,6 @@ def decode_preamble(payload):
         raise Malformed
     *values, reserved = PREAMBLE.unpack(payload[:PREAMBLE.size])
     fields = dict(zip(PREAMBLE_FIELDS, values))
-    if fields["stamp"] not in STAMPS or fields["layout"] not in LAYOUTS or reserved != bytes(2):
+    if fields["stamp"] not in STAMPS or fields["layout"] not in LAYOUTS or fields["kept"] > 1 or reserved:
         raise Malformed
     return fields, payload[PREAMBLE.size:]

@@ -259,7 +259,7 @@ def codec_configurations():
 def preambles():
     usual = {"frame": 41, "media_time": 1_366_666_667, "captured": 1_790_000_000_000_000_000,
              "encoded": 1_790_000_000_004_000_000, "previous_seal": 61_250, "previous_send": 98_001,
-             "capture": 33_366_700, "padding": 0, "stamp": 1, "layout": 0}
+             "capture": 33_366_700, "padding": 0, "stamp": 1, "layout": 0, "kept": 0}
     table = [
         ("first frame", {**usual, "frame": 0, "media_time": 0, "previous_seal": 0, "previous_send": 0},
          b"\0\0\0\1\x65frame"),
@@ -267,11 +267,12 @@ def preambles():
         ("already encoded at the source", {**usual, "encoded": usual["captured"], "capture": 0, "stamp": 3},
          b"\xff\xd8\xff\xd9"),
         ("stamped at the end of the picture", {**usual, "capture": 1_250_000, "stamp": 2}, b"\0"),
+        ("kept for a viewer that joined later", {**usual, "kept": 1}, fixed("frame", 100)),
         ("padded", {**usual, "padding": 12}, fixed("frame", 100) + bytes(12)),
         ("saturated", {**usual, "previous_seal": 2**32 - 1, "previous_send": 2**32 - 1, "capture": 2**32 - 1}, b"\0"),
         ("highest",
          dict.fromkeys(control.PREAMBLE_FIELDS[:4], BIG) | dict.fromkeys(control.PREAMBLE_FIELDS[4:8], 2**32 - 1)
-         | {"stamp": 3, "layout": 0}, b"\0"),
+         | {"stamp": 3, "layout": 0, "kept": 1}, b"\0"),
     ]
     cases = []
     for name, fields, frame in table:
@@ -286,8 +287,9 @@ def preambles():
              for n in (0, 4, 255)]
     rows += [(f"layout {n}", good[:49] + bytes([n]) + good[50:], "malformed", "No layout has this number.")
              for n in (2, 255)]
-    rows += [(f"reserved byte {n}", good[:n] + b"\1" + good[n + 1:], "malformed", "Reserved bytes are 0.")
-             for n in (50, 51)]
+    rows += [(f"kept {n}", good[:50] + bytes([n]) + good[51:], "malformed", "A frame was kept or not: 1 or 0.")
+             for n in (2, 255)]
+    rows.append(("reserved byte 51", good[:51] + b"\1", "malformed", "The reserved byte is 0."))
     return check_names(cases + _negative(control.decode_preamble, rows))
 
 

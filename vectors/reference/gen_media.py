@@ -26,7 +26,8 @@ def receiver(suite):
 
 def frame(number, length):
     preamble = control.encode_preamble(frame=number, media_time=number * 33_333_333, captured=TIME, encoded=TIME + 1,
-                                       previous_seal=0, previous_send=0, capture=0, padding=0, stamp=3, layout=0)
+                                       previous_seal=0, previous_send=0, capture=0, padding=0, stamp=3, layout=0,
+                                       kept=0)
     return preamble + fixed(f"datagram frame {number}", length)
 
 

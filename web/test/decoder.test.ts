@@ -141,6 +141,27 @@ test("a decoder that holds frames back is replaced by software, once", async () 
   same([bench.codecs.length, bench.decoder.restarts], [2, 1], "it is not tried again");
 });
 
+test("what was kept for a page that joined later fits the decoder's queue, and what follows it too", () => {
+  const bench = new Bench();
+  const [first, next] = clipFrames();
+  assert(first !== undefined && next !== undefined, "the clip has them");
+  const feed = (keyframe: boolean, kept: boolean): void => {
+    bench.decoder.feed((keyframe ? first : next).data.slice(), keyframe, 1, kept);
+    bench.codec.queued = bench.codec.chunks.length;
+  };
+  for (let count = 0; count < 130; count += 1) {
+    feed(count === 0, true);
+  }
+  feed(false, false);
+  same([bench.dropped, bench.codec.chunks.length], [0, 131], "all of them");
+  while (bench.codec.chunks.length > 1) {
+    bench.give();
+  }
+  bench.codec.queued = 9;
+  feed(false, false);
+  same(bench.dropped, 1, "kept frames that came out give no room any more");
+});
+
 test("frames that come in a burst, or wait in the decoder's queue, do not count as held back", async () => {
   const bench = new Bench();
   await bench.feed(true);

@@ -162,7 +162,7 @@ const PREAMBLE = frame(0, true).stamps;
 
 /** The payload of a frame's first record. */
 function framePayload(changes: Partial<Preamble>, data: Bytes): Bytes {
-  return concat(preambleBytes({ ...PREAMBLE, padding: 0, layout: "source", ...changes }), data);
+  return concat(preambleBytes({ ...PREAMBLE, padding: 0, layout: "source", kept: false, ...changes }), data);
 }
 
 const WHOLE = frameFlags(true, true, true);

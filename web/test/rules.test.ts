@@ -119,7 +119,7 @@ test("frames that are missing are counted, and nothing is handed out before a ke
   let seq = 0;
   const take = (number: number, keyframe: boolean): unknown => {
     const { stamps, data } = frame(number, keyframe, 4);
-    const preamble = preambleBytes({ ...stamps, padding: 0, layout: "source" });
+    const preamble = preambleBytes({ ...stamps, padding: 0, layout: "source", kept: false });
     const flags = frameFlags(keyframe, true, true);
     const header = { kind: Kind.Media, flags, epoch: 0, stream: 1, seq, timestamp: 0n };
     seq += 1;

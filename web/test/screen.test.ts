@@ -197,6 +197,7 @@ function frame(number: number, captured: bigint, previous: { seal: number; send:
     preamble: {
       frame: BigInt(number), mediaTime: 0n, captured, encoded: captured + 5_000_000n, previousSeal: previous.seal,
       previousSend: previous.send, capture: 3_000_000, padding: 0, stamp: "exposure-start", layout: "source",
+      kept: false,
     },
   };
 }

@@ -149,7 +149,7 @@ const STAMPS = ["exposure-start", "frame-end", "arrival"];
 
 test("preambles are parsed and made as in the vectors", async () => {
   const { preambles } = await vectors<ControlFile>("control");
-  await each(preambles, { run: 23, skipped: 0 }, async ({ expect, fields, bytes, frame_bytes }) => {
+  await each(preambles, { run: 25, skipped: 0 }, async ({ expect, fields, bytes, frame_bytes }) => {
     if (expect !== "ok") {
       same(await reasonOf(() => splitPreamble(hex(bytes)), "preamble"), "malformed", "reason");
       return true;
@@ -166,6 +166,7 @@ test("preambles are parsed and made as in the vectors", async () => {
       padding: preamble.padding,
       stamp: STAMPS.indexOf(preamble.stamp) + 1,
       layout: preamble.layout === "source" ? 0 : 1,
+      kept: preamble.kept ? 1 : 0,
     };
     same(plain(found), plain(fields), "fields");
     same([toHex(data), toHex(preambleBytes(preamble)) + toHex(data)], [frame_bytes, bytes], "bytes");

@@ -7,6 +7,8 @@ import { type Bytes } from "../protocol/bytes.ts";
 
 /** Chunks that wait for the decoder at most; above, everything up to the next keyframe is dropped. */
 const MAX_QUEUED = 8;
+/** Beyond that, what a publisher kept for a page that joined in the middle of a group of pictures: it comes at once. */
+const MAX_KEPT = 600;
 /** Frames that may stay in the decoder while another comes. */
 const MAX_INSIDE = 1;
 /** A decoder that has taken so many frames and gives nothing has failed. */
@@ -52,6 +54,8 @@ export class H264Decoder<Tag> {
   /** True once another kind was tried, whatever came of it. */
   #switched = false;
   readonly #inside = new Map<number, Tag>();
+  /** Timestamps of kept frames among them. */
+  readonly #kept = new Set<number>();
   #next = 0;
   /** Timestamp of the last keyframe. */
   #keyAt = 0;
@@ -89,7 +93,7 @@ export class H264Decoder<Tag> {
   }
 
   /** Takes a frame. Its data is the decoder's from now on. */
-  feed(data: Bytes, keyframe: boolean, tag: Tag): void {
+  feed(data: Bytes, keyframe: boolean, tag: Tag, kept = false): void {
     const unit = this.#stream.convert(data, keyframe);
     if (typeof unit === "string") {
       this.#refuse(unit, keyframe);
@@ -104,12 +108,12 @@ export class H264Decoder<Tag> {
       this.#drop(true);
       return;
     }
-    if ((this.#codec?.queued ?? 0) > MAX_QUEUED) {
+    if ((this.#codec?.queued ?? 0) > MAX_QUEUED + this.#keptInside) {
       this.#awaitsKeyframe = true;
       this.#drop(true);
       return;
     }
-    this.#decode(unit, keyframe, tag);
+    this.#decode(unit, keyframe, tag, kept);
   }
 
   /** Ends decoding; the next keyframe begins anew. */
@@ -118,6 +122,7 @@ export class H264Decoder<Tag> {
     this.#codec = undefined;
     this.#config = undefined;
     this.#inside.clear();
+    this.#kept.clear();
     this.#awaitsKeyframe = true;
     this.#tooMany = 0;
   }
@@ -181,13 +186,17 @@ export class H264Decoder<Tag> {
     return codec;
   }
 
-  #decode(data: Bytes, key: boolean, tag: Tag): void {
+  get #keptInside(): number {
+    return Math.min(this.#kept.size, MAX_KEPT);
+  }
+
+  #decode(data: Bytes, key: boolean, tag: Tag, kept: boolean): void {
     const codec = this.#codec;
     if (codec === undefined) {
       this.#drop(true);
       return;
     }
-    if (this.#inside.size >= MAX_HELD) {
+    if (this.#inside.size >= MAX_HELD + this.#keptInside) {
       this.#failed(codec);
       return;
     }
@@ -197,6 +206,9 @@ export class H264Decoder<Tag> {
       this.#keyAt = timestamp;
     }
     this.#inside.set(timestamp, tag);
+    if (kept) {
+      this.#kept.add(timestamp);
+    }
     this.#lastFed = this.#time.now().monotonic;
     this.#events.fed(tag);
     try {
@@ -214,6 +226,7 @@ export class H264Decoder<Tag> {
       return;
     }
     this.#inside.delete(timestamp);
+    this.#kept.delete(timestamp);
     if (timestamp >= this.#keyAt) {
       this.#forgetBefore(this.#keyAt);
     }
@@ -233,6 +246,7 @@ export class H264Decoder<Tag> {
     for (const earlier of this.#inside.keys()) {
       if (earlier < timestamp) {
         this.#inside.delete(earlier);
+        this.#kept.delete(earlier);
         this.#events.dropped();
       }
     }

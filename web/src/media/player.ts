@@ -192,7 +192,7 @@ export class Player {
     if (this.#shown.info.codec === "mjpeg") {
       this.#images.feed(data, tag);
     } else if (this.#video !== undefined) {
-      this.#video.feed(data, keyframe, tag);
+      this.#video.feed(data, keyframe, tag, frame.preamble.kept);
     } else {
       this.#counts.dropped += 1;
     }

@@ -32,6 +32,11 @@ export class Way {
     this.handed = handed;
   }
 
+  /** True if it is from before this page joined, so that its stamps say nothing of its way. */
+  get kept(): boolean {
+    return this.#frame.preamble.kept;
+  }
+
   /** The capture in milliseconds by the publisher's clock, since any time. */
   get captured(): number {
     return Number(this.#frame.preamble.captured / 1_000n) / 1_000;
@@ -142,6 +147,9 @@ export class Stages {
   drawn(way: Way, at: number, clock: ClockEstimate | undefined): void {
     way.drawn = at;
     way.clock = clock;
+    if (way.kept) {
+      return;
+    }
     this.#rows.push(way);
     if (this.#rows.length > MAX_ROWS) {
       this.#rows.shift();

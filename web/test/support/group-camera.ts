@@ -144,7 +144,7 @@ export class GroupCamera {
     this.index = keyframe ? 0 : this.index + 1;
     const stamps = {
       frame: BigInt(number), mediaTime: BigInt(number) * 40_000_000n, captured: 1n, encoded: 2n, previousSeal: 0,
-      previousSend: 0, capture: 0, padding: 0, stamp: "arrival", layout: "source",
+      previousSend: 0, capture: 0, padding: 0, stamp: "arrival", layout: "source", kept: false,
     } as const;
     const info = infoBytes({
       codec: "mjpeg", width: 64, height: 48, rate: { numerator: 25, denominator: 1 }, parameters: new Uint8Array(0),

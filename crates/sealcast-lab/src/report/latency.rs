@@ -104,8 +104,13 @@ impl Latency {
         let columns: Vec<usize> = self.kind.stages.iter().map(stage).collect();
         let total = self.kind.total.map(|name| log.column(name));
         let uncertainty = log.column("clock_uncertainty_us");
+        let kept = log.place("kept");
         let mut values = vec![None; columns.len()];
         while log.next()? {
+            // Frames from before the viewer joined say nothing of the path.
+            if kept.is_some_and(|kept| log.text(kept) == "true") {
+                continue;
+            }
             for (value, column) in values.iter_mut().zip(&columns) {
                 *value = log.number(*column)?;
             }

@@ -110,8 +110,13 @@ impl Log {
 
     /// The place of a column. The caller names one of the log's.
     pub(super) fn column(&self, name: &str) -> usize {
-        let at = self.columns.iter().position(|column| *column == name);
+        let at = self.place(name);
         at.unwrap_or_else(|| panic!("{name} is no column of {}", self.path.display()))
+    }
+
+    /// The place of a column, if logs of this kind have it.
+    pub(super) fn place(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| *column == name)
     }
 
     /// The text in a column.

@@ -84,6 +84,9 @@ pub struct Preamble {
     pub stamp: StampKind,
     /// How the frame's bytes travel.
     pub layout: Layout,
+    /// True if the frame was kept for this viewer, which joined after it: it is as old as it is for that reason, and
+    /// not because of its way.
+    pub kept: bool,
 }
 
 impl Preamble {
@@ -100,14 +103,15 @@ impl Preamble {
         bytes[44..48].copy_from_slice(&self.padding.to_be_bytes());
         bytes[48] = self.stamp.number();
         bytes[49] = self.layout.number();
+        bytes[50] = self.kept.into();
         bytes
     }
 
     /// Splits the payload of a frame's first record into the preamble and the frame's bytes.
     ///
     /// # Errors
-    /// [`Malformed`] if the payload is shorter than a preamble, the stamp or the layout means nothing that is known, or
-    /// a reserved byte is not 0.
+    /// [`Malformed`] if the payload is shorter than a preamble, the stamp or the layout means nothing that is known,
+    /// `kept` is neither 0 nor 1, or the reserved byte is not 0.
     pub fn split(payload: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let (head, frame) = payload.split_at_checked(PREAMBLE_LEN).ok_or(Malformed)?;
         let mut reader = Reader::new(head);
@@ -122,8 +126,9 @@ impl Preamble {
             padding: reader.u32()?,
             stamp: stamp_kind(reader.u8()?)?,
             layout: layout(reader.u8()?)?,
+            kept: kept(reader.u8()?)?,
         };
-        if reader.array()? != [0; 2] {
+        if reader.u8()? != 0 {
             return Err(Malformed);
         }
         reader.finish()?;
@@ -134,6 +139,14 @@ impl Preamble {
 fn stamp_kind(number: u8) -> Result<StampKind, Malformed> {
     let known = StampKind::ALL.into_iter().find(|kind| kind.number() == number);
     known.ok_or(Malformed)
+}
+
+fn kept(number: u8) -> Result<bool, Malformed> {
+    match number {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Malformed),
+    }
 }
 
 fn layout(number: u8) -> Result<Layout, Malformed> {

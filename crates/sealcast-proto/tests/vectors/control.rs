@@ -246,6 +246,7 @@ fn preambles_are_the_references() {
                 "padding": preamble.padding,
                 "stamp": preamble.to_bytes()[48],
                 "layout": preamble.to_bytes()[49],
+                "kept": preamble.to_bytes()[50],
             });
             assert_eq!(Some(fields), case.fields, "{}", case.name);
             good += 1;
@@ -255,5 +256,5 @@ fn preambles_are_the_references() {
             malformed += 1;
         }
     }
-    assert_eq!((good, malformed), (7, 16));
+    assert_eq!((good, malformed), (8, 17));
 }

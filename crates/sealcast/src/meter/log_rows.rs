@@ -280,5 +280,8 @@ row! {
         clock_uncertainty_us: Option<f64>,
         /// Rate of the publisher's clock minus that of the viewer's, in parts per million.
         clock_rate_ppm: Option<f64>,
+        /// True if the publisher kept the frame for this viewer, which joined after it: the stages say nothing of the
+        /// path.
+        kept: bool,
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::rate::RateConfig;
 
 use super::group::MemberFrame;
+use super::kept_group::KeptGroup;
 use super::keyframe_requests::KeyframeRequests;
 use super::target_rate::{PathTarget, TargetRate};
 use super::{FrameQueue, QueueLimits};
@@ -26,6 +27,36 @@ impl Queued for Arc<Frame> {
     }
 }
 
+/// A frame on its way to one viewer.
+pub(super) struct QueuedFrame {
+    pub(super) frame: Arc<Frame>,
+    /// True if the viewer joined after it was made.
+    pub(super) kept: bool,
+}
+
+impl Queued for QueuedFrame {
+    fn keyframe(&self) -> bool {
+        self.frame.keyframe
+    }
+
+    fn size(&self) -> usize {
+        self.frame.size()
+    }
+
+    fn kept(&self) -> bool {
+        self.kept
+    }
+}
+
+/// How a viewer that joins comes to its first keyframe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// It gets the group of pictures so far, unless the source makes a keyframe when it is asked.
+    KeptGroup,
+    /// It waits for the next one: its path has no room for more than the stream.
+    NextKeyframe,
+}
+
 /// The end of the source.
 #[derive(Clone, Debug)]
 pub enum SourceEnd {
@@ -41,7 +72,7 @@ const NO_TARGET: u64 = u64::MAX;
 struct Viewer {
     id: u64,
     /// `None` once its group seals for it.
-    queue: Option<Arc<FrameQueue<Arc<Frame>>>>,
+    queue: Option<Arc<FrameQueue<QueuedFrame>>>,
     /// What was sealed for it by the group, if it comes over its session.
     sealed: Option<Arc<FrameQueue<MemberFrame>>>,
     /// Bytes that wait for cells of its session.
@@ -62,6 +93,8 @@ struct State {
     /// Where frames for the group go, if there is one.
     group: Option<Arc<FrameQueue<Arc<Frame>>>>,
     targets: TargetRate,
+    /// The group of pictures so far, if the source does not make keyframes when it is asked.
+    kept: Option<KeptGroup>,
     next_id: u64,
     info: Option<StreamInfo>,
     info_version: u64,
@@ -91,6 +124,7 @@ impl Hub {
                 viewers: Vec::new(),
                 group: None,
                 targets: TargetRate::default(),
+                kept: None,
                 next_id: 0,
                 info: None,
                 info_version: 0,
@@ -124,14 +158,30 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Say whether the source makes a keyframe when it is asked. If it does not, the group of pictures so far is kept
+    /// for viewers that join.
+    pub(super) fn set_makes_keyframes(&self, makes: bool) {
+        self.lock().kept = (!makes).then(KeptGroup::default);
+    }
+
+    /// True if the source makes a keyframe when it is asked.
+    pub(super) fn makes_keyframes(&self) -> bool {
+        self.lock().kept.is_none()
+    }
+
     /// Add a viewer. Returns its number, for [`leave`](Self::leave), and its queue. Also requests a keyframe for it.
-    pub(super) fn join(&self) -> (u64, Arc<FrameQueue<Arc<Frame>>>) {
+    pub(super) fn join(&self, start: Start) -> (u64, Arc<FrameQueue<QueuedFrame>>) {
         let queue = Arc::new(FrameQueue::new(self.limits));
         let mut state = self.lock();
         let id = state.next_id;
         state.next_id += 1;
         if state.end.is_some() {
             queue.close();
+        }
+        if let (Start::KeptGroup, Some(kept)) = (start, &state.kept) {
+            for frame in kept.frames() {
+                queue.push(frame);
+            }
         }
         state.viewers.push(Viewer {
             id,
@@ -264,13 +314,19 @@ impl Hub {
     pub(super) fn publish(&self, frame: Frame) {
         self.frames.fetch_add(1, Ordering::Relaxed);
         let frame = Arc::new(frame);
-        let state = self.lock();
+        let mut state = self.lock();
+        if let Some(kept) = &mut state.kept {
+            kept.take(&frame);
+        }
         if let Some(group) = &state.group {
             group.push(Arc::clone(&frame));
         }
         for viewer in &state.viewers {
             let Some(queue) = &viewer.queue else { continue };
-            let pushed = queue.push(Arc::clone(&frame));
+            let pushed = queue.push(QueuedFrame {
+                frame: Arc::clone(&frame),
+                kept: false,
+            });
             if pushed.dropped > 0 {
                 self.metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);
             }
@@ -284,9 +340,11 @@ impl Hub {
     pub(super) fn finish(&self, end: SourceEnd) {
         let mut state = self.lock();
         state.end = Some(end);
-        let viewers = state.viewers.iter().filter_map(|viewer| viewer.queue.as_ref());
-        for queue in viewers.chain(&state.group) {
+        for queue in state.viewers.iter().filter_map(|viewer| viewer.queue.as_ref()) {
             queue.close();
+        }
+        if let Some(group) = &state.group {
+            group.close();
         }
     }
 
@@ -334,10 +392,14 @@ mod tests {
         Hub::new(QueueLimits::default(), Metrics::new(build_info())).with_rate(rate)
     }
 
+    fn join(hub: &Hub) -> (u64, Arc<FrameQueue<QueuedFrame>>) {
+        hub.join(Start::KeptGroup)
+    }
+
     #[test]
     fn the_slowest_of_viewers_with_similar_paths_decides() {
         let hub = hub();
-        let [first, second, silent] = [hub.join().0, hub.join().0, hub.join().0];
+        let [first, second, silent] = [join(&hub).0, join(&hub).0, join(&hub).0];
         assert_eq!(hub.target(), u64::MAX);
         hub.set_target(first, path(3_000_000));
         hub.set_target(second, path(1_800_000));
@@ -354,7 +416,7 @@ mod tests {
     #[test]
     fn targets_are_kept_in_bounds_and_strangers_ignored() {
         let hub = hub();
-        let viewer = hub.join().0;
+        let viewer = join(&hub).0;
         hub.set_target(viewer + 1, path(200_000));
         assert_eq!(hub.target(), u64::MAX);
         hub.set_target(viewer, path(0));

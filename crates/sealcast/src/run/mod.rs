@@ -24,6 +24,7 @@ mod group;
 mod hub;
 #[cfg(test)]
 mod in_memory_tests;
+mod kept_group;
 mod keyframe_requests;
 mod listener;
 mod media_sender;

@@ -52,17 +52,7 @@ impl Passage {
         taken: Instant,
         decode: Option<Duration>,
     ) -> Self {
-        let presented = Instant::now();
-        let metrics = &observation.metrics;
-        metrics.record_stage(Stage::Wait, taken - frame.opened);
-        if let Some(decode) = decode {
-            metrics.record_stage(Stage::Decode, decode);
-        }
-        let writing = (presented - taken).saturating_sub(decode.unwrap_or_default());
-        metrics.record_stage(Stage::Present, writing);
-        let stamped = timeline.stamped();
-        observation.since(Stage::EndToEnd, stamped, presented, timeline.clock);
-        Self {
+        let passage = Self {
             timeline,
             number: frame.number,
             keyframe: frame.keyframe,
@@ -70,8 +60,25 @@ impl Passage {
             opened: frame.opened,
             taken,
             decode,
-            presented,
+            presented: Instant::now(),
+        };
+        // What a kept frame waited for, and where, says nothing of the path.
+        if !timeline.preamble.kept {
+            passage.record_stages(observation);
         }
+        passage
+    }
+
+    fn record_stages(&self, observation: &Observation) {
+        let metrics = &observation.metrics;
+        metrics.record_stage(Stage::Wait, self.taken - self.opened);
+        if let Some(decode) = self.decode {
+            metrics.record_stage(Stage::Decode, decode);
+        }
+        let writing = (self.presented - self.taken).saturating_sub(self.decode.unwrap_or_default());
+        metrics.record_stage(Stage::Present, writing);
+        let stamped = self.timeline.stamped();
+        observation.since(Stage::EndToEnd, stamped, self.presented, self.timeline.clock);
     }
 
     /// Complete the record of the frame, since the one after it, with the preamble `next`, says how long sealing and
@@ -82,7 +89,9 @@ impl Passage {
         let told = |nanos: fn(&Preamble) -> u32| next.map(nanos).filter(|&nanos| nanos > 0);
         let (seal, send) = (told(|next| next.previous_seal), told(|next| next.previous_send));
         let left = self.timeline.sealed_at + u64::from(seal.unwrap_or(0)) + u64::from(send.unwrap_or(0));
-        let network = observation.since(Stage::Network, left, self.timeline.arrived, self.timeline.clock);
+        let on_its_way = !self.timeline.preamble.kept;
+        let since = || observation.since(Stage::Network, left, self.timeline.arrived, self.timeline.clock);
+        let network = on_its_way.then(since).flatten();
         if let Some(logs) = observation.logs() {
             logs.frame(self.row(observation, [seal, send], network));
         }
@@ -139,6 +148,7 @@ impl Passage {
             clock_spread_us: reading.map(|reading| nanos(reading.spread as f64)),
             clock_uncertainty_us: reading.map(|reading| nanos(reading.uncertainty as f64)),
             clock_rate_ppm: estimate.map(|estimate| estimate.rate_ppm().0),
+            kept: preamble.kept,
         }
     }
 }

@@ -8,12 +8,19 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::kept_group::MAX_KEPT_FRAMES;
+
 /// The properties of a frame that a queue needs.
 pub trait Queued: Send {
     /// True if it can be decoded without earlier frames.
     fn keyframe(&self) -> bool;
     /// Its size in bytes.
     fn size(&self) -> usize;
+    /// True if it was kept for a consumer that joined after it was made. Such frames come all at once, so a queue takes
+    /// [`MAX_KEPT_FRAMES`] of them beyond its number of frames.
+    fn kept(&self) -> bool {
+        false
+    }
 }
 
 /// Capacity of a queue.
@@ -56,6 +63,8 @@ pub struct Skipped<F> {
 struct State<F> {
     frames: VecDeque<F>,
     bytes: usize,
+    /// Number of kept frames among them.
+    kept: usize,
     begun: bool,
     skipping: bool,
     /// The consumer asked for a keyframe, and no frame was pushed since.
@@ -66,12 +75,37 @@ struct State<F> {
     threads: usize,
 }
 
-impl<F> State<F> {
+impl<F: Queued> State<F> {
+    fn push(&mut self, frame: F) {
+        self.bytes += frame.size();
+        self.kept += usize::from(frame.kept());
+        self.frames.push_back(frame);
+    }
+
+    fn pop(&mut self) -> Option<F> {
+        let frame = self.frames.pop_front()?;
+        self.bytes -= frame.size();
+        self.kept -= usize::from(frame.kept());
+        Some(frame)
+    }
+
+    /// Drop the oldest frames.
+    fn drop_first(&mut self, count: usize) {
+        for _ in 0..count {
+            self.pop();
+        }
+    }
+
+    /// True if there are more frames or bytes than the limits allow.
+    fn exceeds(&self, limits: QueueLimits) -> bool {
+        let live = self.frames.len() - self.kept.min(MAX_KEPT_FRAMES);
+        live > limits.frames || (self.bytes > limits.bytes && self.frames.len() > 1)
+    }
+
     /// Drop all queued frames. Returns their number.
     fn clear(&mut self) -> usize {
         let count = self.frames.len();
-        self.frames.clear();
-        self.bytes = 0;
+        self.drop_first(count);
         self.skipping = true;
         self.emptied += 1;
         count
@@ -92,6 +126,7 @@ impl<F: Queued> FrameQueue<F> {
         let state = State {
             frames: VecDeque::new(),
             bytes: 0,
+            kept: 0,
             begun: false,
             skipping: true,
             asked: false,
@@ -131,17 +166,13 @@ impl<F: Queued> FrameQueue<F> {
         let asked = std::mem::take(&mut state.asked) && !frame.keyframe();
         state.begun = true;
         state.skipping = false;
-        state.bytes += frame.size();
-        state.frames.push_back(frame);
+        state.push(frame);
         let mut dropped = 0;
-        if state.frames.len() > self.limits.frames || (state.bytes > self.limits.bytes && state.frames.len() > 1) {
+        if state.exceeds(self.limits) {
             let keep = state.frames.iter().rposition(Queued::keyframe).filter(|&at| at > 0);
-            let count = keep.unwrap_or(state.frames.len());
+            dropped = keep.unwrap_or(state.frames.len());
             state.skipping = keep.is_none();
-            for frame in state.frames.drain(..count).collect::<Vec<_>>() {
-                state.bytes -= frame.size();
-                dropped += 1;
-            }
+            state.drop_first(dropped);
         }
         let wants_keyframe = state.skipping || asked;
         self.wake(state);
@@ -163,10 +194,17 @@ impl<F: Queued> FrameQueue<F> {
 
     /// The next frame, if there is one.
     pub fn pop(&self) -> Option<F> {
-        let mut state = self.lock();
-        let frame = state.frames.pop_front()?;
-        state.bytes -= frame.size();
-        Some(frame)
+        self.lock().pop()
+    }
+
+    /// True if a frame can be taken.
+    pub fn holds_frame(&self) -> bool {
+        !self.lock().frames.is_empty()
+    }
+
+    /// True if one of the frames is a keyframe.
+    pub fn holds_keyframe(&self) -> bool {
+        self.lock().frames.iter().any(Queued::keyframe)
     }
 
     /// Drop `frame`, which was taken from the queue and waited too long, and continue at the newest keyframe. If the
@@ -182,18 +220,14 @@ impl<F: Queued> FrameQueue<F> {
                 };
             }
             let dropped = 1 + state.frames.len();
-            state.frames.clear();
-            state.bytes = 0;
+            state.drop_first(dropped - 1);
             state.skipping = true;
             return Skipped { dropped, next: None };
         };
-        let passed: Vec<F> = state.frames.drain(..at).collect();
-        state.bytes -= passed.iter().map(Queued::size).sum::<usize>();
-        let next = state.frames.pop_front();
-        state.bytes -= next.as_ref().map_or(0, Queued::size);
+        state.drop_first(at);
         Skipped {
-            dropped: 1 + passed.len(),
-            next,
+            dropped: 1 + at,
+            next: state.pop(),
         }
     }
 
@@ -248,8 +282,7 @@ impl<F: Queued> FrameQueue<F> {
     pub fn wait_pop(&self) -> Option<F> {
         let mut state = self.lock();
         loop {
-            if let Some(frame) = state.frames.pop_front() {
-                state.bytes -= frame.size();
+            if let Some(frame) = state.pop() {
                 return Some(frame);
             }
             if state.closed {
@@ -392,6 +425,46 @@ mod tests {
             queue.push((number, true));
         }
         assert!(drain(&queue).len() <= 4);
+    }
+
+    /// A kept frame.
+    struct Kept(u32, bool);
+
+    impl Queued for Kept {
+        fn keyframe(&self) -> bool {
+            self.0 == 0
+        }
+
+        fn size(&self) -> usize {
+            1
+        }
+
+        fn kept(&self) -> bool {
+            self.1
+        }
+    }
+
+    #[test]
+    fn kept_frames_take_no_places_of_others_as_long_as_there_are_not_too_many() {
+        let limits = QueueLimits {
+            frames: 3,
+            bytes: 10_000,
+        };
+        let queue = FrameQueue::new(limits);
+        let most = MAX_KEPT_FRAMES as u32;
+        for number in 0..most {
+            assert_eq!(queue.push(Kept(number, true)).dropped, 0);
+        }
+        for number in 0..3 {
+            assert_eq!(queue.push(Kept(most + number, false)).dropped, 0);
+        }
+        assert_eq!(queue.pop().map(|frame| frame.0), Some(0));
+        assert_eq!(queue.push(Kept(most + 3, false)).dropped, MAX_KEPT_FRAMES + 3);
+        // Who calls everything kept gets no more room.
+        for number in 0..most + 3 {
+            assert_eq!(queue.push(Kept(number, true)).dropped, 0, "{number}");
+        }
+        assert_eq!(queue.push(Kept(most + 3, true)).dropped, MAX_KEPT_FRAMES + 4);
     }
 
     #[test]

@@ -40,6 +40,10 @@ impl Queued for Delivered {
     fn size(&self) -> usize {
         self.frame.data.len()
     }
+
+    fn kept(&self) -> bool {
+        self.timeline.preamble.kept
+    }
 }
 
 /// The listener of a viewer's session.
@@ -144,7 +148,9 @@ impl Receiver {
         if frame.skipped > 0 {
             metrics.record_dropped(DropCause::Gap, frame.skipped);
         }
-        self.observation.since(Stage::Link, frame.sealed_at, opened, self.clock);
+        if !frame.preamble.kept {
+            self.observation.since(Stage::Link, frame.sealed_at, opened, self.clock);
+        }
         let timeline = FrameTimeline {
             preamble: frame.preamble,
             sealed_at: frame.sealed_at,

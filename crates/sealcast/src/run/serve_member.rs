@@ -63,6 +63,9 @@ impl ViewerRole {
                     // Its sheets come with its frames.
                     membership.begin();
                 }
+                if media == MediaFrom::Session && !self.shared.hub.makes_keyframes() {
+                    membership.wait_for_keyframe();
+                }
                 subscription.membership = Some(membership);
             }
             Err(error) => tracing::warn!(viewer = %task.name(), "not in the group, but served alone: {error}"),
@@ -89,10 +92,14 @@ impl ViewerRole {
             task.handle(Input::Close(CloseReason::TooSlow, "too slow for the group"))?;
             return Err(Ended::Closed);
         };
-        task.handle(Input::Group(told.message()))?;
         let Some(subscription) = &mut self.subscription else {
             return Ok(());
         };
+        let membership = subscription.membership.as_mut();
+        let Some(told) = membership.and_then(|membership| membership.hold_back(told)) else {
+            return Ok(());
+        };
+        task.handle(Input::Group(told.message()))?;
         if let (Told::Sheet(_), Some(membership)) = (told, &mut subscription.membership)
             && membership.begin()
         {
@@ -134,6 +141,12 @@ impl ViewerRole {
 
     /// Passes on the frames that wait, each after what was told before it.
     pub(super) fn forward_frames<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        let membership = self.subscription.as_mut().and_then(|one| one.membership.as_mut());
+        let settled = task.connection.settled();
+        let held_back = membership.map_or_else(Vec::new, |membership| membership.take_held_back(settled));
+        for told in held_back {
+            self.tell_member(task, Some(told))?;
+        }
         while task.connection.ready_for_frame() {
             let membership = self.subscription.as_mut().and_then(|one| one.membership.as_mut());
             let Some(membership) = membership.filter(|membership| membership.has_begun()) else {

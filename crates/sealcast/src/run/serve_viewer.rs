@@ -13,7 +13,7 @@ use super::admission::Places;
 use super::connection::{Ended, NoMedia};
 use super::delay_rate::DelayBasedRate;
 use super::group::{Membership, Told};
-use super::hub::SourceEnd;
+use super::hub::{QueuedFrame, SourceEnd, Start};
 use super::media_sender::MediaSender;
 use super::publisher_state::PublisherState;
 use super::queue::Queued;
@@ -21,7 +21,7 @@ use super::runtime_settings::SettingsReceiver;
 use super::session_task::{Role, SessionTask};
 use super::target_rate::PathTarget;
 use super::{FrameQueue, serve_member};
-use crate::media::{Codec, Frame};
+use crate::media::Codec;
 use crate::meter::labels::DropCause;
 use crate::meter::stage::Stage;
 use crate::transport::Transport;
@@ -41,7 +41,7 @@ pub(super) const VIDEO: u32 = 1;
 pub(super) struct Subscription {
     pub(super) id: u64,
     /// Frames that are sealed for it alone.
-    pub(super) queue: Arc<FrameQueue<Arc<Frame>>>,
+    pub(super) queue: Arc<FrameQueue<QueuedFrame>>,
     /// Its place in the group. From its first sheet on, frames come from there.
     pub(super) membership: Option<Membership>,
     info_version: u64,
@@ -52,22 +52,30 @@ pub(super) struct Subscription {
     target_told: Option<Instant>,
     /// True while the viewer does not set the rate of the source.
     stays_behind: bool,
+    /// True from the frames that were kept for it until a frame leaves as soon as it was made.
+    catches_up: bool,
 }
 
 impl Subscription {
+    /// Its place in the group, if nothing more is sealed for it alone.
+    fn served_by_group(&self) -> Option<&Membership> {
+        let membership = self.membership.as_ref();
+        membership.filter(|membership| membership.has_begun() || membership.is_due())
+    }
+
     /// Bytes of frames that wait to be sealed or forwarded.
     fn waiting(&self) -> usize {
-        match &self.membership {
-            Some(membership) if membership.has_begun() => membership.frames().bytes(),
-            _ => self.queue.bytes(),
+        match self.served_by_group() {
+            Some(membership) => membership.frames().bytes(),
+            None => self.queue.bytes(),
         }
     }
 
     /// True if nothing more is to be sealed or forwarded.
     fn finished(&self) -> bool {
-        match &self.membership {
-            Some(membership) if membership.has_begun() => membership.frames().finished(),
-            _ => self.queue.finished(),
+        match self.served_by_group() {
+            Some(membership) => membership.frames().finished(),
+            None => self.queue.finished(),
         }
     }
 }
@@ -158,7 +166,13 @@ impl<T: Transport> Role<T> for ViewerRole {
     }
 
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
-        let (id, queue) = self.shared.hub.join();
+        let session = &task.connection.session;
+        // A constant rate has no room for what the viewer missed.
+        let start = match session.is_shaped() || !task.connection.carries_media() {
+            true => Start::NextKeyframe,
+            false => Start::KeptGroup,
+        };
+        let (id, queue) = self.shared.hub.join(start);
         self.subscription = Some(Subscription {
             id,
             queue,
@@ -169,6 +183,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             sender: MediaSender::default(),
             target_told: None,
             stays_behind: false,
+            catches_up: false,
         });
         if !task.connection.carries_media() {
             self.shared.hub.seal_by_group(id, None);
@@ -233,7 +248,7 @@ impl<T: Transport> Role<T> for ViewerRole {
         let Some(subscription) = subscription else {
             return std::future::pending().await;
         };
-        let settling = subscription.finished();
+        let settling = subscription.finished() || subscription.membership.as_ref().is_some_and(Membership::is_due);
         let Subscription { queue, membership, .. } = subscription;
         let member = membership.is_some();
         tokio::select! {
@@ -290,9 +305,18 @@ impl ViewerRole {
     }
 
     /// The next frame to seal for this viewer alone.
-    fn next_frame<T: Transport>(&mut self, task: &mut Task<T>) -> Option<Arc<Frame>> {
-        let queue = Arc::clone(&self.subscription.as_ref()?.queue);
-        self.next_in_time(task, &queue, |frame| frame.encoded)
+    fn next_frame<T: Transport>(&mut self, task: &mut Task<T>) -> Option<QueuedFrame> {
+        let subscription = self.subscription.as_ref()?;
+        if subscription.served_by_group().is_some() {
+            return None;
+        }
+        let queue = Arc::clone(&subscription.queue);
+        let next = self.next_in_time(task, &queue, |queued| queued.frame.encoded)?;
+        let membership = self.subscription.as_mut()?.membership.as_mut();
+        if membership.is_some_and(|membership| membership.is_due_at(&next.frame)) {
+            return None;
+        }
+        Some(next)
     }
 
     /// The next frame of a queue. If it waited too long, drop all frames before the newest keyframe.
@@ -304,10 +328,15 @@ impl ViewerRole {
     ) -> Option<F> {
         let frame = queue.pop()?;
         let waited = encoded(&frame).elapsed();
+        let catches_up = &mut self.subscription.as_mut()?.catches_up;
+        *catches_up = frame.kept() || (*catches_up && waited >= MOST_WAIT);
+        let catches_up = *catches_up;
         let session = &task.connection.session;
         let may_drop = session.holds_media() || session.is_shaped();
-        if !may_drop || waited < MOST_WAIT {
-            if let Some(delay_rate) = &mut self.delay_rate {
+        // While the viewer catches up, frames are late because it came late, and not because of its path. There is
+        // nothing to go on at but a keyframe that came since.
+        if !may_drop || waited < MOST_WAIT || (catches_up && !queue.holds_keyframe()) {
+            if let Some(delay_rate) = self.delay_rate.as_mut().filter(|_| !catches_up) {
                 delay_rate.frame(waited);
             }
             return Some(frame);
@@ -319,7 +348,7 @@ impl ViewerRole {
             if task.connection.session.is_shaped() {
                 metrics.shape_dropped(skipped.dropped as u64);
             }
-            if let Some(delay_rate) = &mut self.delay_rate {
+            if let Some(delay_rate) = self.delay_rate.as_mut().filter(|_| !catches_up) {
                 delay_rate.dropped();
             }
         }
@@ -396,7 +425,8 @@ impl ViewerRole {
     }
 
     /// Seal a frame for this viewer and pass it to the network.
-    fn send_frame<T: Transport>(&mut self, task: &mut Task<T>, frame: &Frame) -> Result<(), Ended> {
+    fn send_frame<T: Transport>(&mut self, task: &mut Task<T>, queued: &QueuedFrame) -> Result<(), Ended> {
+        let QueuedFrame { frame, kept } = queued;
         let Some(subscription) = &mut self.subscription else {
             return Ok(());
         };
@@ -416,16 +446,18 @@ impl ViewerRole {
                 .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
         }
         let previous = subscription.sender.previous();
-        let outgoing = self.shared.outgoing(frame, subscription.codec, previous);
+        let mut outgoing = self.shared.outgoing(frame, subscription.codec, previous);
+        outgoing.preamble.kept = *kept;
         let from = task.connection.outgoing_len();
         let seal = |session: &mut Session, now, out: &mut Vec<u8>| session.seal_frame(clock.at(now), &outgoing, out);
         let [began, _] = subscription.sender.seal(&mut task.connection, observation, seal)?;
         if let Some(unsplit) = task.connection.session.unsplit() {
             self.shared.settings.tell_unsplit(unsplit);
         }
-        observation
-            .metrics
-            .record_stage(Stage::Queue, began.saturating_duration_since(frame.encoded));
+        if !kept {
+            let waited = began.saturating_duration_since(frame.encoded);
+            observation.metrics.record_stage(Stage::Queue, waited);
+        }
         if let Some(tap) = &self.shared.wire_tap {
             tap(subscription.id, task.connection.outgoing_tail(from));
         }

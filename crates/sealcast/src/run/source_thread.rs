@@ -24,6 +24,7 @@ pub(super) fn start(
     (shape, proof): (Shape, FrameProof),
 ) -> Result<JoinHandle<()>> {
     hub.set_info(source.info());
+    hub.set_makes_keyframes(source.makes_keyframes());
     if let Some(most) = shape.most_waiting(&source.info()) {
         let (hub, metrics) = (Arc::clone(&hub), metrics.clone());
         source.skip_if(Box::new(move || {
@@ -102,6 +103,7 @@ mod tests {
 
     use super::*;
     use crate::media::{Codec, FrameRate, StampKind, StreamInfo};
+    use crate::run::hub::Start;
     use crate::run::target_rate::PathTarget;
     use crate::run::{QueueLimits, build_info};
 
@@ -177,7 +179,7 @@ mod tests {
         let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
         let asked = Arc::new(Mutex::new(Vec::new()));
         let source = Listening {
-            viewer: hub.join().0,
+            viewer: hub.join(Start::NextKeyframe).0,
             hub: Arc::clone(&hub),
             made: 0,
             asked: Arc::clone(&asked),

@@ -61,6 +61,12 @@ pub trait Source: Send {
     /// Request that the next frame be a keyframe. Sources that do not encode ignore it.
     fn request_keyframe(&mut self);
 
+    /// True if the next frame after a request is a keyframe. Of other sources the group of pictures so far is kept for
+    /// viewers that join.
+    fn makes_keyframes(&self) -> bool {
+        false
+    }
+
     /// Request this many bits per second from now on; returns true if the source can follow. Only sources that encode
     /// can: they never exceed their configured rate, so `u64::MAX` requests that rate, and they may ignore small
     /// changes. Sources that pass encoded frames through ignore the request; for them frames are dropped in the

@@ -160,6 +160,10 @@ impl<R: Read + Send> Source for RawSource<R> {
         self.encoder.request_keyframe();
     }
 
+    fn makes_keyframes(&self) -> bool {
+        true
+    }
+
     fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
         self.encoder.set_bitrate(self.encoding.within(bits_per_second));
         self.encoding.follows()

@@ -13,6 +13,7 @@ mod files;
 mod group_carriers;
 mod group_wire;
 mod groups;
+mod joiners;
 mod latency;
 mod multicast;
 mod quic;

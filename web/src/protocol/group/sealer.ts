@@ -218,7 +218,7 @@ export class GroupSealer {
       records.push(await this.#seal(now, CONFIG_FLAGS, [infoBytes(info)]));
     }
     const { layout, pieces } = this.#cutter.cut(ENCRYPT_ALL, stream, keyframe, data);
-    const preamble = preambleBytes({ ...stamps, padding: 0, layout });
+    const preamble = preambleBytes({ ...stamps, padding: 0, layout, kept: false });
     for (const { first, last, data: piece } of pieces) {
       records.push(await this.#seal(now, frameFlags(keyframe, first, last), first ? [preamble, piece] : [piece]));
     }

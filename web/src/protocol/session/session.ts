@@ -42,7 +42,7 @@ export interface OutgoingFrame {
   readonly stream: number;
   readonly keyframe: boolean;
   /** Its number and stamps; the frame's bytes are in the order of the source and have no padding. */
-  readonly stamps: Omit<Preamble, "padding" | "layout">;
+  readonly stamps: Omit<Preamble, "padding" | "layout" | "kept">;
   /** The access unit, at most 16 MiB. */
   readonly data: Bytes;
 }
@@ -556,7 +556,7 @@ export class Session {
       await this.#beforeMedia(now, keys, frame.keyframe);
       const { inForce } = keys.peer.selecting;
       const { layout, pieces } = this.#cutter.cut(inForce, frame.stream, frame.keyframe, frame.data);
-      const preamble = preambleBytes({ ...frame.stamps, padding: 0, layout });
+      const preamble = preambleBytes({ ...frame.stamps, padding: 0, layout, kept: false });
       for (const piece of pieces) {
         const flags = frameFlags(frame.keyframe, piece.first, piece.last);
         const parts = piece.first ? [preamble, piece.data] : [piece.data];

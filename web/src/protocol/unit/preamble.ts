@@ -38,6 +38,8 @@ export interface Preamble {
   readonly padding: number;
   readonly stamp: StampKind;
   readonly layout: Layout;
+  /** True if the frame was kept for this viewer, which joined after it: its stamps say nothing of its way. */
+  readonly kept: boolean;
 }
 
 /** The 52 bytes. */
@@ -53,7 +55,8 @@ export function preambleBytes(preamble: Preamble): Bytes {
     .u32(preamble.padding)
     .u8(STAMPS.indexOf(preamble.stamp) + 1)
     .u8(LAYOUTS.indexOf(preamble.layout))
-    .u16(0)
+    .u8(preamble.kept ? 1 : 0)
+    .u8(0)
     .done();
 }
 
@@ -72,8 +75,9 @@ export function splitPreamble(payload: Bytes): { preamble: Preamble; data: Bytes
   };
   const stamp = STAMPS[reader.u8() - 1];
   const layout = LAYOUTS[reader.u8()];
-  if (stamp === undefined || layout === undefined || reader.u16() !== 0) {
+  const kept = reader.u8();
+  if (stamp === undefined || layout === undefined || kept > 1 || reader.u8() !== 0) {
     throw malformed();
   }
-  return { preamble: { ...numbers, stamp, layout }, data: reader.rest() };
+  return { preamble: { ...numbers, stamp, layout, kept: kept === 1 }, data: reader.rest() };
 }

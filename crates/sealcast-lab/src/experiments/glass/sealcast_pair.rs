@@ -53,6 +53,8 @@ struct FrameRow {
     decode_us: Option<f64>,
     capture_us: Option<f64>,
     present_us: Option<f64>,
+    #[serde(default)]
+    kept: bool,
 }
 
 impl Sealcast {
@@ -154,7 +156,7 @@ fn with_stages(sample: Sample, [from, to]: [Mark; 2], folder: &Path) -> Result<S
     let frames: Vec<FrameRow> = rows(&log(folder, "frames_latency.csv"))?;
     let counts = |frame: &&FrameRow| {
         let stamped = frame.stamped_ns.map(|nanos| nanos / 1000);
-        stamped.is_some_and(|stamped| (from.at_us..to.at_us).contains(&stamped))
+        !frame.kept && stamped.is_some_and(|stamped| (from.at_us..to.at_us).contains(&stamped))
     };
     let of = |stage: fn(&FrameRow) -> Option<f64>| {
         let mut values: Vec<f64> = frames.iter().filter(counts).filter_map(stage).collect();

@@ -33,9 +33,12 @@ struct Row {
     decode_us: Option<f64>,
     present_us: Option<f64>,
     total_us: Option<f64>,
+    /// It was kept for the viewer, which joined later.
+    #[serde(default)]
+    kept: bool,
 }
 
-/// A frame that was received.
+/// A frame that was received. One that was kept for the viewer has no delays: they say nothing of the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Frame {
     pub(crate) number: u64,
@@ -87,7 +90,11 @@ fn frame(row: Row) -> Frame {
     let between = |from: Option<i64>, to: Option<i64>| Some((to? - from?) as f64 * 1e-6);
     // Where the first two are not known, the third includes them.
     let before_network = row.seal_us.unwrap_or(0.0) + row.send_us.unwrap_or(0.0);
-    let network_ms = row.network_us.map(|us| (us + before_network) * 1e-3);
+    let on_its_way = !row.kept;
+    let network_ms = row
+        .network_us
+        .filter(|_| on_its_way)
+        .map(|us| (us + before_network) * 1e-3);
     let before = between(row.captured_ns, row.sealed_ns);
     let after = between(Some(row.received_ns), Some(row.opened_ns));
     Frame {
@@ -97,7 +104,7 @@ fn frame(row: Row) -> Frame {
         sealed_ns: row.sealed_ns,
         received_ns: row.received_ns,
         network_ms,
-        total_ms: row.total_us.map(|us| us * 1e-3),
+        total_ms: row.total_us.filter(|_| on_its_way).map(|us| us * 1e-3),
         stages: [
             row.capture_us,
             row.encode_us,

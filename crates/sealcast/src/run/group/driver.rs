@@ -129,6 +129,8 @@ impl Group {
         for seat in &mut state.seats {
             if announced.admitted.contains(&seat.id) {
                 seat.begun = true;
+                // It was not set before: a member is admitted once.
+                let _ = seat.first.set(state.next_frame);
                 // One for this member alone: it knows nothing yet.
                 let own = state
                     .sealer
@@ -164,6 +166,7 @@ impl Group {
         }
         let mut state = self.lock();
         let state = &mut *state;
+        state.next_frame = frame.number + 1;
         let begun = state.relayed.has_seats() || state.seats.iter().any(|seat| seat.begun);
         let (Some(info), true) = (&described.info, begun) else {
             return Ok(before);

@@ -1,6 +1,6 @@
 //! A viewer's place in its publisher's group.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::MemberId;
@@ -11,9 +11,13 @@ use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{GroupMessage, Hearing};
 use tokio::sync::mpsc;
 
-use super::{Group, MemberFrame, Told};
+use super::{Group, MAX_TOLD, MemberFrame, Told};
+use crate::media::Frame;
 use crate::run::FrameQueue;
 use crate::run::serve_viewer::Woken;
+
+/// Messages that are held back for a viewer at most. With more, it begins as a member before there is a picture for it.
+const MAX_HELD_BACK: usize = MAX_TOLD / 2;
 
 /// A viewer's place in the group. It must be [given up](Self::leave).
 pub(in crate::run) struct Membership {
@@ -22,8 +26,22 @@ pub(in crate::run) struct Membership {
     told: mpsc::Receiver<Told>,
     frames: Arc<FrameQueue<MemberFrame>>,
     begun: bool,
+    /// Where it waits for the group's next keyframe.
+    waits: Option<Waiting>,
+    /// Number of the first frame that the group sealed with the viewer as a member.
+    first: Arc<OnceLock<u64>>,
     /// It was said in the log that the viewer hears the multicast group.
     heard: bool,
+}
+
+/// A member that is served alone until the group has a keyframe for it. From its first sheet on it would take nothing
+/// else, and have no picture until then.
+#[derive(Default)]
+struct Waiting {
+    /// What the group said to it so far.
+    held_back: Vec<Told>,
+    /// A keyframe came that the group seals for it: nothing is sealed for it alone any more.
+    due: bool,
 }
 
 impl Membership {
@@ -31,7 +49,7 @@ impl Membership {
         group: Arc<Group>,
         id: MemberId,
         told: mpsc::Receiver<Told>,
-        frames: Arc<FrameQueue<MemberFrame>>,
+        (frames, first): (Arc<FrameQueue<MemberFrame>>, Arc<OnceLock<u64>>),
     ) -> Self {
         Self {
             group,
@@ -39,7 +57,50 @@ impl Membership {
             told,
             frames,
             begun: false,
+            waits: None,
+            first,
             heard: false,
+        }
+    }
+
+    /// Serve the viewer alone until the group has a keyframe for it.
+    pub(in crate::run) fn wait_for_keyframe(&mut self) {
+        self.waits = Some(Waiting::default());
+    }
+
+    /// Holds back what the group says, while the viewer is served alone. Returns it if it is to be said now.
+    pub(in crate::run) fn hold_back(&mut self, told: Told) -> Option<Told> {
+        match &mut self.waits {
+            Some(waits) => {
+                waits.held_back.push(told);
+                None
+            }
+            None => Some(told),
+        }
+    }
+
+    /// What was held back, once the group has a keyframe for the viewer. `settled` if all that was sealed for it alone
+    /// has arrived: it would take nothing of that any more.
+    pub(in crate::run) fn take_held_back(&mut self, settled: bool) -> Vec<Told> {
+        let sealed = settled && self.frames.holds_frame();
+        let over = |waits: &mut Waiting| (waits.due && sealed) || waits.held_back.len() > MAX_HELD_BACK;
+        self.waits.take_if(over).map_or_else(Vec::new, |waits| waits.held_back)
+    }
+
+    /// True if nothing more is sealed for the viewer alone, and it waits for what the group seals.
+    pub(in crate::run) fn is_due(&self) -> bool {
+        self.waits.as_ref().is_some_and(|waits| waits.due)
+    }
+
+    /// Notes the next frame for the viewer alone. Returns true if the group seals it for the viewer: it is due.
+    pub(in crate::run) fn is_due_at(&mut self, frame: &Frame) -> bool {
+        let sealed = self.first.get().is_some_and(|&first| frame.number >= first);
+        match &mut self.waits {
+            Some(waits) => {
+                waits.due |= sealed && frame.keyframe;
+                waits.due
+            }
+            None => false,
         }
     }
 
@@ -65,7 +126,7 @@ impl Membership {
 
     /// Waits for the group to say something, or for frames if the session is ready for one. Cancel-safe.
     pub(in crate::run) async fn wait(&mut self, ready: bool) -> Woken {
-        let frames = ready && self.begun;
+        let frames = ready && (self.begun || self.waits.is_some());
         tokio::select! {
             biased;
             // `None` if the group gave this member up.

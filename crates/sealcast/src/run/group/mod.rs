@@ -5,7 +5,7 @@ mod membership;
 mod multicast;
 mod relayed;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use sealcast_proto::clock::Now;
@@ -140,6 +140,8 @@ struct Seat {
     hearing: Hearing,
     /// True from its first sheet on: frames are for it, too.
     begun: bool,
+    /// Number of the first frame that was sealed with it as a member.
+    first: Arc<OnceLock<u64>>,
     /// The epoch whose sheet it was told again, since its relay does not bring it.
     told_again: Option<u64>,
     /// It did not take what it was told.
@@ -151,6 +153,8 @@ struct State {
     numbers: EpochNumbers,
     seats: Vec<Seat>,
     relayed: Relayed,
+    /// Number of the next frame to be sealed.
+    next_frame: u64,
     /// The source has ended: nothing follows.
     over: bool,
 }
@@ -208,6 +212,7 @@ impl Group {
                 sealer,
                 numbers: options.numbers,
                 seats: Vec::new(),
+                next_frame: 0,
                 over: false,
             }),
             suite,
@@ -241,7 +246,7 @@ impl Group {
             state.sealer.admit(now, id, session.key)?;
         }
         let (told, hears) = mpsc::channel(MAX_TOLD);
-        let frames = Arc::new(FrameQueue::new(self.queue));
+        let (frames, first) = (Arc::new(FrameQueue::new(self.queue)), Arc::default());
         if state.over {
             frames.close();
         }
@@ -255,12 +260,13 @@ impl Group {
             selection: session.selection,
             hearing: Hearing::Away,
             begun: enrolled,
+            first: Arc::clone(&first),
             told_again: None,
             lost: false,
         });
         drop(state);
         self.changed.notify_one();
-        Ok(Membership::new(Arc::clone(self), id, hears, frames))
+        Ok(Membership::new(Arc::clone(self), id, hears, (frames, first)))
     }
 
     /// Takes a viewer out of the group: within a second it opens nothing new. Its number may be another's by now;

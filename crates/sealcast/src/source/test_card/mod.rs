@@ -241,6 +241,11 @@ impl Source for TestCard {
         }
     }
 
+    /// With Motion JPEG, every frame is one.
+    fn makes_keyframes(&self) -> bool {
+        true
+    }
+
     fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
         let bits_per_second = bits_per_second.min(self.aim.unwrap_or(u64::MAX));
         match &mut self.coder {

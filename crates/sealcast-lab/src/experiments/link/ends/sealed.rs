@@ -168,6 +168,10 @@ impl Source for Paced {
         self.asked = true;
     }
 
+    fn makes_keyframes(&self) -> bool {
+        true
+    }
+
     fn waits_for_viewers(&self) -> bool {
         true
     }
