@@ -4,6 +4,8 @@ use super::Packet;
 
 /// Pictures from one keyframe to the next.
 const GROUP: usize = 30;
+/// Time between two pictures at 90 kHz.
+const INTERVAL: u32 = 3600;
 /// Packets per picture.
 pub const FRAGMENTS: usize = 5;
 
@@ -34,15 +36,17 @@ fn heads(codec: &str) -> [&'static [u8]; 4] {
 pub fn film(codec: &str, length: usize) -> Vec<Packet> {
     let [first, others, first_of_other, others_of_other] = heads(codec);
     let mut packets = Vec::new();
-    let mut put = |channel: u8, head: &[u8]| {
+    let mut put = |channel: u8, picture: usize, head: &[u8]| {
         let number = (packets.len() as u16).to_be_bytes();
-        let header = [0x80, 96, number[0], number[1], 0, 0, 0, 2, 0, 0, 0, 3];
+        let time = (picture as u32 * INTERVAL).to_be_bytes();
+        let header = [&[0x80, 96][..], &number, &time, &[0, 0, 0, 3]].concat();
         packets.push((channel, [&header, head, &vec![7; length]].concat()));
     };
     for picture in 0..GROUP {
         for fragment in 0..FRAGMENTS {
             put(
                 0,
+                picture,
                 match (picture, fragment) {
                     (0, 0) => first,
                     (0, _) => others,
@@ -51,8 +55,8 @@ pub fn film(codec: &str, length: usize) -> Vec<Packet> {
                 },
             );
         }
-        put(1, &[]);
-        put(2, &[]);
+        put(1, picture, &[]);
+        put(2, picture, &[]);
     }
     packets
 }

@@ -231,6 +231,12 @@ impl<F: Queued> FrameQueue<F> {
         }
     }
 
+    /// True if so many more frames with so many bytes together fit.
+    pub fn has_room(&self, frames: usize, bytes: usize) -> bool {
+        let state = self.lock();
+        state.frames.len() + frames <= self.limits.frames && state.bytes + bytes <= self.limits.bytes
+    }
+
     /// Drop all queued frames; the next frame will be a keyframe.
     pub fn clear(&self) {
         self.lock().clear();

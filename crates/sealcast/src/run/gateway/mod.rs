@@ -11,6 +11,7 @@
 //! sends one request for all players to the camera gateway, and from the multiplexer there to the camera.
 
 mod camera;
+mod kept_packets;
 mod packet_batch;
 mod request_mux;
 mod rtp_ports;

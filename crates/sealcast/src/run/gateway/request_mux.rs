@@ -167,6 +167,7 @@ impl RequestMux {
 
     /// The camera is back. Returns the PLAY request for the tracks that subscribers still receive, if there are any.
     pub(super) fn go_on(&mut self) -> Option<Action> {
+        self.subscribers.resume();
         let play = Some(self.subscribers.receives()).filter(|tracks| !tracks.is_empty())?;
         let action = Action::Command(Verb::Play(play), Parameters::default());
         Some(self.send(action, None, true))

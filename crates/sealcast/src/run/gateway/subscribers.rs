@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::rtsp::{CarriedStatus, Channel, Keyframes, Parameters, TrackSet, Verb};
+use sealcast_proto::rtsp::{CarriedStatus, Channel, Keyframes, Parameters, Track, TrackSet, Verb};
 use tokio::sync::mpsc;
 
+use super::kept_packets::KeptPackets;
 use super::rtp_sender::RtpSender;
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
@@ -114,6 +115,25 @@ impl Subscription {
         self.held_until = now + KEYFRAME_PATIENCE;
     }
 
+    /// Queue the group of pictures so far of a track that is held back. If there is none, or no room, the track goes on
+    /// being held back.
+    fn catch_up(&mut self, track: Track, kept: &KeptPackets) {
+        let (packets, bytes) = kept.size(track);
+        if packets == 0 || !self.subscriber.queue.has_room(packets, bytes) {
+            return;
+        }
+        let (slot, arrived) = (self.subscriber.slot, Instant::now());
+        for bytes in kept.packets(track) {
+            self.subscriber.queue.push(Packet {
+                slot,
+                channel: Channel { track, rtcp: false },
+                bytes,
+                arrived,
+            });
+        }
+        self.held.remove(track);
+    }
+
     /// Queue or send a packet, unless its track is held back.
     fn deliver(&mut self, packet: Packet, keyframes: &Keyframes) -> Delivered {
         let (channel, arrived) = (packet.channel, packet.arrived);
@@ -153,6 +173,8 @@ pub(super) struct Subscribers {
 struct State {
     subscriptions: Vec<Subscription>,
     keyframes: Keyframes,
+    /// The groups of pictures so far.
+    kept: KeptPackets,
     /// Arrival time of the camera's last packet.
     delivered: Option<Instant>,
 }
@@ -178,7 +200,13 @@ impl Subscribers {
 
     /// Take the camera's description (SDP), which tells how to recognise keyframes.
     pub(super) fn described(&self, sdp: &[u8]) {
-        self.lock().keyframes = Keyframes::of_description(sdp);
+        let state = &mut *self.lock();
+        let keyframes = Keyframes::of_description(sdp);
+        // Each player that comes asks for the description.
+        if keyframes != state.keyframes {
+            state.keyframes = keyframes;
+            state.kept.clear();
+        }
     }
 
     /// Deliver a packet to all subscribers of its track. Returns true if it was queued for any of them. For
@@ -187,6 +215,7 @@ impl Subscribers {
         let (mut dropped, mut queued) = (0, false);
         let state = &mut *self.lock();
         state.delivered = Some(arrived);
+        state.kept.take(channel, bytes, &state.keyframes);
         for subscription in &mut state.subscriptions {
             if subscription.tracks.contains(channel.track) {
                 let packet = Packet {
@@ -232,11 +261,12 @@ impl Subscribers {
 
     /// Handle a subscriber's request locally if possible; return the part to forward to the camera. On PLAY the
     /// subscriber is registered before the camera is asked, so that it misses no packet. If others already receive
-    /// the stream, it starts with a keyframe.
+    /// the stream, it starts with a keyframe: the last one, if the group of pictures so far is kept.
     pub(super) fn request(&self, subscriber: &Subscriber, verb: Verb) -> Outcome {
         let State {
             subscriptions,
             keyframes,
+            kept,
             ..
         } = &mut *self.lock();
         let subscription = subscriptions
@@ -269,8 +299,15 @@ impl Subscribers {
         let (received, held) = subscription.map_or_else(Default::default, |subscription| {
             (subscription.tracks, subscription.held)
         });
-        let missed = keyframes.tracks().only(others).without(received).with(held);
-        joined.hold(missed, Instant::now());
+        if others.is_empty() {
+            // The camera may go on elsewhere.
+            kept.clear();
+        }
+        let missed = keyframes.tracks().only(others).without(received);
+        joined.hold(missed.with(held), Instant::now());
+        for track in missed.only(tracks).iter() {
+            joined.catch_up(track, kept);
+        }
         subscriptions.push(joined);
         let together = union(subscriptions);
         match verb {
@@ -287,9 +324,16 @@ impl Subscribers {
             .retain(|subscription| subscription.subscriber.id != id);
     }
 
+    /// The camera was away, and is back: what it sends continues no earlier group of pictures.
+    pub(super) fn resume(&self) {
+        self.lock().kept.clear();
+    }
+
     /// The camera is gone: notify all subscribers and remove them.
     pub(super) fn end(&self, status: CarriedStatus) {
-        for Subscription { subscriber, .. } in self.lock().subscriptions.drain(..) {
+        let state = &mut *self.lock();
+        state.kept.clear();
+        for Subscription { subscriber, .. } in state.subscriptions.drain(..) {
             let slot = subscriber.slot;
             subscriber.notify(SubscriberEvent::Ended { slot, status });
         }

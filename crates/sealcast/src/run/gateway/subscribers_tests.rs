@@ -136,6 +136,53 @@ fn who_joins_gets_sound_and_reports_at_once_and_video_from_a_keyframe_on() {
 }
 
 #[test]
+fn who_joins_in_the_middle_of_a_group_of_pictures_gets_it_without_another_packet() {
+    let (subscribers, metrics, now) = cinema();
+    let second = subscriber(2);
+    subscribers.request(&subscriber(1), play(0b11));
+    for (number, payload) in [(0, OTHER), (0, KEYFRAME), (2, OTHER), (0, OTHER)] {
+        subscribers.deliver(channel(number), &rtp(payload), now, &metrics);
+    }
+    assert_eq!(subscribers.request(&second, play(0b11)), Outcome::Done);
+    let kept: Vec<_> = std::iter::from_fn(|| second.queue.pop()).collect();
+    assert_eq!(kept.len(), 2);
+    assert_eq!([&kept[0].bytes[12..], &kept[1].bytes[12..]], [KEYFRAME, OTHER]);
+    subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
+    assert_eq!(drained(&second), [0], "and goes on with what follows");
+    // After a pause of all, what was kept continues nothing.
+    subscribers.request(&subscriber(1), Verb::Teardown);
+    subscribers.request(&second, Verb::Pause);
+    let third = subscriber(3);
+    subscribers.request(&second, play(0b11));
+    subscribers.request(&third, play(0b11));
+    subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
+    assert_eq!(drained(&third), [0; 0]);
+}
+
+#[test]
+fn a_group_of_pictures_that_finds_no_room_waits_for_the_next_keyframe() {
+    let (subscribers, metrics, now) = cinema();
+    let second = subscriber(2);
+    subscribers.request(&subscriber(1), play(1));
+    subscribers.deliver(channel(0), &rtp(KEYFRAME), now, &metrics);
+    // Packets of another camera.
+    for number in 0..PACKETS.frames {
+        let packet = Packet {
+            slot: 1,
+            channel: channel(0),
+            bytes: rtp(OTHER),
+            arrived: now,
+        };
+        assert_eq!(second.queue.push(packet).dropped, 0, "{number}");
+    }
+    subscribers.request(&second, play(1));
+    assert_eq!(drained(&second).len(), PACKETS.frames);
+    subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
+    subscribers.deliver(channel(0), &rtp(KEYFRAME), now, &metrics);
+    assert_eq!(drained(&second), [0]);
+}
+
+#[test]
 fn video_without_keyframes_is_held_back_for_ten_seconds_and_not_longer() {
     let (subscribers, metrics, _) = cinema();
     let second = subscriber(2);

@@ -36,6 +36,10 @@ const FIRST_PATIENCE: Duration = Duration::from_secs(10);
 const LOGIN_PATIENCE: Duration = Duration::from_secs(10);
 /// A player that neither watches nor sends a request for this long is disconnected.
 const IDLE_PATIENCE: Duration = Duration::from_secs(60);
+/// Number of queued packets that leave at once over UDP, and the pause before the next ones. A player's socket holds
+/// some hundred packets unless it asks for more.
+const UDP_RUN: usize = 16;
+const UDP_PAUSE: Duration = Duration::from_millis(2);
 /// Maximum number of queued packets that came from the player over UDP.
 const MAX_REPORTS: usize = 64;
 
@@ -77,6 +81,8 @@ struct Player {
     subscriber: Subscriber,
     /// Sends packets to the player over UDP.
     rtp_sender: Arc<RtpSender>,
+    /// Time at which more of the queued packets may leave over UDP.
+    resumes: Option<Instant>,
     /// Arrival times of the packets being passed to its connection.
     handed: Vec<Instant>,
     events: mpsc::Receiver<SubscriberEvent>,
@@ -127,6 +133,7 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
             events: sender,
         },
         rtp_sender,
+        resumes: None,
         handed: Vec::new(),
         events,
         path: String::new(),
@@ -171,11 +178,13 @@ impl Player {
             let ready = self.ready();
             let patience = self.patience();
             let login = self.login.map(|(_, at)| at);
+            let resumes = self.resumes;
             tokio::select! {
                 // Packets come first. That starves nothing: the loop sends all of them above and then polls
                 // everything else before it waits.
                 biased;
-                () = queue.changed(), if ready => {}
+                () = queue.changed(), if ready && resumes.is_none() => {}
+                () = sleep_until(resumes) => {}
                 progress = self.connection.wait() => match progress.map_err(End::Broken)? {
                     Progress::Read => {
                         let now = self.shared.observation.clock.now().monotonic;
@@ -259,32 +268,52 @@ impl Player {
             self.place.not_logged_in = None;
         }
         self.rtp_sender.set_routes(self.routes());
-        while self.ready()
-            && let Some(packet) = self.subscriber.queue.pop()
-        {
-            self.send(packet);
-        }
+        self.send_queued();
         self.connection.flush_now().map_err(End::Broken)?;
         let (now, metrics) = (Instant::now(), &self.shared.observation.metrics);
         for arrived in self.handed.drain(..) {
             metrics.record_stage(Stage::Deliver, now - arrived);
         }
         self.rtp_sender.send(metrics);
-        self.rtp_sender.set_open(self.ready());
+        self.rtp_sender.set_open(self.ready() && self.resumes.is_none());
         if self.connection.backlog() > MAX_UNSENT {
             return Err(End::Slow);
         }
         Ok(deadline)
     }
 
-    fn send(&mut self, packet: Packet) {
+    /// Send the packets of its queue, as many as it takes now.
+    fn send_queued(&mut self) {
+        let now = Instant::now();
+        if self.resumes.is_some_and(|resumes| now < resumes) {
+            return;
+        }
+        self.resumes = None;
+        let mut by_udp = 0;
+        while self.ready()
+            && let Some(packet) = self.subscriber.queue.pop()
+        {
+            by_udp += usize::from(self.send(packet));
+            if by_udp == UDP_RUN {
+                self.resumes = Some(now + UDP_PAUSE);
+                return;
+            }
+        }
+    }
+
+    /// Returns true if the packet leaves over UDP.
+    fn send(&mut self, packet: Packet) -> bool {
         match self.machine.route(packet.channel) {
             Some(Route::Interleaved(number)) => {
                 put_data(self.connection.outgoing(), number, &packet.bytes);
                 self.handed.push(packet.arrived);
+                false
             }
-            Some(Route::Udp { .. }) => self.rtp_sender.put(packet),
-            None => {}
+            Some(Route::Udp { .. }) => {
+                self.rtp_sender.put(packet);
+                true
+            }
+            None => false,
         }
     }
 
