@@ -50,12 +50,13 @@ impl Home {
         file
     }
 
-    /// The peer id of its identity, which is made if it is missing.
-    pub fn peer_id(&self) -> String {
-        if !self.file("identity").exists() {
-            assert_eq!(self.start("keygen").ends(), 0);
+    /// The peer id of its `publisher` or `viewer`, whose identity is made if it is missing.
+    pub fn peer_id(&self, end: &str) -> String {
+        let file = self.file(&format!("identity-{end}"));
+        if !file.exists() {
+            assert_eq!(self.start(&format!("keygen --for {end}")).ends(), 0);
         }
-        let text = fs::read_to_string(self.file("identity")).expect("an identity");
+        let text = fs::read_to_string(file).expect("an identity");
         let identity = Identity::from_file_text(&text).expect("an identity");
         identity.peer_id().to_string()
     }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand};
 
 use super::flags::{Flags, STUDY};
+use crate::keys::files::End;
 use crate::keys::peers::MAX_HOURS;
 
 const EXAMPLES: &str = "Examples:
@@ -67,8 +68,13 @@ pub(super) struct DecoderArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct KeygenArgs {
-    /// New file for the identity [default: ~/.config/sealcast/identity]
+    /// New file for the identity
     pub(super) file: Option<PathBuf>,
+
+    /// Make the default identity of this end in ~/.config/sealcast. Each end makes its own at its first start; this
+    /// tells its peer id before
+    #[arg(long = "for", value_name = "END", conflicts_with = "file")]
+    pub(super) end: Option<End>,
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,8 @@ use sealcast_proto::wire::{MAX_TICKET, Ticket};
 use super::args::SessionArgs;
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::{files, mechanism};
+use crate::keys::files::{self, End};
+use crate::keys::mechanism;
 use crate::meter::power::MeterSpec;
 use crate::private_file::read_secret_line;
 use crate::run::{MAX_RELAYS, ObserveOptions, Offer, RelayUrl, Shape};
@@ -106,11 +107,12 @@ fn distinct<T>(list: Vec<T>, id: impl Fn(&T) -> u8) -> Result<Vec<T>> {
     }
 }
 
-/// Identity, suites, mechanisms and epochs of this end. The identity is the configured one, or the default one in the
-/// user's folder.
-pub(super) fn own_offer(args: &SessionArgs, sealing: Sealing, settings: &Settings) -> Result<Offer> {
+/// Identity, suites, mechanisms and epochs of this end. The identity is the configured one, or the end's default one in
+/// the user's folder.
+pub(super) fn own_offer(args: &SessionArgs, end: End, sealing: Sealing, settings: &Settings) -> Result<Offer> {
+    let file = settings.config.identity.file.as_deref();
     Ok(Offer {
-        identity: Arc::new(files::identity_or_default(settings.config.identity.file.as_deref())?),
+        identity: Arc::new(files::identity_or_default(file, end)?),
         suites: offered_suites(args, settings)?,
         mechanisms: offered_mechanisms(settings)?,
         rekey: sealing.rekey,

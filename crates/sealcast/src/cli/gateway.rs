@@ -20,6 +20,7 @@ use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::entropy;
+use crate::keys::files::End;
 use crate::meter::metrics::Metrics;
 use crate::private_file::{read_secret, read_secret_line};
 use crate::run::gateway::{
@@ -50,7 +51,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let selection = selection(&settings)?;
     let sealing = publish::publisher_sealing(&settings)?;
     refuse_shape(&settings, sealing.shape)?;
-    let mut offer = build::own_offer(&args.session, sealing, &settings)?;
+    let mut offer = build::own_offer(&args.session, End::GatewayCamera, sealing, &settings)?;
     let terms = peers::invite_terms(&settings)?;
     let control = publish::control_socket(&settings.config)?;
     let admission = peers::viewers(&settings)?;
@@ -218,7 +219,7 @@ async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
     let ticket = watch::ticket_in_force(gateway.peer.as_ref(), gateway.peer_file.as_deref())?;
     let login = login(&settings)?;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
-    let offer = build::own_offer(&args.session, sealing, &settings)?;
+    let offer = build::own_offer(&args.session, End::GatewayViewer, sealing, &settings)?;
     let metrics = Metrics::new(build_info());
     let latency = args.latency.latency.or(ticket.latency).unwrap_or(DEFAULT_LATENCY_MS);
     let rtsp = gateway.rtsp;

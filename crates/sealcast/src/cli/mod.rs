@@ -26,7 +26,7 @@ use sealcast_proto::wire::Flags;
 
 use crate::codec::{self, asm_active};
 use crate::config::{self, Settings};
-use crate::failure::Result;
+use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::words::words_of;
 use crate::keys::{files, mechanism, startup};
 use crate::media::Codec;
@@ -120,9 +120,14 @@ fn dispatch(arguments: Arguments) -> Result<()> {
 }
 
 fn keygen(args: &KeygenArgs) -> Result<()> {
-    let path = match &args.file {
-        Some(path) => path.clone(),
-        None => files::home()?.join("identity"),
+    let path = match (&args.file, args.end) {
+        (Some(path), _) => path.clone(),
+        (None, Some(end)) => end.file()?,
+        (None, None) => {
+            let what = "it is not said where the identity is to be";
+            let hint = "name a new FILE, or the end that will use it, such as --for viewer";
+            return Err(Failure::new(FailureKind::Usage, what, hint));
+        }
     };
     let identity = files::create_identity(&path)?;
     eprintln!(
@@ -151,7 +156,7 @@ fn print_config(args: &PrintConfigArgs) -> Result<()> {
     if args.compare {
         let program = std::env::current_exe().map_err(|error| {
             let what = format!("this program cannot find itself ({error})");
-            crate::failure::Failure::new(crate::failure::FailureKind::Internal, what, "run it by its full path")
+            Failure::new(FailureKind::Internal, what, "run it by its full path")
         })?;
         config.comparison = Some(compare::compare(&program, &["print-config", "--json"])?);
     }

@@ -13,6 +13,7 @@ use super::watch::ticket_in_force;
 use super::{build, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::files::End;
 use crate::meter::metrics::Metrics;
 use crate::private_file::read_secret_line;
 use crate::run::probe::{Probe, ProbeOptions, feed};
@@ -85,7 +86,7 @@ async fn receive(
     let budget = ticket.latency.unwrap_or(DEFAULT_LATENCY_MS);
     let budget = args.latency.latency.unwrap_or(budget);
     let options = WatchOptions {
-        offer: build::own_offer(&args.session, sealing, settings)?,
+        offer: build::own_offer(&args.session, End::Viewer, sealing, settings)?,
         publisher: PublisherAt::Connect(ticket),
         sink,
         budget: Duration::from_millis(budget.into()),

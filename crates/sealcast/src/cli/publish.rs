@@ -13,8 +13,9 @@ use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::{build, peers, shutdown};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::entropy;
 use crate::keys::epoch_numbers::EpochNumbers;
-use crate::keys::{entropy, files};
+use crate::keys::files::{self, End};
 use crate::meter::metrics::Metrics;
 use crate::private_file::read_secret_line;
 use crate::run::{
@@ -41,7 +42,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let rate = build::rate(&settings.config)?;
     let selection = build::selection(&settings)?;
     let sealing = publisher_sealing(&settings)?;
-    let mut offer = build::own_offer(&args.session, sealing, &settings)?;
+    let mut offer = build::own_offer(&args.session, End::Publisher, sealing, &settings)?;
     let terms = peers::invite_terms(&settings)?;
     let relays = build::relays(&settings, "publish.relay", &configured.relay)?;
     let group = group(&settings, &offer, selection)?;

@@ -13,6 +13,7 @@ use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::{build, peers, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::files::End;
 use crate::keys::peers::{ListName, Terms};
 use crate::meter::metrics::Metrics;
 use crate::run::{Observation, PublisherAt, QueueLimits, RelayUrl, WatchOptions, build_info, watch};
@@ -29,7 +30,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.watch;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
-    let mut offer = build::own_offer(&args.session, sealing, &settings)?;
+    let mut offer = build::own_offer(&args.session, End::Viewer, sealing, &settings)?;
     let sign = build::sign_mode(&settings, "watch.require_sign", &configured.require_sign)?;
     let ticket = match listens {
         true => None,

@@ -325,9 +325,12 @@ options! {
 
     /// The identity of this end.
     identity: Identity {
-        /// Identity file, which only you can read. The default file is created if it is missing
+        /// Identity file, which only you can read. Each end has a default file of its own, which is created if it is
+        /// missing. Ends with the same identity refuse each other
         file: Option<PathBuf> {
-            flag("identity", "FILE", PEERS).unset("~/.config/sealcast/identity").example("/etc/sealcast/identity")
+            flag("identity", "FILE", PEERS)
+                .unset("~/.config/sealcast/identity-publisher, -viewer, -gateway-camera or -gateway-viewer")
+                .example("/etc/sealcast/identity")
         }
     }
 

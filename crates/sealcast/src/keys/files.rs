@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use sealcast_proto::keys::Identity;
 
 use super::entropy;
@@ -28,6 +29,64 @@ pub fn home() -> Result<PathBuf> {
                 "set SEALCAST_HOME to a directory",
             )
         })
+}
+
+/// An end of this program that has an identity of its own, because an end refuses a peer with its own identity: so all
+/// of them can run on one account, and each can be removed from a list of peers without the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum End {
+    /// `publish`.
+    Publisher,
+    /// `watch` and `probe`.
+    Viewer,
+    /// `gateway camera`.
+    GatewayCamera,
+    /// `gateway viewer`.
+    GatewayViewer,
+}
+
+impl End {
+    /// Every end.
+    pub const ALL: [Self; 4] = [Self::Publisher, Self::Viewer, Self::GatewayCamera, Self::GatewayViewer];
+
+    /// Name of its identity file in the folder of keys.
+    pub const fn file_name(self) -> &'static str {
+        match self {
+            Self::Publisher => "identity-publisher",
+            Self::Viewer => "identity-viewer",
+            Self::GatewayCamera => "identity-gateway-camera",
+            Self::GatewayViewer => "identity-gateway-viewer",
+        }
+    }
+
+    /// Its default identity file.
+    ///
+    /// # Errors
+    /// As [`home`].
+    pub fn file(self) -> Result<PathBuf> {
+        Ok(home()?.join(self.file_name()))
+    }
+}
+
+/// Name of the one identity file that all ends of an account had before each had its own.
+const SHARED_IDENTITY: &str = "identity";
+
+/// What to do about the identity file that all ends shared, if it lies in this folder of keys.
+pub fn shared_identity(home: &Path) -> Option<String> {
+    let old = home.join(SHARED_IDENTITY);
+    old.exists().then(|| {
+        let (old, home) = (old.display(), home.display());
+        format!(
+            "{old} is not used: it was the identity of all ends, and each has its own now; to keep its peer id for one \
+             end, run: mv {old} {home}/{}, or another end's: {}; else delete it",
+            End::Publisher.file_name(),
+            End::ALL[1..]
+                .iter()
+                .map(|end| end.file_name())
+                .collect::<Vec<_>>()
+                .join(", "),
+        )
+    })
 }
 
 /// Create an identity and write it to a new file with mode 0600.
@@ -59,11 +118,11 @@ pub fn read_identity(path: &Path) -> Result<Identity> {
 }
 
 /// The identity to use: from the named file, from the systemd credential `sealcast-identity`, or from the default
-/// file, which is created if it does not exist.
+/// file of this end, which is created if it does not exist.
 ///
 /// # Errors
 /// As [`read_identity`] and [`create_identity`].
-pub fn identity_or_default(path: Option<&Path>) -> Result<Identity> {
+pub fn identity_or_default(path: Option<&Path>, end: End) -> Result<Identity> {
     if let Some(path) = path {
         return read_identity(path);
     }
@@ -71,7 +130,10 @@ pub fn identity_or_default(path: Option<&Path>) -> Result<Identity> {
     if let Some(path) = credential.filter(|path| path.exists()) {
         return read_identity(&path);
     }
-    let path = home()?.join("identity");
+    let path = end.file()?;
+    if let Some(words) = path.parent().and_then(shared_identity) {
+        tracing::warn!("{words}");
+    }
     if path.exists() {
         return read_identity(&path);
     }
@@ -95,6 +157,29 @@ mod tests {
         assert_eq!(fs::metadata(&path).expect("exists").permissions().mode() & 0o777, 0o600);
         assert_eq!(read_identity(&path).expect("read").peer_id(), made.peer_id());
         assert!(create_identity(&path).is_err_and(|error| error.what.contains("exists already")));
+    }
+
+    #[test]
+    fn each_end_has_a_file_of_its_own() {
+        let mut names = End::ALL.map(End::file_name).to_vec();
+        names.push(SHARED_IDENTITY);
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), End::ALL.len() + 1);
+    }
+
+    #[test]
+    fn an_identity_that_all_ends_shared_is_named_with_what_to_do() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        assert_eq!(shared_identity(dir.path()), None);
+        create_identity(&dir.path().join(SHARED_IDENTITY)).expect("made");
+        let words = shared_identity(dir.path()).expect("it is there");
+        let shown = dir.path().display();
+        assert!(
+            words.contains(&format!("mv {shown}/identity {shown}/identity-publisher")),
+            "{words}"
+        );
+        assert!(words.contains("identity-gateway-viewer"), "{words}");
     }
 
     #[test]

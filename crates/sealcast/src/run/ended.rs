@@ -59,9 +59,15 @@ pub(super) fn last_words_failure(remote: &str, reason: CloseReason, text: &str) 
 /// The failure that an unsuccessful handshake means for a viewer.
 pub(super) fn handshake_failure(remote: &str, error: HandshakeError) -> Failure {
     let (kind, hint) = match error {
-        HandshakeError::WrongPeer(_) | HandshakeError::OwnIdentity | HandshakeError::Signature => (
+        HandshakeError::WrongPeer(_) | HandshakeError::Signature => (
             FailureKind::Refused,
             "do not trust that address; ask for a new ticket over a channel you trust",
+        ),
+        HandshakeError::OwnIdentity => (
+            FailureKind::Refused,
+            "if the other end is yours too, give one of the two an identity of its own: leave --identity and [identity] \
+             file away, which gives each its own, or make another with: sealcast keygen FILE; if it is not, do not \
+             trust that address",
         ),
         HandshakeError::Psk => (
             FailureKind::Refused,

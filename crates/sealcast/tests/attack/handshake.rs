@@ -281,8 +281,15 @@ fn a_hello_that_comes_back_is_not_taken_for_a_publisher() {
         6,
         &["does not speak the sealcast handshake"],
     );
-    // A publisher cannot watch its own ticket either.
-    let mut viewer = publisher.start(&format!("watch {ticket} --to null:"));
+    // With the publisher's identity nobody can watch its ticket either, and is told what to do.
+    let mut viewer = publisher.start(&format!("watch {ticket} --to null: --identity identity-publisher"));
     assert_eq!(viewer.ends(), 6);
-    assert!(last_words(&viewer).contains("claims to be ourselves"));
+    let words = last_words(&viewer);
+    for part in [
+        "has the same identity as this end",
+        "leave --identity",
+        "sealcast keygen FILE",
+    ] {
+        assert!(words.contains(part), "no \"{part}\" in {words}");
+    }
 }

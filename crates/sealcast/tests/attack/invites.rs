@@ -177,7 +177,7 @@ fn lists_that_are_too_long_or_broken_stop_neither_a_start_nor_a_reload() {
         PeerId(id)
     };
     let crowd: String = (0..10_050).map(|number| format!("{}\n", id(number))).collect();
-    let friend = guest.peer_id();
+    let friend = guest.peer_id("viewer");
     home.write("allow", format!("{friend}\n{crowd}"));
     fs::create_dir_all(house.list("")).expect("made");
     let peers = (0..MAX_ENROLLED + 50).map(|number| format!("{} - - 2026-05-17\n", id(number)));
@@ -216,7 +216,7 @@ fn a_removed_viewer_loses_its_session_at_once_and_no_other_does() {
         watches(&viewer);
         viewer
     });
-    let ids = [&first, &second].map(Home::peer_id);
+    let ids = [&first, &second].map(|home| home.peer_id("viewer"));
     let (code, said) = run(&home, "control control peers list");
     assert_eq!(code, 0, "{said}");
     assert!(
@@ -279,7 +279,7 @@ fn a_listening_viewer_drops_a_removed_publisher_and_waits_for_another() {
     assert_eq!(code, 0, "{said}");
     let (code, said) = run(
         &home,
-        &format!("peers allow {} --viewer --listen {listen}", second.peer_id()),
+        &format!("peers allow {} --viewer --listen {listen}", second.peer_id("publisher")),
     );
     assert_eq!(code, 0, "{said}");
     viewer.signal("HUP");
@@ -293,11 +293,11 @@ fn a_listening_viewer_drops_a_removed_publisher_and_waits_for_another() {
 fn a_listening_viewer_that_names_its_publisher_admits_no_other() {
     let [home, right, wrong] = [(); 3].map(|()| Home::new());
     let listen = format!("tcp://127.0.0.1:{}", free_port());
-    let right_id = right.peer_id();
+    let right_id = right.peer_id("publisher");
     let viewer = home.start(&format!("watch --listen {listen} --to null: --publisher {right_id}"));
     let ticket = viewer.ticket();
     assert_eq!(without_invite(&ticket), ticket, "it needs no invite");
-    home.write("allow-publishers", wrong.peer_id());
+    home.write("allow-publishers", wrong.peer_id("publisher"));
     ends_refused(
         &mut wrong.start(&format!("publish {CARD} --to {ticket}")),
         "does not let us in",

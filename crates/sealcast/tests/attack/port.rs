@@ -379,7 +379,7 @@ fn a_listening_viewer_serves_its_publisher_beside_silent_strangers_and_only_one(
     let [viewer, publisher, late] = [Home::new(), Home::new(), Home::new()];
     viewer.write(
         "allow-publishers",
-        format!("{}\n{}\n", publisher.peer_id(), late.peer_id()),
+        format!("{}\n{}\n", publisher.peer_id("publisher"), late.peer_id("publisher")),
     );
     let watching = viewer.start("watch --listen tcp://127.0.0.1:0 --to file:out.h264 --ticket-file -");
     let ticket = watching.ticket();

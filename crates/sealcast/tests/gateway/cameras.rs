@@ -241,7 +241,11 @@ struct Viewer {
 impl Viewer {
     fn new() -> Self {
         let home = home();
-        let output = sealcast(home.path()).arg("keygen").output().expect("it runs");
+        let mut keygen = sealcast(home.path());
+        let output = keygen
+            .args(["keygen", "--for", "gateway-viewer"])
+            .output()
+            .expect("it runs");
         let peer = String::from_utf8(output.stdout).expect("text").trim().to_owned();
         assert!(!peer.is_empty());
         let port = free_port();

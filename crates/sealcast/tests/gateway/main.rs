@@ -4,6 +4,7 @@ mod cameras;
 mod ends;
 mod joiners;
 mod logins;
+mod one_account;
 mod packets;
 mod players;
 mod proof;

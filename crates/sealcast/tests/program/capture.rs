@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use data_encoding::{BASE32_NOPAD, Encoding};
+use sealcast::keys::files::End;
 use sealcast::source::Source;
 use sealcast_testkit::capture::{Capture, RUN, packets, seen};
 use sealcast_testkit::media::{STREET, STREET_MJPEG, clip, unpaced};
@@ -47,10 +48,10 @@ fn base32(text: &str) -> Vec<u8> {
 }
 
 /// Other data that must not be visible: the invite, both ends' secret seeds, and the publisher's public identity.
-fn secrets(ticket: &str, homes: &[&Path]) -> Vec<Vec<u8>> {
+fn secrets(ticket: &str, homes: [&Path; 2]) -> Vec<Vec<u8>> {
     let mut secrets = vec![invite(ticket).as_bytes().to_vec(), base32(invite(ticket))];
-    for home in homes {
-        let identity = std::fs::read_to_string(home.join("keys/identity")).expect("an identity");
+    for (home, end) in homes.into_iter().zip([End::Publisher, End::Viewer]) {
+        let identity = std::fs::read_to_string(home.join("keys").join(end.file_name())).expect("an identity");
         let seed = identity.lines().flat_map(|line| line.split([' ', ':', '-'])).last();
         secrets.push(base32(seed.expect("a seed")));
     }
@@ -85,7 +86,7 @@ fn nothing_shows(name: &str) {
         found, 0,
         "of {all} runs of the stream, some are on the wire as they are"
     );
-    for secret in secrets(&publisher.ticket, &[publisher_home.path(), viewer_home.path()]) {
+    for secret in secrets(&publisher.ticket, [publisher_home.path(), viewer_home.path()]) {
         assert!(secret.len() >= RUN);
         assert!(
             !sealed.windows(secret.len()).any(|seen| seen == secret),

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use sealcast::failure::FailureKind;
+use sealcast::keys::files::{End, read_identity};
 use sealcast::source::Source;
 use sealcast_testkit::media::{STREET, clip, path, unpaced};
 use sealcast_testkit::program::{
@@ -165,9 +166,9 @@ fn when_a_viewer_is_removed_the_group_gets_new_keys_and_the_others_go_on() {
     assert!(stays.counts("sealcast_group_frames_refused_total") < 1.0);
 }
 
-/// The peer id of the identity in this folder.
+/// The peer id of the viewer with this home.
 pub(super) fn peer_of(home: &Path) -> String {
-    let identity = sealcast::keys::files::read_identity(&home.join("keys/identity"));
+    let identity = read_identity(&home.join("keys").join(End::Viewer.file_name()));
     identity.expect("an identity").peer_id().to_string()
 }
 

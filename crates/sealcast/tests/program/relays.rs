@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use sealcast::failure::FailureKind;
-use sealcast::keys::files::{create_identity, read_identity};
+use sealcast::keys::files::{End, create_identity};
 use sealcast_proto::keys::PeerId;
 use sealcast_testkit::media::{STREET, clip, path};
 use sealcast_testkit::program::{
@@ -14,7 +14,7 @@ use sealcast_testkit::program::{
 };
 use sealcast_testkit::relay::{KEYS, Relay, VIDEO};
 
-use super::groups::{FRAMES_IN, frames, goes_on};
+use super::groups::{FRAMES_IN, frames, goes_on, peer_of};
 
 const CARD: &str = "test:320x240@25";
 const KEYED: &str = "the camera's keys came";
@@ -115,7 +115,7 @@ fn who_is_allowed_by_its_id_alone_watches_through_a_relay_by_the_keys_of_its_ses
     let relay = Relay::start();
     let keys = homes[1].path().join("keys");
     fs::create_dir_all(&keys).expect("a directory");
-    let identity = create_identity(&keys.join("identity")).expect("a new one");
+    let identity = create_identity(&keys.join(End::Viewer.file_name())).expect("a new one");
     let list = homes[0].path().join("allowed");
     write_private(&list, identity.peer_id().to_string());
     let more = ["--allow", path(&list), "--no-invite"];
@@ -379,8 +379,7 @@ fn who_is_removed_is_told_so_by_the_camera_itself() {
 
 /// Removes a viewer from the list of its camera.
 fn remove(camera: &Path, socket: &Path, viewer: &Path) {
-    let identity = read_identity(&viewer.join("keys/identity"));
-    let peer = identity.expect("an identity").peer_id().to_string();
+    let peer = peer_of(viewer);
     let removed = sealcast(camera)
         .args(["control", path(socket), "peers", "remove", &peer])
         .output()

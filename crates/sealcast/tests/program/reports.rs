@@ -212,8 +212,8 @@ fn check_metrics(end: &End, frames: &str) {
 }
 
 /// The secret seed of an identity, as text from its file.
-fn seed(home: &Path) -> String {
-    let text = std::fs::read_to_string(home.join("keys/identity")).expect("an identity");
+fn seed(home: &Path, end: &str) -> String {
+    let text = std::fs::read_to_string(home.join(format!("keys/identity-{end}"))).expect("an identity");
     text.lines().nth(1).expect("a seed").to_owned()
 }
 
@@ -245,8 +245,8 @@ fn a_run_leaves_figures_behind_and_no_secrets() {
 
     let secrets = [
         invite(&ticket).to_owned(),
-        seed(publisher.home.path()),
-        seed(viewer.home.path()),
+        seed(publisher.home.path(), "publisher"),
+        seed(viewer.home.path(), "viewer"),
     ];
     for end in [&publisher, &viewer] {
         let everything = end.everything();

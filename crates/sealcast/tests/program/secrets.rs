@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use data_encoding::BASE64;
+use sealcast::keys::files::End;
 use sealcast_proto::keys::{Agreed, EpochKeys, EpochSecret, Identity, Invite, Secret, SharedSecret};
 use sealcast_proto::seal::{Opener, Sealer};
 use sealcast_proto::session::Session;
@@ -90,9 +91,9 @@ fn every_file(directory: &Path) -> String {
 #[test]
 fn seeds_and_invites_are_shown_to_nobody() {
     let (publisher, viewer) = (Home::new(), Home::new());
-    let mut keygen = loud(&publisher, &["keygen", "identity"]);
+    let mut keygen = loud(&publisher, &["keygen", "--for", "publisher"]);
     assert_eq!(keygen.ends(), 0);
-    let publisher_seed = seed(&publisher.file("identity"));
+    let publisher_seed = seed(&publisher.file(End::Publisher.file_name()));
     let printed = String::from_utf8_lossy(&keygen.stdout()).into_owned();
     hides("keygen", &(printed + &keygen.said()), &[&publisher_seed]);
 
@@ -118,7 +119,7 @@ fn seeds_and_invites_are_shown_to_nobody() {
         &[&["watch", "@ticket", "--to", "file:out.h264"][..], &observe].concat(),
     );
     publishing.says("enrolled a new viewer");
-    let viewer_seed = seed(&viewer.file("identity"));
+    let viewer_seed = seed(&viewer.file(End::Viewer.file_name()));
     let secrets = [publisher_seed.as_str(), &viewer_seed, &invite];
     for program in [&publishing, &watching] {
         hides("/proc", &seen(program), &secrets);

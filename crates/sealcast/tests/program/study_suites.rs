@@ -89,15 +89,14 @@ fn shown_for_live_streams() -> Vec<String> {
 #[test]
 fn the_commands_shown_for_live_streams_work_on_one_account() {
     let commands = shown_for_live_streams();
-    let [publish, keygen, watch] = commands.as_slice() else {
-        panic!("three commands are shown: {commands:?}");
+    let [publish, watch] = commands.as_slice() else {
+        panic!("two commands are shown: {commands:?}");
     };
     let home = Home::new();
     let mut publisher = home.start(&format!("{publish} --listen tcp://127.0.0.1:0"));
     until("the ticket is written", || {
         home.file("camera.ticket").exists().then_some(())
     });
-    assert_eq!(home.start(keygen).ends(), 0);
     let mut viewer = home.start(&format!("{watch} --to file:seen.h264"));
     until("frames arrive", || {
         let seen = std::fs::metadata(home.file("seen.h264")).ok()?;

@@ -44,7 +44,7 @@ pub enum HandshakeError {
     #[error("it is {0}, not the peer in the ticket")]
     WrongPeer(PeerId),
     /// The peer has this end's own identity: a reflection attack.
-    #[error("it claims to be ourselves")]
+    #[error("it has the same identity as this end")]
     OwnIdentity,
     /// The peer's signature is wrong: an impostor has the keys of the handshake, but not the identity's key.
     #[error("its signature does not fit")]
