@@ -28,7 +28,7 @@ use crate::codec::{self, asm_active};
 use crate::config::{self, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::words::words_of;
-use crate::keys::{files, mechanism, startup};
+use crate::keys::{entropy, files, mechanism, startup};
 use crate::media::Codec;
 use crate::platform::compare;
 use crate::platform::print_config::{BuildConfig, Facts};
@@ -150,6 +150,7 @@ fn print_config(args: &PrintConfigArgs) -> Result<()> {
         suites: build::suite_names(),
         mechanisms: mechanism::names().map(str::to_owned).collect(),
         codec_assembly: asm_active(),
+        hardware_entropy: entropy::hardware(),
         more_speeds: vec![aegis_speed()],
     };
     let mut config = BuildConfig::collect(facts);

@@ -12,11 +12,14 @@ use std::time::Duration;
 
 use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 use sealcast_proto::keys::{Identity, Secret};
+use serde::Serialize;
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, FailureKind, Result};
 
 const HARDWARE: &str = "/dev/hwrng";
+/// Where Linux names the generator that stands behind it.
+const CURRENT: &str = "/sys/class/misc/hw_random/rng_current";
 /// Interval between reads of the hardware generator.
 const RESEED: Duration = Duration::from_secs(60);
 /// Maximum time that the first draw waits for the first bytes of the hardware generator.
@@ -50,9 +53,44 @@ pub fn identity() -> Result<Identity> {
     Ok(Identity::from_seed(&Zeroizing::new(random::<32>()?)))
 }
 
-/// True if a hardware generator is mixed in.
-pub fn hardware_present() -> bool {
-    pool().state().seeds > 0
+/// What the hardware generator gives. Without it, random bytes are those of the operating system alone, which are good
+/// enough: the kernel has its own use of such generators.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Hardware {
+    /// This machine has none: there is no `/dev/hwrng`.
+    #[default]
+    Absent,
+    /// It works, and its bytes are mixed in.
+    Mixed {
+        /// The kernel's name of the generator; `None` if it tells none.
+        source: Option<String>,
+    },
+    /// It cannot be read, so nothing of it is mixed in.
+    Failed {
+        /// What the system says.
+        why: String,
+    },
+    /// It can be opened and has not given anything yet.
+    Silent,
+}
+
+impl Hardware {
+    /// In words, for people.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Absent => format!("there is no {HARDWARE}"),
+            Self::Mixed { source: Some(source) } => format!("{HARDWARE} ({source}) works and is mixed in"),
+            Self::Mixed { source: None } => format!("{HARDWARE} works and is mixed in"),
+            Self::Failed { why } => format!("{HARDWARE} is not mixed in: {why}"),
+            Self::Silent => format!("{HARDWARE} is not mixed in: it gave nothing within {FIRST_PATIENCE:?}"),
+        }
+    }
+}
+
+/// What the hardware generator has given to this process so far. The first call waits a moment for it.
+pub fn hardware() -> Hardware {
+    pool().hardware(&std::fs::read_to_string(CURRENT).unwrap_or_default())
 }
 
 /// The program's pool. The first call starts the thread, and waits a moment for its first bytes.
@@ -74,8 +112,11 @@ struct State {
     key: Zeroizing<[u8; 32]>,
     /// Number of reads of the hardware generator that were mixed in.
     seeds: u64,
-    /// A read of the hardware generator has failed.
-    failed: bool,
+    /// Why nothing can be read from the hardware generator; `None` while it was not tried, after a success, and where
+    /// there is none.
+    failed: Option<String>,
+    /// There is a hardware generator.
+    exists: bool,
 }
 
 impl Pool {
@@ -84,15 +125,17 @@ impl Pool {
         if !device.exists() {
             return pool;
         }
+        pool.state().exists = true;
         let (feeder, device) = (Arc::clone(&pool), PathBuf::from(device));
         let started = thread::Builder::new()
             .name("hwrng".to_owned())
             .spawn(move || feeder.feed(&device));
         if let Err(error) = started {
             tracing::warn!("{HARDWARE} is not used: its thread could not be started ({error})");
+            pool.state().failed = Some(format!("its thread could not be started ({error})"));
             return pool;
         }
-        let waits = |state: &mut State| state.seeds == 0 && !state.failed;
+        let waits = |state: &mut State| state.seeds == 0 && state.failed.is_none();
         drop(pool.seeded.wait_timeout_while(pool.state(), FIRST_PATIENCE, waits));
         pool
     }
@@ -104,7 +147,7 @@ impl Pool {
                 Ok(bytes) => self.seed(&bytes),
                 Err(error) => {
                     tracing::debug!("{HARDWARE} gave nothing, and is tried again in a minute: {error}");
-                    self.state().failed = true;
+                    self.state().failed = Some(error.to_string());
                     self.seeded.notify_all();
                 }
             }
@@ -118,7 +161,21 @@ impl Pool {
         Secret::extract(state.key.as_ref(), bytes).expand(b"seed", &[], key.as_mut());
         state.key = key;
         state.seeds += 1;
+        state.failed = None;
         self.seeded.notify_all();
+    }
+
+    /// What the generator gives, and its name as the kernel says it.
+    fn hardware(&self, name: &str) -> Hardware {
+        let state = self.state();
+        match (state.seeds, &state.failed) {
+            (0, Some(why)) => Hardware::Failed { why: why.clone() },
+            (0, None) if state.exists => Hardware::Silent,
+            (0, None) => Hardware::Absent,
+            _ => Hardware::Mixed {
+                source: Some(name.trim().to_owned()).filter(|name| !name.is_empty() && name != "none"),
+            },
+        }
     }
 
     fn draw(&self, system: &[u8; 64], out: &mut [u8]) {
@@ -193,7 +250,7 @@ mod tests {
         assert!(made.success());
         // Nobody writes: opening the pipe blocks, and so would reading it.
         let pool = Pool::start(&device);
-        assert_eq!(pool.state().seeds, 0);
+        assert_eq!(pool.hardware(""), Hardware::Silent);
         assert_ne!(draw(&pool, 0), draw(&pool, 0));
         let mut pipe = std::fs::OpenOptions::new().write(true).open(&device).expect("a reader");
         pipe.write_all(&[7; 32]).expect("room");
@@ -202,12 +259,26 @@ mod tests {
             .wait_timeout_while(pool.state(), Duration::from_secs(60), |state| state.seeds == 0)
             .expect("no panic");
         assert_eq!(state.0.seeds, 1);
+        drop(state);
+        let named = pool.hardware("virtio_rng.0\n");
+        assert!(named.in_words().contains("(virtio_rng.0) works and is mixed in"), "{named:?}");
+        assert_eq!(pool.hardware("none\n"), Hardware::Mixed { source: None });
+    }
+
+    #[test]
+    fn a_hardware_generator_that_cannot_be_read_is_said_to_be_left_out() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let pool = Pool::start(folder.path());
+        assert_ne!(draw(&pool, 0), draw(&pool, 0));
+        let found = pool.hardware("");
+        assert!(matches!(found, Hardware::Failed { .. }), "{found:?}");
+        assert!(found.in_words().contains("not mixed in: "), "{}", found.in_words());
     }
 
     #[test]
     fn without_a_hardware_generator_the_system_is_used_alone() {
         let pool = Pool::start(Path::new("/nonexistent/hwrng"));
-        assert_eq!(pool.state().seeds, 0);
+        assert_eq!(pool.hardware(""), Hardware::Absent);
         assert_ne!(draw(&pool, 0), draw(&pool, 1));
     }
 }

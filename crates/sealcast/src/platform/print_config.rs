@@ -9,6 +9,7 @@ use super::compare::ComparedRun;
 use super::machine::Machine;
 use super::probe::{AesInUse, SuiteSpeed, measure_library_suites};
 use super::versions::LIBRARIES;
+use crate::keys::entropy::Hardware;
 
 /// Facts that the rest of the program supplies.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct Facts {
     pub mechanisms: Vec<String>,
     /// True if the H.264 codec was built with its assembly routines; `None` if unknown.
     pub codec_assembly: Option<bool>,
+    /// What the hardware generator of random numbers gives.
+    pub hardware_entropy: Hardware,
     /// Speeds of suites outside the cryptography library, measured with [`measure`](super::probe::measure).
     pub more_speeds: Vec<SuiteSpeed>,
 }
@@ -42,6 +45,8 @@ pub struct BuildConfig {
     pub speeds: Vec<SuiteSpeed>,
     /// True if the H.264 codec was built with its assembly routines; `None` if unknown.
     pub codec_assembly: Option<bool>,
+    /// What the hardware generator of random numbers gives, with which those of the operating system are mixed.
+    pub hardware_entropy: Hardware,
     /// Speeds with fewer and fewer instructions, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Vec<ComparedRun>>,
@@ -61,6 +66,7 @@ impl BuildConfig {
             aes_in_use: AesInUse::judge(&speeds),
             speeds,
             codec_assembly: facts.codec_assembly,
+            hardware_entropy: facts.hardware_entropy,
             comparison: None,
         }
     }
@@ -105,6 +111,8 @@ impl BuildConfig {
             None => "not known whether with assembly",
         };
         table.row("H.264 codec", codec);
+        let entropy = format!("the operating system's generator; {}", self.hardware_entropy.in_words());
+        table.row("entropy", &entropy);
         if let Some(runs) = &self.comparison {
             table.comparison(runs);
         }
@@ -156,6 +164,9 @@ mod tests {
             suites: vec!["aes-128-gcm".to_owned(), "chacha20-poly1305".to_owned()],
             mechanisms: vec!["x25519-mlkem768".to_owned()],
             codec_assembly: Some(false),
+            hardware_entropy: Hardware::Mixed {
+                source: Some("tpm-rng-0".to_owned()),
+            },
             more_speeds: vec![SuiteSpeed {
                 suite: "aegis-128l".to_owned(),
                 gigabytes_per_second: 12.0,
@@ -189,6 +200,7 @@ mod tests {
             "AES in use",
             "12.00 GB/s",
             "nasm",
+            "/dev/hwrng (tpm-rng-0) works and is mixed in",
             "0.25 (1/40.0)",
         ] {
             assert!(table.contains(part), "{part} is missing from\n{table}");
@@ -203,6 +215,8 @@ mod tests {
         assert_eq!(json["speeds"].as_array().unwrap().len(), 4);
         assert!(json["machine"]["cpu_features"].is_array());
         assert_eq!(json["codec_assembly"], false);
+        assert_eq!(json["hardware_entropy"]["state"], "mixed");
+        assert_eq!(json["hardware_entropy"]["source"], "tpm-rng-0");
         assert!(json.get("comparison").is_none());
     }
 }
