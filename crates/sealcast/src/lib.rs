@@ -4,6 +4,7 @@
 pub mod cli;
 pub mod codec;
 pub mod config;
+pub mod doctor;
 pub mod eavesdrop;
 pub mod failure;
 #[cfg(feature = "fuzzing")]

@@ -52,6 +52,8 @@ pub(super) enum Command {
     Control(ControlArgs),
     /// Print versions, suites, mechanisms, and which processor features are in use
     PrintConfig(PrintConfigArgs),
+    /// Look for what would keep a stream from running well here, and say what to do
+    Doctor(DoctorArgs),
     /// Check the configuration file, or print an example of it
     Config(ConfigCommands),
     /// Decode pictures behind a fence, for the program that started this one
@@ -146,6 +148,16 @@ pub(super) struct PrintConfigArgs {
     /// Also measure the speed without the processor's AES instructions
     #[arg(long)]
     pub(super) compare: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+
+    #[command(flatten)]
+    pub(super) config: ConfigArg,
 }
 
 #[derive(Debug, Args)]

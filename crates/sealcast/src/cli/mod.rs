@@ -5,6 +5,7 @@ mod build;
 mod clock;
 mod control;
 mod demo;
+mod doctor;
 mod flags;
 mod gateway;
 mod hand_out;
@@ -99,6 +100,7 @@ fn dispatch(arguments: Arguments) -> Result<()> {
         Command::Peers(args) => peers::run(&args),
         Command::Control(args) => control::run(&args),
         Command::PrintConfig(args) => print_config(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Config(args) => match args.command {
             ConfigCommand::Check(args) => config_check(&args),
             ConfigCommand::Example => {

@@ -230,7 +230,7 @@ pub(super) fn control_socket(config: &Config) -> Result<Option<ControlSocket>> {
     config.publish.control.as_deref().map(ControlSocket::bind).transpose()
 }
 
-fn source_url(config: &Config) -> Result<String> {
+pub(super) fn source_url(config: &Config) -> Result<String> {
     match (&config.publish.source, &config.publish.source_file) {
         (Some(url), _) => Ok(with_bitrate(url.clone(), config)),
         (None, Some(path)) => Ok(read_secret_line(path)?.trim().to_owned()),

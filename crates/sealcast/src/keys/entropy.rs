@@ -261,7 +261,10 @@ mod tests {
         assert_eq!(state.0.seeds, 1);
         drop(state);
         let named = pool.hardware("virtio_rng.0\n");
-        assert!(named.in_words().contains("(virtio_rng.0) works and is mixed in"), "{named:?}");
+        assert!(
+            named.in_words().contains("(virtio_rng.0) works and is mixed in"),
+            "{named:?}"
+        );
         assert_eq!(pool.hardware("none\n"), Hardware::Mixed { source: None });
     }
 

@@ -6,6 +6,7 @@ mod clocks;
 mod decoder;
 mod demo;
 mod demo_page;
+mod doctor;
 mod documents;
 mod energy;
 mod exit_codes;

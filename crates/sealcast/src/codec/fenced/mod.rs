@@ -90,6 +90,11 @@ impl Decoder {
         self.process.as_ref().map(|process| process.child.id())
     }
 
+    /// What the kernel lacks of the fence around its process; `None` if the fence is whole, and while there is no process.
+    pub fn lacks(&self) -> Option<&'static str> {
+        missing(self.process.as_ref()?.raised)
+    }
+
     /// The number of frames that went to its processes.
     pub fn frames(&self) -> u64 {
         self.frames
@@ -159,6 +164,7 @@ impl Decoder {
 struct Process {
     child: Child,
     channel: Channel,
+    raised: Raised,
 }
 
 impl Drop for Process {
@@ -197,9 +203,16 @@ impl Process {
             .spawn()
             .map_err(|error| failed(error.to_string()))?;
         cpu::began(child.id());
-        let mut process = Self { child, channel };
+        let raised = Raised {
+            landlock: false,
+            seccomp: false,
+        };
+        let mut process = Self { child, channel, raised };
         match process.channel.greeting(START_PATIENCE) {
-            Ok(Ok(raised)) => say_what_is_missing(raised),
+            Ok(Ok(raised)) => {
+                say_what_is_missing(raised);
+                process.raised = raised;
+            }
             Ok(Err(words)) => return Err(failed(words)),
             Err(fault) => return Err(failed(process.end(&fault))),
         }

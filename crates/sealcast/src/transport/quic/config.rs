@@ -23,6 +23,7 @@ use super::tls;
 use super::window::Windows;
 use crate::failure::Result;
 use crate::keys::entropy;
+use crate::transport::udp::{RECEIVE_BUFFER, SEND_BUFFER};
 
 /// Maximum of concurrently open media streams. With Motion JPEG each picture has its own stream, and a path with a
 /// delay of half a second holds 15 of them.
@@ -54,9 +55,6 @@ const NEAR_WINDOW: u64 = 64 << 10;
 /// then.
 const MAX_INCOMING: usize = 64;
 const INCOMING_BYTES: u64 = 16 << 10;
-/// Sizes of the kernel's send and receive buffers, the same as for UDP.
-const SEND_BUFFER: usize = 2 << 20;
-const RECEIVE_BUFFER: usize = 8 << 20;
 /// Length of the connection IDs of a connecting end, bytes.
 const CLIENT_ID: usize = 8;
 

@@ -14,4 +14,4 @@ pub use listener::{UdpListener, listen};
 pub use multicast::MulticastOut;
 pub use peer::UdpTransport;
 pub use runs::{Path, Runs};
-pub use socket::{DatagramSocket, Fragments, Sent};
+pub use socket::{DatagramSocket, Fragments, RECEIVE_BUFFER, SEND_BUFFER, Sent};

@@ -21,9 +21,9 @@ const MAX_RUN: usize = 65_536;
 /// Runs received with one system call.
 const BATCH: usize = 8;
 /// Size of the kernel's send buffer. In a larger one data would only age.
-const SEND_BUFFER: usize = 2 * 1024 * 1024;
+pub const SEND_BUFFER: usize = 2 * 1024 * 1024;
 /// Size of the kernel's receive buffer, if the system allows it: it must hold a burst while the reader pauses.
-const RECEIVE_BUFFER: usize = 8 * 1024 * 1024;
+pub const RECEIVE_BUFFER: usize = 8 * 1024 * 1024;
 /// Retry interval for a full socket that cannot be watched for lack of a file descriptor.
 const FULL_PATIENCE: Duration = Duration::from_millis(1);
 /// Number of errors ignored in one receive call. Network errors about earlier packets are reported once each; an

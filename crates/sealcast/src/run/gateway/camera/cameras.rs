@@ -87,6 +87,11 @@ impl Cameras {
         Ok(Self(cameras))
     }
 
+    /// The address of each camera, and how it is reached.
+    pub fn options(&self) -> impl Iterator<Item = &RtspOptions> {
+        self.0.iter().map(|camera| &camera.target.options)
+    }
+
     /// Number of cameras.
     pub fn count(&self) -> usize {
         self.0.len()

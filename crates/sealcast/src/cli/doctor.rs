@@ -1,0 +1,275 @@
+//! `sealcast doctor`: what it examines, from the configuration.
+
+use std::path::{Path, PathBuf};
+
+use sealcast_proto::wire::TransportKind;
+
+use super::args::DoctorArgs;
+use super::{build, gateway, publish};
+use crate::config::{Config, Settings};
+use crate::doctor::{Access, Finding, NamedFile, Place, Subject, examine};
+use crate::failure::Result;
+use crate::keys::files;
+use crate::source::SourceUrl;
+use crate::source::rtsp::RtspOptions;
+use crate::transport::{ListenUrl, Mtu, WebUrl};
+
+/// The program itself, as decoders are started from it.
+const THIS_PROGRAM: &str = "/proc/self/exe";
+
+/// Examines this machine and prints what was found.
+#[tokio::main(flavor = "current_thread")]
+pub(super) async fn run(args: &DoctorArgs) -> Result<()> {
+    let file = args.config.config.as_deref();
+    let (settings, configuration) = match Settings::gather(file, std::env::vars_os(), []) {
+        Ok(settings) => {
+            let configuration = configuration(&settings, file);
+            (settings, configuration)
+        }
+        Err(mut failure) => {
+            failure.what += " (what follows is of the defaults)";
+            (Settings::default(), Finding::failed("config", &failure))
+        }
+    };
+    let report = examine(&subject(&settings, configuration, file)).await;
+    match args.json {
+        true => println!("{}", report.to_json()),
+        false => print!("{}", report.to_lines()),
+    }
+    report.verdict()
+}
+
+fn configuration(settings: &Settings, file: Option<&Path>) -> Finding {
+    match (build::check(settings), file) {
+        (Ok(()), Some(file)) => Finding::ok("config", format!("{} has no mistakes", file.display())),
+        (Ok(()), None) => Finding::ok(
+            "config",
+            "no file is named with --config: what follows is of the defaults",
+        ),
+        (Err(failure), _) => Finding::failed("config", &failure),
+    }
+}
+
+fn subject(settings: &Settings, configuration: Finding, file: Option<&Path>) -> Subject {
+    let config = &settings.config;
+    let home = files::home();
+    let asked = build::listen_url(settings).ok().and_then(|url| url.options.mtu);
+    Subject {
+        configuration,
+        program: THIS_PROGRAM.into(),
+        places: places(settings),
+        datagram: match asked {
+            Some(Mtu::Bytes(bytes)) => Some(bytes),
+            Some(Mtu::Auto) | None => None,
+        },
+        viewers: config.publish.max_viewers.get(),
+        files: named_files(config, file),
+        folders: folders(config, home.as_deref().ok()),
+        home,
+        cameras: cameras(settings),
+    }
+}
+
+/// The addresses to listen at. A URL that cannot be parsed is a finding about the configuration.
+fn places(settings: &Settings) -> Vec<Place> {
+    let config = &settings.config;
+    let listens = |option, url: ListenUrl| {
+        let tcp = url.transport() == TransportKind::Tcp;
+        Place {
+            option,
+            address: url.address,
+            tcp,
+            udp: !tcp,
+        }
+    };
+    let by_tcp = |option, address| Place {
+        option,
+        address,
+        tcp: true,
+        udp: false,
+    };
+    let mut places: Vec<Place> = Vec::new();
+    places.extend(
+        build::listen_url(settings)
+            .ok()
+            .map(|url| listens("publish.listen", url)),
+    );
+    let also = config.publish.also_listen.iter().filter_map(|url| url.parse().ok());
+    places.extend(also.map(|url| listens("publish.also_listen", url)));
+    // A page is served over TCP, and browsers watch over UDP at the same port.
+    let web = config.publish.web.as_ref().and_then(|url| url.parse::<WebUrl>().ok());
+    places.extend(web.map(|url| Place {
+        option: "publish.web",
+        address: url.address,
+        tcp: true,
+        udp: true,
+    }));
+    let rtsp = settings.origin("gateway.rtsp").map(|_| config.gateway.rtsp);
+    places.extend(rtsp.map(|address| by_tcp("gateway.rtsp", address)));
+    places.extend(config.observe.metrics.map(|address| by_tcp("observe.metrics", address)));
+    places
+}
+
+/// The file in a value such as `@FILE`.
+fn file_of(value: Option<&String>) -> Option<PathBuf> {
+    value.and_then(|value| value.strip_prefix('@')).map(PathBuf::from)
+}
+
+fn named_files(config: &Config, file: Option<&Path>) -> Vec<NamedFile> {
+    let Config {
+        publish,
+        watch,
+        gateway,
+        identity,
+        probe,
+        ..
+    } = config;
+    let secrets = [
+        ("identity.file", identity.file.clone()),
+        ("publish.source_file", publish.source_file.clone()),
+        ("publish.to", file_of(publish.to.as_ref())),
+        ("watch.ticket_file", watch.ticket_file.clone()),
+        ("watch.ticket", file_of(watch.ticket.as_ref())),
+        ("gateway.camera_file", gateway.camera_file.clone()),
+        ("gateway.peer_file", gateway.peer_file.clone()),
+        ("gateway.peer", file_of(gateway.peer.as_ref())),
+        ("gateway.rtsp_password_file", gateway.rtsp_password_file.clone()),
+        ("probe.ticket_file", probe.ticket_file.clone()),
+        ("probe.events", file_of(probe.events.as_ref())),
+    ];
+    let public = [
+        ("--config", file.map(Path::to_owned)),
+        ("publish.allow", publish.allow.clone()),
+    ];
+    let stdout = Path::new("-");
+    let new = [(
+        "publish.ticket_file",
+        publish.ticket_file.clone().filter(|path| path != stdout),
+    )];
+    let cameras = gateway
+        .camera
+        .iter()
+        .map(|camera| ("gateway.camera.url_file", camera.url_file.clone()));
+    let all = [
+        (Access::Secret, secrets.into_iter().chain(cameras).collect::<Vec<_>>()),
+        (Access::Public, public.into()),
+        (Access::New, new.into()),
+    ];
+    let named = all.into_iter().flat_map(|(access, files)| {
+        files
+            .into_iter()
+            .filter_map(move |(option, path)| path.map(|path| NamedFile { option, path, access }))
+    });
+    named.collect()
+}
+
+/// The folders that files are written to, each once.
+fn folders(config: &Config, home: Option<&Path>) -> Vec<PathBuf> {
+    let parent = |path: &Path| match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let recording = config
+        .watch
+        .to
+        .strip_prefix("file:")
+        .map(|path| parent(Path::new(path)));
+    let mut folders: Vec<PathBuf> = [
+        home.map(Path::to_owned),
+        recording,
+        config.observe.log_dir.clone(),
+        config.observe.report.as_deref().map(parent),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// The cameras that `publish` and `gateway camera` would use. Those that cannot be read are findings about the
+/// configuration and about files.
+fn cameras(settings: &Settings) -> Vec<RtspOptions> {
+    let config = &settings.config;
+    let mut cameras = Vec::new();
+    let source = publish::source_url(config)
+        .ok()
+        .and_then(|url| url.parse::<SourceUrl>().ok());
+    if let Some(SourceUrl::Rtsp(options)) = source {
+        cameras.push(options);
+    }
+    if config.gateway.camera_file.is_some() || !config.gateway.camera.is_empty() {
+        let configured = gateway::configured_cameras(settings);
+        cameras.extend(configured.iter().flat_map(|cameras| cameras.options().cloned()));
+    }
+    cameras
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn examined(config: &str) -> Subject {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("sealcast.toml");
+        std::fs::write(&file, config).expect("written");
+        let settings = Settings::gather(Some(&file), [], []).expect("valid");
+        subject(&settings, configuration(&settings, Some(&file)), Some(&file))
+    }
+
+    #[test]
+    fn everything_that_a_configuration_names_is_examined() {
+        let subject = examined(
+            "[publish]\nsource = \"rtsp://127.0.0.1:9/live\"\nlisten = \"udp://127.0.0.1:9553?mtu=1400\"\n\
+             also_listen = [\"tcp://127.0.0.1:9554\"]\nweb = \"https://127.0.0.1:9443\"\nmax_viewers = 7\n\
+             allow = \"/etc/sealcast/allowed\"\nticket_file = \"/run/sealcast/ticket\"\n\
+             [watch]\nticket = \"@/etc/sealcast/ticket\"\nto = \"file:/srv/video/out.mp4\"\n\
+             [gateway]\nrtsp = \"127.0.0.1:9555\"\n[[gateway.camera]]\nurl = \"rtsp://127.0.0.1:10/\"\n\
+             [observe]\nlog_dir = \"/var/log/sealcast\"\nmetrics = \"127.0.0.1:9464\"\n",
+        );
+        let places: Vec<_> = subject
+            .places
+            .iter()
+            .map(|place| (place.option, place.address.port(), place.tcp, place.udp))
+            .collect();
+        assert_eq!(
+            places,
+            [
+                ("publish.listen", 9553, false, true),
+                ("publish.also_listen", 9554, true, false),
+                ("publish.web", 9443, true, true),
+                ("gateway.rtsp", 9555, true, false),
+                ("observe.metrics", 9464, true, false),
+            ]
+        );
+        assert_eq!((subject.datagram, subject.viewers), (Some(1400), 7));
+        let files: Vec<_> = subject.files.iter().map(|file| (file.option, file.access)).collect();
+        assert_eq!(
+            files,
+            [
+                ("watch.ticket", Access::Secret),
+                ("--config", Access::Public),
+                ("publish.allow", Access::Public),
+                ("publish.ticket_file", Access::New),
+            ]
+        );
+        for folder in ["/srv/video", "/var/log/sealcast"] {
+            assert!(
+                subject.folders.contains(&PathBuf::from(folder)),
+                "{:?}",
+                subject.folders
+            );
+        }
+        assert_eq!(subject.cameras.len(), 2);
+    }
+
+    #[test]
+    fn what_is_not_configured_is_not_examined() {
+        let subject = examined("");
+        let places: Vec<_> = subject.places.iter().map(|place| place.option).collect();
+        assert_eq!(places, ["publish.listen"]);
+        assert!(subject.cameras.is_empty() && subject.datagram.is_none());
+        assert_eq!(subject.files.len(), 1);
+    }
+}

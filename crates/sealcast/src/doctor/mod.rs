@@ -1,0 +1,26 @@
+//! `sealcast doctor`: looks at the machine and the configuration for whatever would keep a stream from running well.
+//!
+//! Each check is a reading of the machine and a judgement of it, apart, so that a test can judge readings that this
+//! machine does not give. Nothing is changed: ports are bound for a moment and never listened at, no file is written,
+//! and cameras are asked for their options and nothing else.
+
+mod buffers;
+mod cameras;
+mod clock;
+mod codec;
+mod descriptors;
+mod disk;
+mod entropy;
+mod examine;
+mod fence;
+mod files;
+mod finding;
+mod ipv6;
+mod mtu;
+mod ports;
+mod sockets;
+
+pub use examine::{Subject, examine};
+pub use files::{Access, NamedFile};
+pub use finding::{Finding, Report, Verdict};
+pub use ports::Place;
