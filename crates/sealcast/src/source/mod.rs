@@ -16,6 +16,7 @@ mod raw;
 pub mod rtsp;
 mod rtsp_options;
 mod rtsp_session;
+mod rtsp_tunnel;
 mod stdin;
 pub mod test_card;
 mod url;

@@ -145,8 +145,11 @@ impl RtspSource {
                 Err(error) => error,
             };
             self.hang_up();
-            let final_word = !self.options.reconnect || error.kind != FailureKind::Source;
-            if final_word || Instant::now() + self.backoff >= deadline {
+            if error.kind != FailureKind::Source {
+                // Another certificate, or a login that is not accepted any more: trying again does not help.
+                return Err(error);
+            }
+            if !self.options.reconnect || Instant::now() + self.backoff >= deadline {
                 // The first failure is more informative than that of the last attempt.
                 return Err(failure.unwrap_or(error));
             }

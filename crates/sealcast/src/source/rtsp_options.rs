@@ -121,6 +121,11 @@ impl RtspOptions {
         Err(Failure::new(FailureKind::Usage, what, hint))
     }
 
+    /// True if the connection uses TLS.
+    pub(super) fn within_tls(&self) -> bool {
+        self.url.scheme() == "rtsps"
+    }
+
     /// The user's name and password.
     pub(crate) fn login(&self) -> Option<(&str, &str)> {
         self.credentials

@@ -14,6 +14,7 @@ use super::coded::{MAX_FRAME_BYTES, MediaError, sane_rate};
 use super::h264::{Stream, nal_units};
 use super::mjpeg::image_size;
 use super::rtsp_options::{PASSWORD_VARIABLE, RtspOptions, Transport};
+use super::rtsp_tunnel;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, FrameRate, StreamInfo};
 
@@ -72,6 +73,7 @@ impl Session {
             .map_err(|_| silent())?
             .map_err(|e| match e {
                 Refusal::Retina(e) => told(&e),
+                Refusal::Told(failure) => failure,
                 Refusal::Codec(names) => Failure::new(
                     FailureKind::Source,
                     format!("{} offers {names}, not H.264 or Motion JPEG video", options.shown()),
@@ -87,7 +89,12 @@ impl Session {
             .user_agent(concat!("sealcast/", env!("CARGO_PKG_VERSION")).to_owned())
             .session_group(Arc::clone(&group))
             .teardown(TeardownPolicy::Auto);
-        let mut session = client::Session::describe(options.url.clone(), session_options).await?;
+        let (url, transport) = match options.within_tls() {
+            // Over UDP packets would go in clear.
+            true => (rtsp_tunnel::open(options).await.map_err(Refusal::Told)?, Transport::Tcp),
+            false => (options.url.clone(), options.transport),
+        };
+        let mut session = client::Session::describe(url, session_options).await?;
         let (number, codec, rate) = choose(session.streams())?;
         // We insert the parameter sets ourselves, after the access unit delimiter, which must stay first.
         let format = FrameFormat {
@@ -99,7 +106,7 @@ impl Session {
             by(client::Transport::Tcp(Default::default())),
             by(client::Transport::Udp(Default::default())),
         );
-        match options.transport {
+        match transport {
             Transport::Tcp => session.setup(number, tcp).await?,
             Transport::Udp => session.setup(number, udp).await?,
             Transport::Auto => match session.setup(number, tcp).await {
@@ -240,6 +247,7 @@ impl Session {
 enum Refusal {
     Retina(retina::Error),
     Codec(String),
+    Told(Failure),
 }
 
 impl From<retina::Error> for Refusal {

@@ -12,7 +12,8 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
 
 /// Forms of a source URL, for help and error messages.
-pub const SOURCE_URLS: &str = "test:[WxH@fps], file:CLIP[?loop&fps=N], rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH, or -";
+pub const SOURCE_URLS: &str =
+    "test:[WxH@fps], file:CLIP[?loop&fps=N], rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH or rtsps://, or -";
 
 /// A parsed source URL.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub enum SourceUrl {
     Test(String),
     /// `file:PATH`.
     File(PathBuf, FileOptions),
-    /// `rtsp://…`: a camera.
+    /// `rtsp://…` or `rtsps://…`: a camera.
     Rtsp(rtsp::RtspOptions),
     /// `-`: standard input; the frame rate, and how raw pictures are encoded, if the user says.
     Stdin(Option<FrameRate>, Option<Encoding>),
@@ -57,12 +58,7 @@ impl FromStr for SourceUrl {
                 options.finish("loop, fps=N, unpaced, and bitrate, bitrate_max, gop and quantizer of raw pictures")?;
                 Ok(Self::File(file_path(path)?, file))
             }
-            "rtsps" => Err(Failure::new(
-                FailureKind::Usage,
-                "RTSP over TLS (rtsps://) is not a source",
-                "`sealcast gateway camera` carries such a camera to players",
-            )),
-            "rtsp" => Ok(Self::Rtsp(rtsp::RtspOptions::parse(text)?)),
+            "rtsp" | "rtsps" => Ok(Self::Rtsp(rtsp::RtspOptions::parse(text)?)),
             _ => Err(unknown(text)),
         }
     }
@@ -244,7 +240,6 @@ mod tests {
         for wrong in [
             "clip.mp4",
             "http://camera/",
-            "rtsps://camera/",
             "ftp:x",
             "",
             "file:",

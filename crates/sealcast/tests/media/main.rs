@@ -6,4 +6,5 @@ mod files;
 mod h264_slices;
 mod http_sink;
 mod rtsp_cameras;
+mod rtsps_cameras;
 mod test_card;

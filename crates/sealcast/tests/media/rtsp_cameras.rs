@@ -25,19 +25,19 @@ fn slices(data: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn file_frames(file: &Path) -> Vec<Frame> {
+pub(super) fn file_frames(file: &Path) -> Vec<Frame> {
     let mut source = unpaced(file);
     std::iter::from_fn(|| source.next().expect("a frame")).collect()
 }
 
-fn receive(source: &mut dyn Source, count: usize) -> Vec<Frame> {
+pub(super) fn receive(source: &mut dyn Source, count: usize) -> Vec<Frame> {
     (0..count)
         .map(|_| source.next().expect("a frame").expect("no end"))
         .collect()
 }
 
 /// Opens a camera, with repeated attempts, since it may not answer in time on a busy machine.
-fn open(url: &str) -> Box<dyn Source> {
+pub(super) fn open(url: &str) -> Box<dyn Source> {
     let began = Instant::now();
     loop {
         match source::open(url) {
@@ -50,7 +50,7 @@ fn open(url: &str) -> Box<dyn Source> {
 
 /// Opens a camera and receives frames without a gap, with repeated attempts: on a busy machine datagrams may be lost,
 /// and a camera may be silent for so long that it is called again.
-fn receive_all(url: &str, count: usize) -> (Box<dyn Source>, Vec<Frame>) {
+pub(super) fn receive_all(url: &str, count: usize) -> (Box<dyn Source>, Vec<Frame>) {
     let began = Instant::now();
     loop {
         let mut camera = open(url);
@@ -65,14 +65,14 @@ fn receive_all(url: &str, count: usize) -> (Box<dyn Source>, Vec<Frame>) {
     }
 }
 
-fn failure(url: &str) -> Failure {
+pub(super) fn failure(url: &str) -> Failure {
     match source::open(url) {
         Err(failure) => failure,
         Ok(_) => panic!("{url} should not open"),
     }
 }
 
-fn assert_a_run_of(received: &[Frame], file: &[Frame]) {
+pub(super) fn assert_a_run_of(received: &[Frame], file: &[Frame]) {
     let first = slices(&received[0].data);
     let positions: HashMap<_, _> = file
         .iter()
@@ -104,7 +104,7 @@ fn assert_steady(frames: &[Frame]) {
     }
 }
 
-fn scratch() -> tempfile::TempDir {
+pub(super) fn scratch() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 
