@@ -68,8 +68,8 @@ const ALL: &[&str] = &["publish", "watch", "camera", "viewer", "demo", "probe"];
 options! {
     /// Settings of `publish`. All but the source also hold for `gateway camera`.
     publish: Publish {
-        /// Where frames come from: test:[WxH@fps], file:CLIP[?loop], rtsp://… or rtsps://…?fingerprint=…, or - for standard
-        /// input
+        /// Where frames come from: test:[WxH@fps], file:CLIP[?loop], rtsp://…, rtsps://…?fingerprint=…, or - for
+        /// standard input
         source: Option<String> { positional("SOURCE", PUBLISH).secret("a password").example("test:640x480@25") }
 
         /// File whose first line is the source, for a source with a password

@@ -63,8 +63,8 @@ fn steady(difference: Option<Duration>, resolution: Duration, source: Option<&st
     };
     if difference > JUMP {
         let saw = format!("the wall clock jumped by {difference:?} within {WATCHED:?}; {fineness}");
-        let advice = "find out who sets it, so that it is slewed: timedatectl timesync-status, chronyc tracking, or the \
-                      tools of this virtual machine";
+        let advice = "find out who sets it, so that it is slewed: timedatectl timesync-status, chronyc tracking, or \
+                      the tools of this virtual machine";
         return Finding::warning(CHECK, saw, advice);
     }
     if resolution > FINE {

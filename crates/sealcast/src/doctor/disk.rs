@@ -17,6 +17,8 @@ const SCARCE: u64 = 1 << 30;
 struct Room {
     free: u64,
     read_only: bool,
+    /// False if the file system does not say how large it is.
+    known: bool,
 }
 
 /// Looks at the file system of a folder that the program writes to, or of the nearest folder above it that exists.
@@ -29,6 +31,7 @@ fn room(folder: &Path) -> io::Result<Room> {
     Ok(Room {
         free: found.f_bavail.saturating_mul(found.f_frsize),
         read_only: found.f_flag.contains(StatVfsMountFlags::RDONLY),
+        known: found.f_blocks > 0,
     })
 }
 
@@ -60,6 +63,10 @@ fn judge(folder: &Path, room: io::Result<Room>) -> Finding {
             "choose another folder, or mount it for writing",
         );
     }
+    if !room.known {
+        let saw = format!("the file system of {shown} does not say how much room it has");
+        return Finding::unknown(CHECK, saw, format!("look with: df -h {shown}"));
+    }
     match room.free {
         0..FULL => Finding::wrong(
             CHECK,
@@ -82,7 +89,12 @@ mod tests {
     use crate::doctor::Verdict;
 
     fn judged(free: u64, read_only: bool) -> Finding {
-        judge(Path::new("/video"), Ok(Room { free, read_only }))
+        let room = Room {
+            free,
+            read_only,
+            known: true,
+        };
+        judge(Path::new("/video"), Ok(room))
     }
 
     #[test]
@@ -98,6 +110,7 @@ mod tests {
             Err(io::Error::from(io::ErrorKind::PermissionDenied)),
         );
         assert_eq!(unread.verdict, Verdict::Unknown);
+        assert_eq!(check(Path::new("/proc")).verdict, Verdict::Unknown);
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn judge(first: Result<[u8; 32]>, second: Result<[u8; 32]>, hardware: &Hardware)
             let advice = match why.contains("ermission denied") {
                 true => {
                     "keys are good without it; to mix it in, let this user read it: \
-                         sudo setfacl -m u:$USER:r /dev/hwrng, or run as root"
+                         sudo setfacl -m u:$USER:r /dev/hwrng"
                 }
                 false => "keys are good without it; cat /sys/class/misc/hw_random/rng_current says which driver fails",
             };

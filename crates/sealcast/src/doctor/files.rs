@@ -279,7 +279,7 @@ mod tests {
             .iter()
             .find(|finding| finding.verdict == Verdict::Warning)
             .expect("said");
-        assert!(old.saw.contains("is not used") && old.advice.as_ref().is_some_and(|words| words.contains("mv ")));
+        assert!(old.saw.contains("is not used") && old.advice.as_ref().is_some_and(|words| words.contains("mv -i ")));
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub fn shared_identity(home: &Path) -> Option<String> {
         let (old, home) = (old.display(), home.display());
         format!(
             "{old} is not used: it was the identity of all ends, and each has its own now; to keep its peer id for one \
-             end, run: mv {old} {home}/{}, or another end's: {}; else delete it",
+             end, run: mv -i {old} {home}/{}, or another end's: {}; else delete it",
             End::Publisher.file_name(),
             End::ALL[1..]
                 .iter()
@@ -176,7 +176,7 @@ mod tests {
         let words = shared_identity(dir.path()).expect("it is there");
         let shown = dir.path().display();
         assert!(
-            words.contains(&format!("mv {shown}/identity {shown}/identity-publisher")),
+            words.contains(&format!("mv -i {shown}/identity {shown}/identity-publisher")),
             "{words}"
         );
         assert!(words.contains("identity-gateway-viewer"), "{words}");

@@ -65,9 +65,9 @@ pub(super) fn handshake_failure(remote: &str, error: HandshakeError) -> Failure 
         ),
         HandshakeError::OwnIdentity => (
             FailureKind::Refused,
-            "if the other end is yours too, give one of the two an identity of its own: leave --identity and [identity] \
-             file away, which gives each its own, or make another with: sealcast keygen FILE; if it is not, do not \
-             trust that address",
+            "if the other end is yours too, give one of the two an identity of its own: leave --identity and the key \
+             file of [identity] away, which gives each its own, or make another with: sealcast keygen FILE; if it is \
+             not, do not trust that address",
         ),
         HandshakeError::Psk => (
             FailureKind::Refused,

@@ -51,7 +51,7 @@ fn an_identity_that_all_ends_shared_is_not_used_and_said_to_be_there() {
     let old = create_identity(&shared).expect("made").peer_id().to_string();
     let publisher = publish(home.path(), "test:320x240@25", &[]);
     assert!(!publisher.ticket.contains(&old));
-    let words = format!("mv {} {}", path(&shared), path(&keys.join("identity-publisher")));
+    let words = format!("mv -i {} {}", path(&shared), path(&keys.join("identity-publisher")));
     assert!(
         publisher.program.said().contains(&words),
         "{}",

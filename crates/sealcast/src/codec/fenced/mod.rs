@@ -90,7 +90,8 @@ impl Decoder {
         self.process.as_ref().map(|process| process.child.id())
     }
 
-    /// What the kernel lacks of the fence around its process; `None` if the fence is whole, and while there is no process.
+    /// What the kernel lacks of the fence around its process; `None` if the fence is whole, and while there is no
+    /// process.
     pub fn lacks(&self) -> Option<&'static str> {
         missing(self.process.as_ref()?.raised)
     }
