@@ -1,5 +1,6 @@
 //! `sealcast doctor`: what it examines, from the configuration.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use sealcast_proto::wire::TransportKind;
@@ -10,9 +11,11 @@ use crate::config::{Config, Settings};
 use crate::doctor::{Access, Finding, NamedFile, Place, Subject, examine};
 use crate::failure::Result;
 use crate::keys::files;
+use crate::sink::http::DEFAULT_PORT;
 use crate::source::SourceUrl;
 use crate::source::rtsp::RtspOptions;
 use crate::transport::{ListenUrl, Mtu, WebUrl};
+use crate::web::Listen;
 
 /// The program itself, as decoders are started from it.
 const THIS_PROGRAM: &str = "/proc/self/exe";
@@ -104,10 +107,21 @@ fn places(settings: &Settings) -> Vec<Place> {
         tcp: true,
         udp: true,
     }));
+    let watches = config.watch.ticket.is_some() || config.watch.ticket_file.is_some();
+    let page = (watches || settings.origin("watch.to").is_some()).then(|| page(&config.watch.to));
+    places.extend(page.flatten().map(|address| by_tcp("watch.to", address)));
     let rtsp = settings.origin("gateway.rtsp").map(|_| config.gateway.rtsp);
     places.extend(rtsp.map(|address| by_tcp("gateway.rtsp", address)));
     places.extend(config.observe.metrics.map(|address| by_tcp("observe.metrics", address)));
     places
+}
+
+/// The address of a viewer's page; `None` if frames go elsewhere.
+fn page(to: &str) -> Option<SocketAddr> {
+    let page = to
+        .starts_with("http://")
+        .then(|| Listen::parse(to, DEFAULT_PORT, "pictures"));
+    page.and_then(Result::ok).map(|page| page.address)
 }
 
 /// The file in a value such as `@FILE`.
@@ -270,6 +284,9 @@ mod tests {
         let places: Vec<_> = subject.places.iter().map(|place| place.option).collect();
         assert_eq!(places, ["publish.listen"]);
         assert!(subject.cameras.is_empty() && subject.datagram.is_none());
+        let viewer = examined("[watch]\nticket_file = \"/etc/sealcast/ticket\"\n");
+        let page = viewer.places.last().expect("a page");
+        assert_eq!((page.option, page.address.port()), ("watch.to", 9880));
         assert_eq!(subject.files.len(), 1);
     }
 }
