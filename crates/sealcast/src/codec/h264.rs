@@ -5,13 +5,12 @@ use std::num::NonZeroU32;
 use openh264::OpenH264API;
 use openh264::decoder::{Decoder, DecoderConfig, Flush};
 use openh264::encoder::{
-    BitRate, Complexity, Encoder, EncoderConfig, FrameRate as MaxRate, FrameType, IntraFramePeriod, Profile, QpRange,
-    RateControlMode, UsageType, VuiConfig,
+    BitRate, Complexity, Encoder, EncoderConfig, FrameRate as MaxRate, FrameType, IntraFramePeriod, Level, Profile,
+    QpRange, RateControlMode, UsageType, VuiConfig,
 };
 use openh264::formats::YUVSource;
 
-use crate::codec::silence::silently;
-use crate::codec::{check_size, moved};
+use crate::codec::{check_size, openh264_options};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{FrameRate, Picture};
 
@@ -27,12 +26,25 @@ const MIN_ENCODED: usize = 16;
 /// Default keyframe interval in seconds: the longest wait of a viewer who joins, and the precision of cutting a file.
 const KEYFRAME_SECONDS: u32 = 2;
 
-/// Limit of restarts with another bit rate per second,
-const RESTARTS_A_SECOND: u32 = 1;
-/// and the limit if the target fell by more than a quarter: then the excess would queue on the path.
-const DEEP_FALLS_A_SECOND: u32 = 4;
-/// A higher bit rate waits for the next keyframe, but at most this many seconds.
-const RISE_PATIENCE: u32 = 2;
+/// Levels by their number in a sequence parameter set (`level_idc`, H.264 table A-1).
+const LEVELS: [(u8, Level); 16] = [
+    (10, Level::Level_1_0),
+    (11, Level::Level_1_1),
+    (12, Level::Level_1_2),
+    (13, Level::Level_1_3),
+    (20, Level::Level_2_0),
+    (21, Level::Level_2_1),
+    (22, Level::Level_2_2),
+    (30, Level::Level_3_0),
+    (31, Level::Level_3_1),
+    (32, Level::Level_3_2),
+    (40, Level::Level_4_0),
+    (41, Level::Level_4_1),
+    (42, Level::Level_4_2),
+    (50, Level::Level_5_0),
+    (51, Level::Level_5_1),
+    (52, Level::Level_5_2),
+];
 
 /// Settings of the encoder.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +57,8 @@ pub struct H264Settings {
     pub rate: FrameRate,
     /// Target bit rate per second. A keyframe takes about ten times the share of another frame.
     pub bitrate: u32,
+    /// Highest target that [`H264Encoder::set_bitrate`] will set, bits per second: the stream's level is chosen for it.
+    pub bitrate_max: u32,
     /// Number of frames from keyframe to keyframe; `None`: keyframes only on request.
     pub keyframe_interval: Option<NonZeroU32>,
     /// Quantisation parameter of every picture, from 12 (best) to 51, in place of rate control; `None`: rate control.
@@ -63,14 +77,10 @@ impl H264Settings {
             height,
             rate,
             bitrate,
+            bitrate_max: bitrate,
             keyframe_interval: NonZeroU32::new(frames),
             quantizer: None,
         }
-    }
-
-    /// Approximate frames per second, at least one.
-    fn frames_a_second(&self) -> u32 {
-        (self.rate.numerator / self.rate.denominator.max(1)).max(1)
     }
 
     fn check(&self) -> Result<()> {
@@ -92,20 +102,27 @@ impl H264Settings {
         Ok(())
     }
 
-    fn start(&self, control: RateControlMode) -> Result<Encoder> {
-        // f32 is precise enough: the rate is only a hint to the rate control.
-        let hz = self.rate.numerator as f32 / self.rate.denominator.max(1) as f32;
-        // The encoder clamps the rate to its limit and would give each picture too many bits, so lower the bit rate
-        // in proportion.
-        let bitrate = self.bitrate as f32 * (MAX_CONTROLLED_HZ / hz).min(1.0);
+    /// Frames per second. f32 is precise enough: the rate is only a hint to the rate control.
+    fn hz(&self) -> f32 {
+        self.rate.numerator as f32 / self.rate.denominator.max(1) as f32
+    }
+
+    /// What the library is told for `bits_per_second`. It clamps the frame rate to its limit and would give each
+    /// picture too many bits, so lower the bit rate in proportion.
+    fn controlled(&self, bits_per_second: u32) -> u32 {
+        (bits_per_second as f32 * (MAX_CONTROLLED_HZ / self.hz()).min(1.0)) as u32
+    }
+
+    /// An encoder for this bit rate, whose streams have that level; `None`: the lowest that carries the rate.
+    fn start(&self, bits_per_second: u32, level: Option<Level>, control: RateControlMode) -> Result<Encoder> {
         let quality = match self.quantizer {
             Some(quantizer) => QpRange::new(quantizer, quantizer),
             None => QpRange::default(),
         };
-        let config = EncoderConfig::new()
+        let mut config = EncoderConfig::new()
             .qp(quality)
-            .bitrate(BitRate::from_bps(bitrate as u32))
-            .max_frame_rate(MaxRate::from_hz(hz))
+            .bitrate(BitRate::from_bps(self.controlled(bits_per_second)))
+            .max_frame_rate(MaxRate::from_hz(self.hz()))
             .rate_control_mode(control)
             // On by default; then some pictures go in without a frame coming out.
             .skip_frames(false)
@@ -119,25 +136,45 @@ impl H264Settings {
             // Keyframes are scheduled here, so that one on request restarts the interval.
             .intra_frame_period(IntraFramePeriod::from_num_frames(0))
             .vui(VuiConfig::bt601());
-        Encoder::with_api_config(OpenH264API::from_source(), config).map_err(|e| {
+        if let Some(level) = level {
+            config = config.level(level);
+        }
+        let mut encoder = Encoder::with_api_config(OpenH264API::from_source(), config).map_err(|e| {
             Failure::new(
                 FailureKind::Source,
                 format!("the H.264 encoder does not start ({e})"),
                 "free some memory",
             )
-        })
+        })?;
+        if !openh264_options::silence(&mut encoder) {
+            return Err(refused("to be quiet"));
+        }
+        Ok(encoder)
     }
+}
+
+/// The library did not take an option that it documents.
+fn refused(what: &str) -> Failure {
+    Failure::new(
+        FailureKind::Source,
+        format!("the H.264 encoder refuses {what}"),
+        "start the stream again; report it if it comes back",
+    )
 }
 
 /// Encodes pictures of one size as H.264 Baseline in Annex B.
 pub struct H264Encoder {
     encoder: Encoder,
     settings: H264Settings,
+    level: Option<Level>,
     parameters: Vec<u8>,
     since_keyframe: u32,
-    /// Target bit rate to use from the next restart of the encoder.
+    /// Target bit rate that the library has,
+    aim: u32,
+    /// and the one from the next picture on.
     wanted: u32,
-    since_start: u32,
+    /// True once the library has encoded a picture: it is initialised then.
+    running: bool,
 }
 
 impl H264Encoder {
@@ -147,18 +184,23 @@ impl H264Encoder {
     /// The encoder does not support that size, or cannot start.
     pub fn new(settings: H264Settings) -> Result<Self> {
         settings.check()?;
-        // The parameter sets must be known before the first picture. They depend only on the settings, so a temporary
-        // encoder produces them; this leaves the rate control of the real one undisturbed.
-        let mut probe = settings.start(RateControlMode::Off)?;
-        let first = silently(|| encode(&mut probe, &Picture::black(settings.width, settings.height)))?.0;
+        // The parameter sets must be known before the first picture, and name a level that carries the highest rate,
+        // for the running encoder does not write others. A temporary encoder produces them; this leaves the rate
+        // control of the real one undisturbed.
+        let highest = settings.bitrate_max.max(settings.bitrate);
+        let mut probe = settings.start(highest, None, RateControlMode::Off)?;
+        let first = encode(&mut probe, &Picture::black(settings.width, settings.height))?.0;
         let parameters = parameter_sets(&first);
+        let level = level(&parameters);
         Ok(Self {
-            encoder: settings.start(RateControlMode::Bitrate)?,
+            encoder: settings.start(settings.bitrate, level, RateControlMode::Bitrate)?,
             settings,
+            level,
             parameters,
             since_keyframe: 0,
+            aim: settings.bitrate,
             wanted: settings.bitrate,
-            since_start: 0,
+            running: false,
         })
     }
 
@@ -172,42 +214,29 @@ impl H264Encoder {
         self.since_keyframe = 0;
     }
 
-    /// Set the target to this many bits per second. Changes of less than a tenth are ignored.
-    ///
-    /// The library cannot change the rate of a running encoder without `unsafe`, so the encoder restarts, which costs
-    /// a keyframe: at once if the rate falls, at the next keyframe if it rises, and at most once a second unless it
-    /// falls by more than a quarter. An encoder of constant quality has no target, and ignores it.
+    /// Set the target to this many bits per second, at most [`H264Settings::bitrate_max`], from the next picture on. No
+    /// keyframe is made. An encoder of constant quality has no target, and ignores it.
     pub fn set_bitrate(&mut self, bits_per_second: u32) {
-        let fixed = self.settings.quantizer.is_some();
-        self.wanted = if !fixed && moved(self.settings.bitrate.into(), bits_per_second.into()) {
-            bits_per_second
-        } else {
-            self.settings.bitrate
-        };
-    }
-
-    /// True if the encoder should restart before the next picture.
-    fn restart_due(&self) -> bool {
-        let (current, wanted, second) = (
-            u64::from(self.settings.bitrate),
-            u64::from(self.wanted),
-            self.settings.frames_a_second(),
-        );
-        let after = |frames: u32| self.since_start >= frames.max(1);
-        if wanted < current {
-            let deep = wanted * 4 < current * 3;
-            after(second / if deep { DEEP_FALLS_A_SECOND } else { RESTARTS_A_SECOND })
-        } else {
-            let at_keyframe = self.since_keyframe == 0 && after(second / RESTARTS_A_SECOND);
-            wanted > current && (at_keyframe || after(second * RISE_PATIENCE))
+        if self.settings.quantizer.is_none() {
+            let highest = self.settings.bitrate_max.max(self.settings.bitrate);
+            self.wanted = bits_per_second.clamp(1, highest);
         }
     }
 
-    fn restart(&mut self) -> Result<()> {
-        self.settings.bitrate = self.wanted;
-        self.encoder = self.settings.start(RateControlMode::Bitrate)?;
-        self.since_keyframe = 0;
-        self.since_start = 0;
+    /// Have the library aim at the wanted rate.
+    fn follow(&mut self) -> Result<()> {
+        if self.running {
+            let settings = &self.settings;
+            let highest = settings.bitrate_max.max(settings.bitrate);
+            let (rate, limit) = (settings.controlled(self.wanted), settings.controlled(highest));
+            if !openh264_options::set_bitrate(&mut self.encoder, rate, limit) {
+                return Err(refused(&format!("a target of {} bit/s", self.wanted)));
+            }
+        } else {
+            // It is initialised with its first picture, and takes no rate before.
+            self.encoder = self.settings.start(self.wanted, self.level, RateControlMode::Bitrate)?;
+        }
+        self.aim = self.wanted;
         Ok(())
     }
 
@@ -226,23 +255,15 @@ impl H264Encoder {
                 "start the stream again with the new size",
             ));
         }
-        if self.restart_due() {
-            self.restart()?;
+        if self.wanted != self.aim {
+            self.follow()?;
         }
         // The very first frame is a keyframe anyway; forcing it does no harm.
         if self.since_keyframe == 0 {
             self.encoder.force_intra_frame();
         }
-        // The library initialises the encoder with its first picture.
-        let (data, keyframe) = match self.since_start {
-            0 => silently(|| encode(&mut self.encoder, picture)),
-            _ => encode(&mut self.encoder, picture),
-        }?;
-        if self.since_start == 0 {
-            // The level in the SPS depends on the bit rate, too.
-            self.parameters = parameter_sets(&data);
-        }
-        self.since_start = self.since_start.saturating_add(1);
+        let (data, keyframe) = encode(&mut self.encoder, picture)?;
+        self.running = true;
         self.since_keyframe = if keyframe {
             1
         } else {
@@ -296,6 +317,16 @@ fn parameter_sets(annex_b: &[u8]) -> Vec<u8> {
         }
     }
     sets
+}
+
+/// The level that parameter sets name; `None` if it is none of those in the standard.
+fn level(parameters: &[u8]) -> Option<Level> {
+    // A start code, the header of the sequence parameter set, its profile and its constraints stand before.
+    let number = parameters.get(7)?;
+    LEVELS
+        .iter()
+        .find(|(known, _)| known == number)
+        .map(|&(_, level)| level)
 }
 
 /// Passes a picture to the encoder without copying it.

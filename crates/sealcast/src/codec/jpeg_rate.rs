@@ -1,6 +1,5 @@
 //! Rate control for Motion JPEG: finds the quality that gives a target bit rate.
 
-use super::moved;
 use crate::media::FrameRate;
 
 /// Lowest quality used; below it a picture is hardly recognisable.
@@ -79,6 +78,11 @@ fn quality(quantizer: f64) -> f64 {
     } else {
         (200.0 - quantizer) / 2.0
     }
+}
+
+/// True if a target bit rate changed enough, by more than a tenth, for the quality to follow.
+fn moved(from: u64, to: u64) -> bool {
+    u128::from(from.abs_diff(to)) * 10 > u128::from(from)
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ mod fenced;
 pub mod h264;
 pub mod jpeg;
 mod jpeg_rate;
+mod openh264_options;
 #[cfg(test)]
 mod rate_tests;
 mod scale;
-mod silence;
 
 pub use asm::asm_active;
 pub use fenced::{Decoder, RESTART_INTERVAL, decoders_cpu_time, fence, serve};
@@ -61,11 +61,6 @@ impl BareDecoder {
             Self::Mjpeg => jpeg::decode(frame).map(Some),
         }
     }
-}
-
-/// True if a target bit rate changed enough, by more than a tenth, for an encoder to follow.
-pub(crate) fn moved(from: u64, to: u64) -> bool {
-    u128::from(from.abs_diff(to)) * 10 > u128::from(from)
 }
 
 /// Refuse unsupported picture sizes: odd sides, no pixels, or more than [`MAX_PIXELS`].

@@ -96,6 +96,7 @@ impl Encoding {
         if let Some(gop) = self.gop {
             settings.keyframe_interval = NonZeroU32::new(gop);
         }
+        settings.bitrate_max = self.most();
         settings.quantizer = self.quantizer;
         settings
     }
@@ -126,9 +127,13 @@ impl Encoding {
 
     /// The bit rate that the encoder gets if the paths to the viewers carry `bits_per_second`.
     pub(super) fn within(&self, bits_per_second: u64) -> u32 {
-        let most = self.bitrate.max(self.bitrate_max.unwrap_or(0));
         let wanted = u32::try_from(bits_per_second).unwrap_or(u32::MAX);
-        wanted.clamp(MIN_BITRATE, most)
+        wanted.clamp(MIN_BITRATE, self.most())
+    }
+
+    /// The highest bit rate of the encoder.
+    fn most(&self) -> u32 {
+        self.bitrate.max(self.bitrate_max.unwrap_or(0))
     }
 }
 

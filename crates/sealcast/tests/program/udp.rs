@@ -1,13 +1,13 @@
 //! The program over `udp://` on an unimpaired network: every frame arrives, the last ones included, and each end
 //! notices when the other one leaves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use sealcast::source::{FileOptions, FileSource, Source};
-use sealcast_testkit::attack::{Clip, Home, Program, excused, gaps, overflowed, record, until};
-use sealcast_testkit::program::free_port;
+use sealcast_testkit::attack::{Clip, Direction, Home, Program, Proxy, Tap, excused, gaps, overflowed, record, until};
+use sealcast_testkit::program::{self, free_port, home, publish, watch};
 
 /// Frames per second. At this rate a clip needs less than 2 Mbit/s, the initial rate on an unknown path.
 const RATE: u32 = 50;
@@ -220,4 +220,41 @@ fn a_viewer_says_that_its_disk_is_full_and_the_publisher_goes_on() {
     Home::can_watch(&ticket);
     assert!(publisher.running());
     assert_eq!(publisher.stop(), 0);
+}
+
+/// True for a line of the program's own log: a time, and a level.
+fn is_own(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let time = words
+        .next()
+        .is_some_and(|word| word.starts_with("20") && word.ends_with('Z'));
+    time && matches!(words.next(), Some("ERROR" | "WARN" | "INFO"))
+}
+
+/// Libraries write there unless they are told not to: OpenH264 a line with an address in memory at each start.
+#[test]
+fn while_the_encoder_follows_a_bad_path_only_the_program_writes_to_the_terminal() {
+    let homes = [home(), home()];
+    let options = ["--listen", "udp://127.0.0.1:0", "--metrics", "127.0.0.1:0"];
+    let publisher = publish(homes[0].path(), "test:640x360@30?bitrate=4M", &options);
+    // The path loses every seventh datagram, and in every other run of 200 half of them.
+    let tap = Tap::start(Proxy::port_of(&publisher.ticket), |direction, number, datagram| {
+        let bad = number / 200 % 2 == 1 && number.is_multiple_of(2);
+        let lost = direction == Direction::Down && number > 50 && (bad || number.is_multiple_of(7));
+        if lost { Vec::new() } else { vec![datagram.to_vec()] }
+    });
+    let ticket = Proxy::redirect(&publisher.ticket, tap.port);
+    let viewer = watch(homes[1].path(), &ticket, &["--to", "http://127.0.0.1:0"]);
+    publisher.program.says("INFO metrics", program::PATIENCE);
+    let mut targets = BTreeSet::new();
+    program::until("the encoder has followed the path", || {
+        targets.insert(publisher.program.counts("sealcast_source_target_bits_per_second") as u64);
+        targets.len() > 3
+    });
+    for program in [publisher.program, viewer] {
+        let said = program.said();
+        let foreign: Vec<&str> = said.lines().filter(|line| !is_own(line)).collect();
+        assert!(foreign.is_empty(), "{foreign:?}");
+        assert!(said.lines().any(is_own), "it said nothing: {said}");
+    }
 }
