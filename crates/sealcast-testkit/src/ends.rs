@@ -84,8 +84,11 @@ impl Setup {
     /// The two ends over datagrams, on a link with this profile.
     pub fn datagrams(mut self, profile: &str, seed: u64) -> World {
         let profile: LinkProfile = profile.parse().expect("a profile");
-        let ticket = ticket_mac(&self.publisher.handshake.identity.peer_id());
-        let cookies = RetryCookies::new(ticket, [6; 32]);
+        let publisher = self.publisher.handshake.identity.peer_id();
+        let ticket = ticket_mac(&self.viewer.handshake.pinned.unwrap_or(publisher));
+        let mut cookies = RetryCookies::new(ticket, [6; 32]);
+        // The responder's cookie is of this secret alone.
+        cookies.rotate([8; 32]);
         let connection = 0xC0FF_EE00;
         let random = [7; 16];
         self.viewer.carrier = Carrier::Datagrams(Entry::Knock { connection, random });

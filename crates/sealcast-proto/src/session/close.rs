@@ -86,7 +86,7 @@ impl Session {
                 }
                 self.state = State::Over;
             }
-            SessionError::Handshake(HandshakeError::Timeout) => {}
+            SessionError::Handshake(HandshakeError::Timeout | HandshakeError::Altered) => {}
             // Also of the first hello: its MAC was right.
             SessionError::Handshake(_) if matches!(self.state, State::Responding(_)) => {
                 self.send_handshake(now, ALERT.to_vec());

@@ -10,8 +10,8 @@ use crate::wire::{CONNECTION_LEN, COOKIE_LEN, TicketMac, connection_of};
 const FIRST_PATIENCE: Duration = Duration::from_millis(250);
 /// Maximum time after which an unanswered message is repeated.
 const LAST_PATIENCE: Duration = Duration::from_millis(500);
-/// Time for which a handshake continues after the first message that does not fit: anybody may have sent it, and the
-/// right one may still arrive.
+/// Time for which a handshake continues after the first message that ends it: anybody may have sent it, and the right
+/// one may still arrive.
 const DOUBT: Duration = Duration::from_secs(1);
 
 /// Minimum time between two answers to repetitions of a message.
@@ -45,6 +45,8 @@ pub(super) enum Passed {
     Message(Vec<u8>),
     /// The peer repeated a message that was already answered, so the answer was lost.
     Repeated,
+    /// The peer's previous message came again, and differs from the one that was accepted.
+    Differs(Vec<u8>),
     /// The peer answered a knock of a session as one of a new connection: it has no such session any more.
     Forgotten,
     /// A fragment of an incomplete message, or nothing of use.
@@ -62,8 +64,12 @@ pub(super) struct DatagramHandshake {
     sent: u8,
     /// The datagrams of the newest message, for sending again.
     newest: Vec<Vec<u8>>,
-    /// The first message, until the retry cookie arrives.
-    waiting: Option<Vec<u8>>,
+    /// Initiator: the first message, until something answers it. Another cookie may have to be shown with it.
+    first: Option<Vec<u8>>,
+    /// Initiator: the last datagram of the message before the newest. Sent again, it has the responder repeat its answer.
+    before: Option<Vec<u8>>,
+    /// True if no cookie has answered the newest knock.
+    knocked: bool,
     /// Initiator: time at which `newest` is sent again if nothing answers it.
     again_at: Duration,
     patience: Duration,
@@ -78,8 +84,10 @@ pub(super) struct DatagramHandshake {
     /// The last part of the message that is complete and not yet accepted, and the number of its parts.
     completed: (Vec<u8>, u8),
     repeats: Repeats,
-    /// Reason why the last message that did not fit was ignored, and the time at which the handshake fails for it.
+    /// Reason why the last message that ends the handshake was ignored, and the time at which it fails for it.
     doubt: Option<(HandshakeError, Duration)>,
+    /// True if a message did not fit since the last one that did.
+    altered: bool,
 }
 
 /// The peer's repetitions of its last message.
@@ -120,7 +128,9 @@ impl DatagramHandshake {
             initiator: cookie.is_none(),
             sent: 0,
             newest: Vec::new(),
-            waiting: None,
+            first: None,
+            before: None,
+            knocked: false,
             again_at: now,
             patience: FIRST_PATIENCE,
             repetitions: 0,
@@ -130,6 +140,7 @@ impl DatagramHandshake {
             completed: Default::default(),
             repeats: Repeats::default(),
             doubt: None,
+            altered: false,
         }
     }
 
@@ -146,17 +157,49 @@ impl DatagramHandshake {
     /// cookie, the request for one.
     pub(super) fn send(&mut self, now: Duration, message: Vec<u8>) -> Vec<Vec<u8>> {
         let Some(cookie) = self.cookie else {
-            self.waiting = Some(message);
-            self.newest = vec![knock(&self.ticket, self.connection, &self.random)];
+            self.first = Some(message);
+            self.newest = vec![self.knock()];
             self.again_at = now + FIRST_PATIENCE;
             return self.newest.clone();
         };
+        self.before = self.newest.pop().filter(|_| self.sent > 0);
         self.newest = fragments(self.connection, &cookie, self.sent, &message);
         self.sent = self.sent.saturating_add(1);
+        self.start_patience(now);
+        self.newest.clone()
+    }
+
+    /// Send a handshake message in place of the newest one, which obeyed a message that was altered.
+    pub(super) fn send_instead(&mut self, now: Duration, message: &[u8]) -> Vec<Vec<u8>> {
+        if let (Some(cookie), Some(number)) = (self.cookie, self.sent.checked_sub(1)) {
+            self.newest = fragments(self.connection, &cookie, number, message);
+            self.start_patience(now);
+        }
+        self.newest.clone()
+    }
+
+    fn start_patience(&mut self, now: Duration) {
         self.patience = FIRST_PATIENCE;
         self.repetitions = 0;
         self.again_at = now + FIRST_PATIENCE;
-        self.newest.clone()
+    }
+
+    /// The request for a cookie.
+    fn knock(&mut self) -> Vec<u8> {
+        self.knocked = true;
+        knock(&self.ticket, self.connection, &self.random)
+    }
+
+    /// A cookie came in answer to a knock. Returns the first message with it.
+    fn show(&mut self, now: Duration, cookie: [u8; COOKIE_LEN]) -> Vec<Vec<u8>> {
+        self.knocked = false;
+        if self.cookie == Some(cookie) {
+            return Vec::new();
+        }
+        self.cookie = Some(cookie);
+        self.sent = 0;
+        let first = self.first.clone();
+        first.map(|message| self.send(now, message)).unwrap_or_default()
     }
 
     /// The datagrams sent last.
@@ -167,10 +210,14 @@ impl DatagramHandshake {
     /// Process a message that is no record. The returned datagrams must be sent.
     pub(super) fn take(&mut self, now: Duration, message: &[u8]) -> (Passed, Vec<Vec<u8>>) {
         match Bare::parse(message) {
-            Ok(Bare::Cookie { random, cookie }) if self.initiator && self.cookie.is_none() && random == self.random => {
-                self.cookie = Some(cookie);
-                let first = self.waiting.take().map(|message| self.send(now, message));
-                (Passed::Nothing, first.unwrap_or_default())
+            Ok(Bare::Cookie { random, cookie }) if self.first.is_some() && random == self.random => {
+                // One answer to each knock, so that nobody has the first message sent more often than that.
+                let first = if self.knocked {
+                    self.show(now, cookie)
+                } else {
+                    Vec::new()
+                };
+                (Passed::Nothing, first)
             }
             Ok(Bare::Fragment(fragment)) if self.cookie == Some(fragment.cookie) => {
                 (self.take_fragment(now, &fragment), Vec::new())
@@ -192,6 +239,10 @@ impl DatagramHandshake {
 
     fn take_fragment(&mut self, now: Duration, fragment: &Fragment<'_>) -> Passed {
         if fragment.message.checked_add(1) == Some(self.expected) {
+            let whole = (fragment.part.to_vec(), 1);
+            if self.initiator && fragment.count == 1 && self.repeats.last_part != whole {
+                return Passed::Differs(whole.0);
+            }
             return if self.repeats.allow(now, fragment) {
                 Passed::Repeated
             } else {
@@ -221,13 +272,33 @@ impl DatagramHandshake {
     pub(super) fn accepted(&mut self) {
         self.expected = self.expected.saturating_add(1);
         self.repeats.last_part = std::mem::take(&mut self.completed);
+        self.first = None;
         self.doubt = None;
+        self.altered = false;
     }
 
-    /// The last complete message was not valid. It may be forged, so the handshake goes on for [`DOUBT`].
-    pub(super) fn doubted(&mut self, now: Duration, reason: HandshakeError) {
-        let until = self.doubt.map_or(now + DOUBT, |(_, until)| until);
-        self.doubt = Some((reason, until));
+    /// The message that came in place of the last one was valid.
+    pub(super) fn accepted_instead(&mut self, message: Vec<u8>) {
+        self.repeats.last_part = (message, 1);
+    }
+
+    /// The last complete message was not valid. It may be forged or altered, so the handshake goes on: as if it had been
+    /// lost or, if it is `certain` that the handshake is in vain, for [`DOUBT`].
+    pub(super) fn doubted(&mut self, now: Duration, reason: HandshakeError, certain: bool) {
+        self.altered = true;
+        if certain {
+            let until = self.doubt.map_or(now + DOUBT, |(_, until)| until);
+            self.doubt = Some((reason, until));
+        }
+    }
+
+    /// Reason why the handshake fails at its timeout.
+    pub(super) fn late(&self) -> HandshakeError {
+        if self.altered {
+            HandshakeError::Altered
+        } else {
+            HandshakeError::Timeout
+        }
     }
 
     /// Reason why the handshake fails now, before its timeout, if it does: no valid message followed an invalid one in
@@ -236,8 +307,9 @@ impl DatagramHandshake {
         self.doubt.filter(|(_, until)| now >= *until).map(|(reason, _)| reason)
     }
 
-    /// The datagrams to send again, if a repetition is due.
-    pub(super) fn again(&mut self, now: Duration) -> Vec<Vec<u8>> {
+    /// The datagrams to send again, if a repetition is due. If the keys are not `agreed`, the responder's last message is
+    /// asked for again too: a retry may have been altered on its way.
+    pub(super) fn again(&mut self, now: Duration, agreed: bool) -> Vec<Vec<u8>> {
         if !self.initiator || now < self.again_at {
             return Vec::new();
         }
@@ -246,7 +318,14 @@ impl DatagramHandshake {
         }
         self.again_at = now + self.patience;
         self.repetitions = self.repetitions.saturating_add(u8::from(self.cookie.is_some()));
-        self.newest.clone()
+        let mut again: Vec<Vec<u8>> = self.before.iter().filter(|_| !agreed).cloned().collect();
+        if self.cookie.is_some() && self.first.is_some() {
+            // The cookie may have been altered on its way; who has begun a session ignores the knock.
+            again.push(self.knock());
+        }
+        self.knocked |= self.first.is_some();
+        again.extend_from_slice(&self.newest);
+        again
     }
 
     /// True if more answers to the newest message may come than the one that came.

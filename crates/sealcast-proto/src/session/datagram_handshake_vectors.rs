@@ -52,6 +52,7 @@ fn fragments_are_put_together_as_by_the_reference() {
                     ("complete", Some(message))
                 }
                 Passed::Repeated => ("repeated", None),
+                Passed::Differs(_) => ("differs", None),
                 Passed::Forgotten => ("forgotten", None),
                 Passed::Nothing => ("nothing", None),
             };

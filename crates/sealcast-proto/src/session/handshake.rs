@@ -76,6 +76,7 @@ impl Session {
         match passed {
             Passed::Message(message) => self.step_in_doubt(now, &message),
             Passed::Repeated => self.answer_again(),
+            Passed::Differs(message) => self.obey_instead(now, message),
             Passed::Forgotten if self.liveness.is_stalled() => return Err(SessionError::PeerForgot),
             Passed::Forgotten | Passed::Nothing => {}
         }
@@ -84,6 +85,8 @@ impl Session {
 
     /// Process a handshake message on datagrams. Anybody may have sent it, so one that does not fit changes nothing.
     fn step_in_doubt(&mut self, now: Now, message: &[u8]) {
+        // Who has not been answered holds a place, which a message that does not fit must not keep longer than before.
+        let unanswered = matches!(&self.state, State::Responding(responder) if responder.awaits_hello());
         let stepped = match (&self.state, alerted(message)) {
             (State::ExpectWelcome(_), Some(alert)) => Err(alert.into()),
             _ => self.step(now, message),
@@ -93,8 +96,29 @@ impl Session {
         };
         match stepped {
             Ok(()) => datagram_handshake.accepted(),
-            Err(SessionError::Handshake(reason)) => datagram_handshake.doubted(now.monotonic, reason),
+            Err(SessionError::Handshake(reason)) => {
+                let certain = unanswered || reason.is_certain();
+                datagram_handshake.doubted(now.monotonic, reason, certain);
+                self.refusals.count(Refusal::Tag);
+            }
             Err(_) => {}
+        }
+    }
+
+    /// Initiator: the responder's last message came again and differs. If it is another retry, the one that was obeyed
+    /// may have been altered.
+    fn obey_instead(&mut self, now: Now, message: Vec<u8>) {
+        let (State::Initiating(initiator), Some(datagram_handshake)) = (&mut self.state, &mut self.datagram_handshake)
+        else {
+            return;
+        };
+        match initiator.correct(&message) {
+            Ok(hello) => {
+                datagram_handshake.accepted_instead(message);
+                let datagrams = datagram_handshake.send_instead(now.monotonic, &hello);
+                self.transmit_all(datagrams);
+            }
+            Err(_) => self.refusals.count(Refusal::Tag),
         }
     }
 

@@ -60,12 +60,14 @@ impl Session {
             return Err(reason.into());
         }
         if now.monotonic >= self.began + HANDSHAKE_TIMEOUT {
-            return Err(HandshakeError::Timeout.into());
+            let late = self.datagram_handshake.as_ref().map(DatagramHandshake::late);
+            return Err(late.unwrap_or(HandshakeError::Timeout).into());
         }
+        let agreed = !matches!(self.state, State::Initiating(_));
         let again = self
             .datagram_handshake
             .as_mut()
-            .map(|datagram_handshake| datagram_handshake.again(now.monotonic));
+            .map(|datagram_handshake| datagram_handshake.again(now.monotonic, agreed));
         self.transmit_all(again.unwrap_or_default());
         Ok(())
     }

@@ -8,13 +8,20 @@ use crate::keys::{DecapsulationKey, Mechanism, MechanismError, SharedSecret};
 /// one of the protocol's.
 pub struct InsecureMechanism {
     counter: AtomicU64,
+    id: u8,
 }
 
 impl InsecureMechanism {
     /// A mechanism whose shares and ciphertexts count up from `seed`.
     pub fn new(seed: u64) -> Self {
+        Self::named(seed, 0xFF)
+    }
+
+    /// The same with another identifier.
+    pub fn named(seed: u64, id: u8) -> Self {
         Self {
             counter: AtomicU64::new(seed),
+            id,
         }
     }
 
@@ -29,7 +36,7 @@ struct InsecureKey([u8; 32]);
 
 impl Mechanism for InsecureMechanism {
     fn id(&self) -> u8 {
-        0xFF
+        self.id
     }
 
     fn name(&self) -> &'static str {

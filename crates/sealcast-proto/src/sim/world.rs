@@ -57,6 +57,8 @@ pub struct World {
     pub responder: End,
     /// Answers an initiator's knocks for the responder with retry cookies, over datagrams, until its session begins.
     pub cookies: Option<RetryCookies>,
+    /// Cookies that answer knocks, until they are put on the link.
+    answers: Vec<Vec<u8>>,
     /// The initiator's new address, until the responder follows it there. Only challenges reach the initiator until
     /// then.
     pub moved: Option<Elsewhere>,
@@ -100,6 +102,7 @@ impl World {
             initiator: end(initiator),
             responder: end(responder),
             cookies: None,
+            answers: vec![],
             moved: None,
             challenges: 0,
             admit: true,
@@ -226,7 +229,7 @@ impl World {
         if let Some(cookies) = self.cookies.as_ref().filter(|_| direction == Direction::ToResponder) {
             match cookies.judge(&WORLD_ADDRESS, &message) {
                 Unconnected::Retry(answer) => {
-                    self.to_initiator.send(now.monotonic, answer.to_vec());
+                    self.answers.push(answer.to_vec());
                     return;
                 }
                 // From now on the connection is known, and all of its datagrams go to the session.
@@ -259,6 +262,13 @@ impl World {
     /// Sends what an end wants to transmit, and collects its events and media.
     fn drain(&mut self, at: Direction, judge: &mut dyn FnMut(Direction, &mut Vec<u8>) -> Verdict) {
         let (now, admit) = (self.time(at), self.admit);
+        if at == Direction::ToResponder {
+            for mut answer in std::mem::take(&mut self.answers) {
+                if judge(Direction::ToInitiator, &mut answer) != Verdict::Drop {
+                    self.to_initiator.send(now.monotonic, answer);
+                }
+            }
+        }
         let towards = match at {
             Direction::ToResponder => Direction::ToInitiator,
             Direction::ToInitiator => Direction::ToResponder,

@@ -2,6 +2,7 @@
 
 mod datagram_ends;
 mod datagrams;
+mod datagrams_altered;
 mod datagrams_copies;
 mod datagrams_loss;
 mod datagrams_outages;

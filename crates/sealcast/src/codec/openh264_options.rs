@@ -17,7 +17,7 @@ use openh264_sys2::{
 ///
 /// Returns false if the library refuses.
 pub(super) fn silence(encoder: &mut Encoder) -> bool {
-    let mut level: c_int = WELS_LOG_QUIET.into();
+    let mut level: c_int = WELS_LOG_QUIET;
     // SAFETY: the library reads the option as 32 bits, copies them, and accepts them before it is initialised. The
     // interface is used for nothing else, so what the crate relies on stays as it is.
     unsafe {

@@ -26,7 +26,9 @@ impl Ended {
 /// The metric label of a handshake that failed.
 pub(super) fn handshake_outcome(ended: &Ended) -> HandshakeOutcome {
     match ended {
-        Ended::Session(SessionError::Handshake(HandshakeError::Timeout)) => HandshakeOutcome::TimedOut,
+        Ended::Session(SessionError::Handshake(HandshakeError::Timeout | HandshakeError::Altered)) => {
+            HandshakeOutcome::TimedOut
+        }
         Ended::Session(SessionError::Handshake(HandshakeError::Malformed) | SessionError::Framing) => {
             HandshakeOutcome::Malformed
         }
@@ -80,6 +82,10 @@ pub(super) fn handshake_failure(remote: &str, error: HandshakeError) -> Failure 
         HandshakeError::Timeout => (
             FailureKind::Network,
             "check the network, and that the ticket is this publisher's: it does not answer to any other",
+        ),
+        HandshakeError::Altered => (
+            FailureKind::Network,
+            "something on the path alters what it carries, or answers in the other end's place; try another network",
         ),
         HandshakeError::Library | HandshakeError::Misuse => (FailureKind::Internal, "please report this"),
         HandshakeError::Malformed | HandshakeError::Version => (

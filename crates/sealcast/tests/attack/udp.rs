@@ -506,3 +506,30 @@ fn a_viewer_that_answers_from_its_new_address_is_followed_there() {
     }
     stage.unharmed();
 }
+
+#[test]
+fn a_first_handshake_survives_an_altered_datagram_whichever_it_is() {
+    let home = Home::new();
+    let (mut publisher, ticket) = home.publish_udp("test:320x240@25", "", "--invite-uses 9");
+    // Up: a knock, the hello and the finish. Down: a cookie, the reply and the welcome.
+    for (way, altered) in [Direction::Up, Direction::Down]
+        .into_iter()
+        .flat_map(|way| [0, 1, 2].map(|number| (way, number)))
+    {
+        let tap = Tap::start(Proxy::port_of(&ticket), move |direction, number, datagram| {
+            let mut datagram = datagram.to_vec();
+            if direction == way
+                && number == altered
+                && let Some(last) = datagram.last_mut()
+            {
+                *last ^= 1;
+            }
+            vec![datagram]
+        });
+        let (viewer_home, mut viewer) = record(&Proxy::redirect(&ticket, tap.port), "--no-reconnect");
+        viewer_home.flows(&viewer);
+        assert_eq!(viewer.stop(), 0, "{way:?} {altered}: {}", viewer.said());
+        assert_eq!(viewer.count("INFO watching"), 1);
+    }
+    assert_eq!(publisher.stop(), 0);
+}

@@ -59,6 +59,10 @@ pub enum HandshakeError {
     /// The peer did not complete the handshake in time.
     #[error("it did not complete the handshake within 5 s")]
     Timeout,
+    /// Over datagrams: nothing that fits came in time, but something that does not. It was altered in transit, or
+    /// somebody else sent it.
+    #[error("what came within 5 s was altered on the way, or somebody else sent it")]
+    Altered,
     /// The cryptographic library failed at this end.
     #[error("the cryptographic library failed on this machine")]
     Library,
@@ -83,6 +87,18 @@ impl From<MechanismError> for HandshakeError {
 }
 
 impl HandshakeError {
+    /// True if the reason follows from what somebody with the keys of this handshake said, or from an alert; false if
+    /// altering a message on the way is enough for it.
+    pub(crate) fn is_certain(self) -> bool {
+        match self {
+            Self::Identity | Self::WrongPeer(_) | Self::OwnIdentity | Self::Signature => true,
+            Self::Psk | Self::Alert | Self::Library | Self::Misuse => true,
+            Self::Mac | Self::Malformed | Self::Version | Self::Role | Self::NoCommonSuite => false,
+            Self::NoCommonMechanism | Self::NotOffered | Self::Share | Self::Sealed | Self::Retry => false,
+            Self::Timeout | Self::Altered => false,
+        }
+    }
+
     /// Returns one word for the reason, for counters, logs and `vectors/handshake.json`.
     pub fn reason(self) -> &'static str {
         match self {
@@ -103,6 +119,7 @@ impl HandshakeError {
             Self::Retry => "retry",
             Self::Alert => "alert",
             Self::Timeout => "timeout",
+            Self::Altered => "altered",
             Self::Library => "library",
             Self::Misuse => "misuse",
         }

@@ -8,6 +8,10 @@ use crate::keys::schedule::SealedPart;
 use crate::keys::transcript::Transcript;
 use crate::keys::{DecapsulationKey, Mechanism, PeerId, Secret};
 
+/// How often a handshake over datagrams obeys another retry in place of one that may have been altered: each costs a key
+/// pair, and anybody on the path can cause it.
+const MAX_CORRECTIONS: u8 = 4;
+
 /// Next action of the initiator.
 pub enum InitiatorStep {
     /// Send this message and wait for the answer.
@@ -23,6 +27,9 @@ pub struct Initiator {
     hello_bytes: Vec<u8>,
     key: Option<Box<dyn DecapsulationKey>>,
     retry: Option<Transcript>,
+    /// The mechanism whose share is in the first hello, and its bytes, once a second one has followed it.
+    first: Option<(u8, Vec<u8>)>,
+    corrections: u8,
 }
 
 impl Initiator {
@@ -66,6 +73,8 @@ impl Initiator {
                 hello_bytes,
                 key: Some(key),
                 retry: None,
+                first: None,
+                corrections: 0,
             },
             sent,
         ))
@@ -86,6 +95,23 @@ impl Initiator {
         }
     }
 
+    /// Processes a retry that differs from the one that was obeyed, and comes in its place: where messages may be
+    /// altered, that one may have been. Returns the second hello that obeys this one instead.
+    ///
+    /// # Errors
+    /// [`HandshakeError`] with the reason, also beyond [`MAX_CORRECTIONS`]; nothing has changed then.
+    pub(crate) fn correct(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
+        if self.corrections >= MAX_CORRECTIONS {
+            return Err(HandshakeError::Retry);
+        }
+        let (guess, hello) = self.first.as_ref().ok_or(HandshakeError::Retry)?;
+        let (retry, mechanism) = self.permitted(message, *guess)?;
+        let transcript = Transcript::with_retry(hello, message);
+        let second = self.repeat_hello(retry, &*mechanism, transcript)?;
+        self.corrections += 1;
+        Ok(second)
+    }
+
     fn offered(&self, id: u8) -> Option<Arc<dyn Mechanism>> {
         self.config
             .mechanisms
@@ -95,17 +121,39 @@ impl Initiator {
     }
 
     fn handle_retry(&mut self, message: &[u8]) -> Result<Vec<u8>, HandshakeError> {
-        let retry = Retry::parse(message)?;
         if self.retry.is_some() {
-            return Err(HandshakeError::Retry);
+            // Or it does not even have the form of a retry.
+            return Err(Retry::parse(message).err().unwrap_or(HandshakeError::Retry));
         }
+        let guess = self.hello.share_mechanism;
+        let (retry, mechanism) = self.permitted(message, guess)?;
+        let transcript = Transcript::with_retry(&self.hello_bytes, message);
+        let first = self.hello_bytes.clone();
+        let second = self.repeat_hello(retry, &*mechanism, transcript)?;
+        self.first = Some((guess, first));
+        Ok(second)
+    }
+
+    /// The retry in a message, and the mechanism that it names, if it may follow a first hello with a share for `guess`.
+    fn permitted(&self, message: &[u8], guess: u8) -> Result<(Retry, Arc<dyn Mechanism>), HandshakeError> {
+        let retry = Retry::parse(message)?;
         let mechanism = self.offered(retry.mechanism).ok_or(HandshakeError::NotOffered)?;
-        if retry.mechanism == self.hello.share_mechanism && retry.cookie.is_empty() {
+        if retry.mechanism == guess && retry.cookie.is_empty() {
             // The retry asks for nothing new.
             return Err(HandshakeError::Retry);
         }
+        Ok((retry, mechanism))
+    }
+
+    /// The second hello, which obeys this retry.
+    fn repeat_hello(
+        &mut self,
+        retry: Retry,
+        mechanism: &dyn Mechanism,
+        transcript: Transcript,
+    ) -> Result<Vec<u8>, HandshakeError> {
         let key = mechanism.generate()?;
-        self.retry = Some(Transcript::with_retry(&self.hello_bytes, message));
+        self.retry = Some(transcript);
         self.hello.share_mechanism = retry.mechanism;
         self.hello.share = key.share().to_vec();
         self.hello.cookie = retry.cookie;
