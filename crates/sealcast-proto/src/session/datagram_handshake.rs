@@ -66,7 +66,8 @@ pub(super) struct DatagramHandshake {
     newest: Vec<Vec<u8>>,
     /// Initiator: the first message, until something answers it. Another cookie may have to be shown with it.
     first: Option<Vec<u8>>,
-    /// Initiator: the last datagram of the message before the newest. Sent again, it has the responder repeat its answer.
+    /// Initiator: the last datagram of the message before the newest. Sent again, it has the responder repeat its
+    /// answer.
     before: Option<Vec<u8>>,
     /// True if no cookie has answered the newest knock.
     knocked: bool,
@@ -282,8 +283,8 @@ impl DatagramHandshake {
         self.repeats.last_part = (message, 1);
     }
 
-    /// The last complete message was not valid. It may be forged or altered, so the handshake goes on: as if it had been
-    /// lost or, if it is `certain` that the handshake is in vain, for [`DOUBT`].
+    /// The last complete message was not valid. It may be forged or altered, so the handshake goes on: as if it had
+    /// been lost or, if it is `certain` that the handshake is in vain, for [`DOUBT`].
     pub(super) fn doubted(&mut self, now: Duration, reason: HandshakeError, certain: bool) {
         self.altered = true;
         if certain {
@@ -307,8 +308,8 @@ impl DatagramHandshake {
         self.doubt.filter(|(_, until)| now >= *until).map(|(reason, _)| reason)
     }
 
-    /// The datagrams to send again, if a repetition is due. If the keys are not `agreed`, the responder's last message is
-    /// asked for again too: a retry may have been altered on its way.
+    /// The datagrams to send again, if a repetition is due. If the keys are not `agreed`, the responder's last message
+    /// is asked for again too: a retry may have been altered on its way.
     pub(super) fn again(&mut self, now: Duration, agreed: bool) -> Vec<Vec<u8>> {
         if !self.initiator || now < self.again_at {
             return Vec::new();

@@ -510,7 +510,7 @@ fn a_viewer_that_answers_from_its_new_address_is_followed_there() {
 #[test]
 fn a_first_handshake_survives_an_altered_datagram_whichever_it_is() {
     let home = Home::new();
-    let (mut publisher, ticket) = home.publish_udp("test:320x240@25", "", "--invite-uses 9");
+    let (mut publisher, ticket) = home.publish_udp("test:320x240@25", "", "");
     // Up: a knock, the hello and the finish. Down: a cookie, the reply and the welcome.
     for (way, altered) in [Direction::Up, Direction::Down]
         .into_iter()

@@ -8,8 +8,8 @@ use crate::keys::schedule::SealedPart;
 use crate::keys::transcript::Transcript;
 use crate::keys::{DecapsulationKey, Mechanism, PeerId, Secret};
 
-/// How often a handshake over datagrams obeys another retry in place of one that may have been altered: each costs a key
-/// pair, and anybody on the path can cause it.
+/// How often a handshake over datagrams obeys another retry in place of one that may have been altered: each costs a
+/// key pair, and anybody on the path can cause it.
 const MAX_CORRECTIONS: u8 = 4;
 
 /// Next action of the initiator.
@@ -134,7 +134,7 @@ impl Initiator {
         Ok(second)
     }
 
-    /// The retry in a message, and the mechanism that it names, if it may follow a first hello with a share for `guess`.
+    /// The retry in a message, and the mechanism that it names, if it may follow a hello with a share for `guess`.
     fn permitted(&self, message: &[u8], guess: u8) -> Result<(Retry, Arc<dyn Mechanism>), HandshakeError> {
         let retry = Retry::parse(message)?;
         let mechanism = self.offered(retry.mechanism).ok_or(HandshakeError::NotOffered)?;
