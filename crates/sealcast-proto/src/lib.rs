@@ -2,6 +2,7 @@
 //! bytes are arguments. `docs/protocol.md` and `docs/keys.md` are its specification.
 #![forbid(unsafe_code)]
 
+pub mod archive;
 pub mod clock;
 pub mod events;
 pub mod group;

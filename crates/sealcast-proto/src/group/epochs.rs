@@ -24,6 +24,8 @@ pub(super) struct Base {
     pub(super) suite: Suite,
     pub(super) epoch: u64,
     pub(super) secret: NodeSecret,
+    /// True if media records are kept as they come.
+    pub(super) keeps: bool,
 }
 
 impl Base {
@@ -36,8 +38,12 @@ impl Base {
     fn openers_of(&self, epoch: u64) -> Option<Openers> {
         let secret = self.secret_of(epoch)?;
         let opener = |of| secret.opener(&self.group, epoch, &self.suite, of);
+        let mut media = opener(KeyUse::Media);
+        if let Some(key) = secret.media_key(&self.group, epoch, &self.suite).filter(|_| self.keeps) {
+            media.keep_sealed(key);
+        }
         Some(Openers {
-            media: opener(KeyUse::Media),
+            media,
             repairs: opener(KeyUse::Repair),
         })
     }

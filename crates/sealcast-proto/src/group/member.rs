@@ -48,6 +48,7 @@ pub struct Member {
     key: MemberKey,
     state: Option<State>,
     epochs: Option<Epochs>,
+    keeps: bool,
 }
 
 impl Member {
@@ -58,7 +59,13 @@ impl Member {
             key,
             state: None,
             epochs: None,
+            keeps: false,
         }
+    }
+
+    /// Media records of epochs after this are kept as they come. To be called before the first sheet.
+    pub(crate) fn keep_sealed(&mut self) {
+        self.keeps = true;
     }
 
     /// Takes a sheet, from whatever way it came.
@@ -84,6 +91,7 @@ impl Member {
             suite,
             epoch,
             secret: path[DEPTH - 1].clone(),
+            keeps: self.keeps,
         };
         match &mut self.epochs {
             Some(epochs) => epochs.rebase(base),

@@ -7,7 +7,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::node::Node;
 use crate::keys::{PeerId, Secret};
 use crate::seal::suite::MAX_KEY_LEN;
-use crate::seal::{Opener, PacketKey, SealLimits, Sealer, Suite};
+use crate::seal::{MediaKey, Opener, PacketKey, SealLimits, Sealer, Suite};
 use crate::wire::{Kind, TAG_LEN};
 
 /// Length of a secret in bytes.
@@ -147,19 +147,36 @@ impl NodeSecret {
         Opener::new(key, base)
     }
 
+    /// The key of an epoch's media, as an archive keeps it.
+    pub(super) fn media_key(&self, group: &Group, epoch: u64, suite: &Suite) -> Option<MediaKey> {
+        let (key, base) = self.key_bytes(group, epoch, suite, KeyUse::Media);
+        MediaKey::new(group.name.camera, epoch, *suite, &key[..suite.key_len], base)
+    }
+
     fn packet_key(&self, group: &Group, epoch: u64, suite: &Suite, of: KeyUse) -> (Box<dyn PacketKey>, [u8; 8]) {
+        let (key, base) = self.key_bytes(group, epoch, suite, of);
+        ((suite.make_key)(&key[..suite.key_len]), base)
+    }
+
+    fn key_bytes(
+        &self,
+        group: &Group,
+        epoch: u64,
+        suite: &Suite,
+        of: KeyUse,
+    ) -> (Zeroizing<[u8; MAX_KEY_LEN]>, [u8; 8]) {
         let mut context = [0; 1 + GROUP_LEN + 8];
         context[0] = suite.id;
         context[1..=GROUP_LEN].copy_from_slice(&group.bytes());
         context[1 + GROUP_LEN..].copy_from_slice(&epoch.to_be_bytes());
         let secret = Secret::from_bytes(&self.0);
         let mut key = Zeroizing::new([0; MAX_KEY_LEN]);
-        let key = &mut key[..suite.key_len];
+        let used = &mut key[..suite.key_len];
         let mut base = [0; 8];
         let [key_label, base_label] = of.labels();
-        secret.expand(key_label, &context, key);
+        secret.expand(key_label, &context, used);
         secret.expand(base_label, &context, &mut base);
-        ((suite.make_key)(key), base)
+        (key, base)
     }
 }
 

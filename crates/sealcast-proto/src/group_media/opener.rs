@@ -62,6 +62,11 @@ impl GroupOpener {
         }
     }
 
+    /// From now on, frames carry their records as they came. To be called before the first sheet.
+    pub(crate) fn keep_sealed(&mut self) {
+        self.member.keep_sealed();
+    }
+
     /// Accepts media records in clear from here on, or none: whether the viewer has acknowledged a selection.
     pub(crate) fn accept_clear(&mut self, accepts: bool) {
         self.release.accept_clear(accepts);
@@ -164,7 +169,8 @@ impl GroupOpener {
         if !self.release.is_signed() {
             self.member.confirm(now, epoch);
         }
-        Ok((opened, Mark { epoch, hash }))
+        let sealed = opened.sealed();
+        Ok((opened, Mark { epoch, hash, sealed }))
     }
 
     /// Takes what came in packets and is in order now.
@@ -176,8 +182,9 @@ impl GroupOpener {
             Ordered::Media(Assembled::Lost, _) => self.release.lost(),
             Ordered::Media(media, _) if !self.release.is_signed() => self.release.pass(media),
             Ordered::Media(media, marks) => self.release.add_whole(marks.epoch, &marks.hashes, media),
-            Ordered::Proof(proof, epoch) => {
-                let proven = self.release.prove(now, &mut self.member, epoch, &proof);
+            Ordered::Proof(proof, mut marks) => {
+                let sealed = marks.sealed.pop();
+                let proven = self.release.prove(now, &mut self.member, (marks.epoch, sealed), &proof);
                 if proven.is_err() {
                     self.release.lost();
                 }
@@ -207,7 +214,9 @@ impl GroupOpener {
             self.lost();
         }
         if let Some(unit) = unit.filter(|unit| flags.codec_config() && unit.sources > 1) {
-            return self.describe(epoch, hash, unit, opened.payload());
+            let described = self.describe(epoch, hash, unit, opened.payload());
+            self.assembler.keep_description(&opened, unit.index == 0);
+            return described;
         }
         let Some(hash) = hash else {
             self.member.confirm(now.at, epoch);
@@ -216,7 +225,8 @@ impl GroupOpener {
             return Ok(());
         };
         if flags.proof() {
-            return self.release.prove(now, &mut self.member, epoch, opened.payload());
+            let of = (epoch, opened.sealed());
+            return self.release.prove(now, &mut self.member, of, opened.payload());
         }
         // The description of a keyframe is before it, and begins it.
         if (flags.codec_config() || flags.first()) && !self.release.begin(epoch, flags.codec_config()) {

@@ -95,6 +95,8 @@ pub struct RelayedViewer {
     config: RelayedConfig,
     view: Option<View>,
     waiting: VecDeque<Waiting>,
+    /// True if frames carry their records as they came.
+    keeps: bool,
     /// The present group of pictures is of no use: its beginning was not opened.
     skipping: bool,
 }
@@ -106,8 +108,17 @@ impl RelayedViewer {
             config,
             view: None,
             waiting: VecDeque::new(),
+            keeps: false,
             skipping: true,
         }
+    }
+
+    /// From now on, frames carry [their records as they came](crate::unit::AssembledFrame::sealed). To be called before
+    /// anything is told.
+    #[must_use]
+    pub fn keeping_sealed(mut self, keeps: bool) -> Self {
+        self.keeps = keeps;
+        self
     }
 
     /// Takes an object of the track of keys, or what the camera said on a session
@@ -168,8 +179,12 @@ impl RelayedViewer {
             sign: signed,
             tell_units: false,
         };
+        let mut opener = GroupOpener::new(config, self.config.key.clone());
+        if self.keeps {
+            opener.keep_sealed();
+        }
         self.view = Some(View {
-            opener: GroupOpener::new(config, self.config.key.clone()),
+            opener,
             sign: signed,
             gops: None,
             age: PictureAge::new(MAX_ROUND_TRIP),

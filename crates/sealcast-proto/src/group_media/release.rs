@@ -1,10 +1,12 @@
 //! Releases the frames of a group that the camera signed, and nothing else.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::GroupRefusal;
 use crate::clock::Arrival;
 use crate::group::{GroupName, Member};
+use crate::seal::SealedRecord;
 use crate::sign::{
     CommitmentRefusal, FrameHasher, FrameProof, FrameRefusal, FrameRefusalCounts, FrameVerifier, Hash, ReceivedFrame,
     SignMode, Statement, TeslaNews, TeslaViewer, Verified,
@@ -202,12 +204,12 @@ impl Release {
     }
 
     /// Releases the frame whose records came, if this proves it, or if nothing but that can. `epoch` is that of the
-    /// record with the proof.
+    /// record with the proof, `sealed` the record as it came, where such are kept.
     pub(super) fn prove(
         &mut self,
         now: Arrival,
         member: &mut Member,
-        epoch: u64,
+        (epoch, sealed): (u64, Option<Arc<SealedRecord>>),
         proof: &[u8],
     ) -> Result<(), GroupRefusal> {
         let Some(unproven) = self.unproven.take() else {
@@ -237,6 +239,7 @@ impl Release {
         member.confirm(now.at, epoch);
         self.out.extend(unproven.info.map(Assembled::Info));
         let frame = unproven.frame.map(|frame| self.decodable(frame));
+        let frame = frame.map(|frame| with_proof(frame, sealed));
         self.out.extend(frame);
         Ok(())
     }
@@ -286,4 +289,12 @@ impl Release {
             other => other,
         }
     }
+}
+
+/// The frame with the record of its proof, where such are kept.
+fn with_proof(mut media: Assembled, proof: Option<Arc<SealedRecord>>) -> Assembled {
+    if let Assembled::Frame(frame) = &mut media {
+        frame.sealed.records.extend(proof);
+    }
+    media
 }

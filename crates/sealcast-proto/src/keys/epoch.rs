@@ -6,8 +6,8 @@ use super::schedule::sha256;
 use super::transcript::entry_length;
 use super::{Secret, SharedSecret};
 use crate::seal::suite::MAX_KEY_LEN;
-use crate::seal::{Opener, PacketKey, SealLimits, Sealer, Suite};
-use crate::wire::Kind;
+use crate::seal::{MediaKey, Opener, PacketKey, SealLimits, Sealer, Suite};
+use crate::wire::{Kind, PeerId};
 
 /// Side of the connection. It determines which end seals under which keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,18 @@ impl EpochSecret {
         }
     }
 
+    /// The key of the media that `side` seals, as an archive keeps it. `camera` is the peer on that side.
+    pub(crate) fn media_key(&self, suite: &Suite, side: Side, camera: PeerId) -> Option<MediaKey> {
+        let (key, base) = self.key_bytes(suite, Kind::Media, side);
+        MediaKey::new(camera, self.number, *suite, &key[..suite.key_len], base)
+    }
+
     fn key(&self, suite: &Suite, kind: Kind, side: Side) -> (Box<dyn PacketKey>, [u8; 8]) {
+        let (key, base) = self.key_bytes(suite, kind, side);
+        ((suite.make_key)(&key[..suite.key_len]), base)
+    }
+
+    fn key_bytes(&self, suite: &Suite, kind: Kind, side: Side) -> (Zeroizing<[u8; MAX_KEY_LEN]>, [u8; 8]) {
         let purpose = match kind {
             Kind::Control => "control",
             Kind::Media => "media",
@@ -98,13 +109,13 @@ impl EpochSecret {
         context[1..].copy_from_slice(&self.number.to_be_bytes());
         let direction = side.letter();
         let mut key = Zeroizing::new([0; MAX_KEY_LEN]);
-        let key = &mut key[..suite.key_len];
+        let used = &mut key[..suite.key_len];
         self.secret
-            .expand(format!("{purpose} key {direction}").as_bytes(), &context, key);
+            .expand(format!("{purpose} key {direction}").as_bytes(), &context, used);
         let mut base = [0; 8];
         self.secret
             .expand(format!("{purpose} base {direction}").as_bytes(), &context, &mut base);
-        ((suite.make_key)(key), base)
+        (key, base)
     }
 }
 

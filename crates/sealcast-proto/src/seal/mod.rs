@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod exhaustive_tests;
+mod kept;
 mod nonce;
 mod opener;
 mod packet_key;
@@ -12,6 +13,7 @@ pub mod suite;
 #[cfg(test)]
 mod tests;
 
+pub use kept::{MediaKey, SealedFrame, SealedRecord};
 pub use nonce::Nonce;
 pub use opener::{Opened, Opener, Sealed};
 pub use packet_key::{OpenFailed, PacketKey};

@@ -1,9 +1,10 @@
 //! The opening half of a key, and types for records before and after opening.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::nonce::BASE_LEN;
-use super::{Nonce, PacketKey, Refusal, ReplayWindow};
+use super::{MediaKey, Nonce, PacketKey, Refusal, ReplayWindow, SealedRecord};
 use crate::unit::{UNIT_HEADER_LEN, UnitHeader};
 use crate::wire::{Accept, HEADER_LEN, Header, Malformed, TAG_LEN, check};
 
@@ -39,6 +40,8 @@ pub struct Opened<'a> {
     payload: usize,
     follows_gap: bool,
     newest: bool,
+    /// The record as it came, where such are kept.
+    sealed: Option<Arc<SealedRecord>>,
 }
 
 impl fmt::Debug for Opened<'_> {
@@ -85,6 +88,11 @@ impl<'a> Opened<'a> {
         self.newest
     }
 
+    /// The record as it came, if its opener [keeps](Opener::keep_sealed) such.
+    pub(crate) fn sealed(&self) -> Option<Arc<SealedRecord>> {
+        self.sealed.clone()
+    }
+
     /// Makes an opened record from a header and payload that were never sealed.
     #[cfg(test)]
     pub(crate) fn made_up(record: &'a [u8], follows_gap: bool) -> Self {
@@ -93,6 +101,7 @@ impl<'a> Opened<'a> {
             payload: HEADER_LEN,
             follows_gap,
             newest: true,
+            sealed: None,
         }
     }
 }
@@ -111,6 +120,8 @@ pub struct Opener {
     base: [u8; BASE_LEN],
     window: ReplayWindow,
     failures: u64,
+    /// Where sealed records are kept: the key as it is kept with them.
+    keeps: Option<Arc<MediaKey>>,
 }
 
 impl Opener {
@@ -120,7 +131,14 @@ impl Opener {
             base,
             window: ReplayWindow::default(),
             failures: 0,
+            keeps: None,
         }
+    }
+
+    /// From now on, keeps a copy of each record that it opens, as it came. Repair records are not kept: they are no
+    /// part of a frame.
+    pub(crate) fn keep_sealed(&mut self, key: MediaKey) {
+        self.keeps = Some(Arc::new(key));
     }
 
     /// Verifies a record, and decrypts it in place if its flags say that it is encrypted. The flags are authenticated,
@@ -140,6 +158,8 @@ impl Opener {
         } else {
             bytes.len() - TAG_LEN
         };
+        let keeps = self.keeps.as_ref().filter(|_| !header.flags.repair());
+        let copy = keeps.map(|key| (Arc::clone(key), bytes.to_vec()));
         let (associated, ciphertext_and_tag) = bytes.split_at_mut(authenticated);
         let nonce = Nonce::new(&self.base, seq);
         if self.key.open(nonce, associated, ciphertext_and_tag).is_err() {
@@ -156,6 +176,7 @@ impl Opener {
             payload: HEADER_LEN,
             follows_gap,
             newest,
+            sealed: copy.map(|(key, bytes)| Arc::new(SealedRecord { key, bytes })),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::flow::{Content, Ordered, Packets, Sealing, When};
+use super::flow::{Content, Mark, Ordered, Packets, Sealing, When};
 use super::flow::{Outbound, RepairNeed};
 use super::keyring::{NotOpened, Repeated};
 use super::machine::{Session, State};
@@ -185,7 +185,7 @@ impl Session {
             return Ok(());
         };
         inbound
-            .take(now, record, None, round_trip)
+            .take(now, record, Mark::of_kept(record.sealed()), round_trip)
             .map_err(|_| SessionError::PeerMisbehaved)?;
         self.take_recovered(now)?;
         self.hand_out(now);
@@ -210,7 +210,7 @@ impl Session {
                 .and_then(|record| established.ring.open(record));
             match opened {
                 Ok((record, _)) if record.header().kind == Kind::Media => {
-                    let taken = inbound.take_recovered(now, &record, None);
+                    let taken = inbound.take_recovered(now, &record, Mark::of_kept(record.sealed()));
                     taken.map_err(|_| SessionError::PeerMisbehaved)?;
                 }
                 Ok(_) => return Err(SessionError::PeerMisbehaved),

@@ -61,6 +61,8 @@ pub struct Delivery {
     pub mtu: Mtu,
     /// Viewer: true if frames carry [the arrival of their units](crate::unit::AssembledFrame::units).
     pub tell_units: bool,
+    /// Viewer: true if frames carry [their records as they came](crate::unit::AssembledFrame::sealed).
+    pub keep_sealed: bool,
 }
 
 impl Default for Delivery {
@@ -73,6 +75,7 @@ impl Default for Delivery {
             pace: true,
             mtu: Mtu::default(),
             tell_units: false,
+            keep_sealed: false,
         }
     }
 }

@@ -259,8 +259,12 @@ impl Session {
             sign,
             tell_units: self.config.delivery.tell_units,
         };
+        let mut opener = GroupOpener::new(config, key);
+        if self.config.delivery.keep_sealed {
+            opener.keep_sealed();
+        }
         self.group_view = Some(Box::new(GroupView {
-            opener: GroupOpener::new(config, key),
+            opener,
             sign,
             stream,
             age: PictureAge::new(self.shortest_round_trip()),

@@ -197,7 +197,10 @@ impl Session {
             session_id: agreed.session_id,
         };
         let limits = self.config.rekey.hard_limits(&agreed.suite);
-        let ring = KeyRing::new(agreed.secret, agreed.suite, self.config.side, limits, now.monotonic);
+        let mut ring = KeyRing::new(agreed.secret, agreed.suite, self.config.side, limits, now.monotonic);
+        if self.config.delivery.keep_sealed {
+            ring.keep_sealed(facts.peer.id);
+        }
         Box::new(Established {
             ring,
             facts,

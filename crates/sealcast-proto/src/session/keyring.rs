@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::keys::{EpochKeys, EpochSecret, Side};
 use crate::seal::{Opened, Refusal, SealLimits, Sealed, Suite};
-use crate::wire::{Header, Kind};
+use crate::wire::{Header, Kind, PeerId};
 
 /// Time for which the openers of an epoch are kept after the switch to the next.
 const OLD_EPOCH_WINDOW: Duration = Duration::from_secs(5);
@@ -24,6 +24,8 @@ pub(super) struct KeyRing {
     /// Oldest first, each with the time at which it is wiped.
     old: VecDeque<(EpochKeys, Duration)>,
     next: Option<(EpochKeys, EpochSecret)>,
+    /// The camera, where its media records are kept as they come.
+    keeps: Option<PeerId>,
 }
 
 /// The epoch that a record was opened under.
@@ -76,6 +78,15 @@ impl KeyRing {
             since: now,
             old: VecDeque::with_capacity(MAX_OLD_EPOCHS),
             next: None,
+            keeps: None,
+        }
+    }
+
+    /// From now on, media records of this camera are kept as they come.
+    pub(super) fn keep_sealed(&mut self, camera: PeerId) {
+        self.keeps = Some(camera);
+        if let Some(key) = self.secret.media_key(&self.suite, self.side.other(), camera) {
+            self.current.media_opener.keep_sealed(key);
         }
     }
 
@@ -94,7 +105,11 @@ impl KeyRing {
 
     /// Install the keys of the next epoch, so that its records can be opened.
     pub(super) fn install_next(&mut self, secret: EpochSecret) {
-        let keys = secret.keys(&self.suite, self.side, self.limits);
+        let mut keys = secret.keys(&self.suite, self.side, self.limits);
+        let media_key = |camera| secret.media_key(&self.suite, self.side.other(), camera);
+        if let Some(key) = self.keeps.and_then(media_key) {
+            keys.media_opener.keep_sealed(key);
+        }
         self.next = Some((keys, secret));
     }
 

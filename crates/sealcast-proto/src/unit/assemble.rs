@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::jpeg_split::join;
 use super::{Layout, MAX_FRAME, MAX_UNITS_TOLD, Preamble, StreamInfo, UnitArrival};
-use crate::seal::Opened;
+use crate::seal::{Opened, SealedFrame};
 use crate::wire::{Header, Malformed, append};
 
 /// A complete, verified frame.
@@ -29,6 +29,9 @@ pub struct AssembledFrame {
     /// Arrival of its units, the first [`MAX_UNITS_TOLD`] in order, if the session was asked to report it
     /// ([`Delivery::tell_units`](crate::session::Delivery::tell_units)).
     pub units: Vec<UnitArrival>,
+    /// Its records as they came, if the session was asked to keep them
+    /// ([`Delivery::keep_sealed`](crate::session::Delivery::keep_sealed)).
+    pub sealed: SealedFrame,
 }
 
 impl AssembledFrame {
@@ -74,6 +77,7 @@ impl fmt::Debug for AssembledFrame {
             .field("skipped", &self.skipped)
             .field("data", &self.data.len())
             .field("units", &self.units.len())
+            .field("sealed", &self.sealed.records.len())
             .finish()
     }
 }
@@ -154,6 +158,8 @@ pub(crate) struct Assembler {
     order: FrameOrder,
     /// True if frames report the arrival of their units.
     tell_units: bool,
+    /// The records of the frame being assembled and of the description before it, where such are kept.
+    sealed: SealedFrame,
 }
 
 impl Assembler {
@@ -163,12 +169,22 @@ impl Assembler {
             parts: None,
             order: FrameOrder::new(),
             tell_units,
+            sealed: SealedFrame::default(),
         }
+    }
+
+    /// Keeps a record of a description as it came, where such are kept. `begins` if it is the first one.
+    pub(crate) fn keep_description(&mut self, record: &Opened<'_>, begins: bool) {
+        if begins {
+            self.sealed.records.clear();
+        }
+        self.sealed.records.extend(record.sealed());
     }
 
     /// Notes that a record was lost: nothing that may depend on it is handed out.
     pub(crate) fn lost(&mut self) {
         self.parts = None;
+        self.sealed.records.clear();
         self.order.lost();
     }
 
@@ -183,6 +199,7 @@ impl Assembler {
             self.lost();
         }
         if header.flags.codec_config() {
+            self.keep_description(record, true);
             return Ok(Some(Assembled::Info(StreamInfo::parse(record.payload())?)));
         }
         if header.flags.first() {
@@ -190,15 +207,18 @@ impl Assembler {
         } else if !self.extend(record, arrived)? {
             return Ok(None);
         }
+        self.sealed.records.extend(record.sealed());
+        self.sealed.units = header.flags.unit();
         if self.tell_units {
             self.tell_unit(record, arrived);
         }
         if !header.flags.last() {
             return Ok(None);
         }
-        let Some(Parts { frame, .. }) = self.parts.take() else {
+        let Some(Parts { mut frame, .. }) = self.parts.take() else {
             return Ok(None);
         };
+        frame.sealed = std::mem::take(&mut self.sealed);
         self.order.next(frame).map(Some)
     }
 
@@ -228,6 +248,7 @@ impl Assembler {
             skipped: 0,
             data,
             units: Vec::new(),
+            sealed: SealedFrame::default(),
         };
         self.parts = Some(Parts {
             frame,

@@ -167,6 +167,7 @@ impl Block {
         Marks {
             epoch: marks.first().map_or(0, |(_, mark)| mark.epoch),
             hashes: marks.iter().filter_map(|(_, mark)| mark.hash).collect(),
+            sealed: marks.into_iter().filter_map(|(_, mark)| mark.sealed).collect(),
         }
     }
 

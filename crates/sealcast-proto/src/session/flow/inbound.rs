@@ -1,6 +1,7 @@
 //! The viewer's half: records arrive in any order, or not at all; frames are delivered in order and in time.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::block::Block;
@@ -12,7 +13,7 @@ use super::tail_loss_probe::RepeatedTail;
 use super::unwrap_number;
 use crate::clock::{ClockReading, Now};
 use crate::repair::{Decoder, MAX_SYMBOL};
-use crate::seal::Opened;
+use crate::seal::{Opened, SealedFrame, SealedRecord};
 use crate::session::Delivery;
 use crate::session::keyring::Repeated;
 use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, StreamInfo, UnitHeader};
@@ -73,6 +74,8 @@ pub(in crate::session) struct Inbound {
     copies: Copies,
     tail: RepeatedTail,
     building: Option<Building>,
+    /// The records of the description before the next frame, where such are kept.
+    description: Vec<Arc<SealedRecord>>,
     order: FrameOrder,
     out: VecDeque<Ordered>,
     /// The longest wait between two packets of a block, decaying. Long frames are paced, so it can be long.
@@ -99,6 +102,7 @@ impl Inbound {
             copies: Copies::default(),
             tail: RepeatedTail::default(),
             building: None,
+            description: Vec::new(),
             order: FrameOrder::new(),
             out: VecDeque::new(),
             spacing: MOST_SPACING,
@@ -355,11 +359,12 @@ impl Inbound {
     fn hand_out(&mut self, mut block: Block) -> Result<(), Malformed> {
         let marks = block.take_marks();
         if block.proof {
-            self.out.push_back(Ordered::Proof(block.into_parts().1, marks.epoch));
+            self.out.push_back(Ordered::Proof(block.into_parts().1, marks));
             return Ok(());
         }
         if block.config {
             let info = StreamInfo::parse(&block.into_parts().1)?;
+            self.description.clone_from(&marks.sealed);
             self.out.push_back(Ordered::Media(Assembled::Info(info), marks));
             return Ok(());
         }
@@ -376,6 +381,7 @@ impl Inbound {
                 skipped: 0,
                 data,
                 units: Vec::new(),
+                sealed: SealedFrame::default(),
             };
             frame.tell_units(units);
             self.building = Some(Building { frame, marks });
@@ -389,12 +395,16 @@ impl Inbound {
                 return Err(Malformed);
             }
             before.hashes.extend(marks.hashes);
+            before.sealed.extend(marks.sealed);
             append(&mut frame.data, &data);
             frame.sealed_at = sealed_at;
             frame.arrived = frame.arrived.max(arrived);
             frame.tell_units(units);
         }
-        if last && let Some(Building { frame, marks }) = self.building.take() {
+        if last && let Some(Building { mut frame, mut marks }) = self.building.take() {
+            let mut records = std::mem::take(&mut self.description);
+            records.append(&mut marks.sealed);
+            frame.sealed = SealedFrame { records, units: true };
             let judged = self.order.next(frame)?;
             self.out.push_back(Ordered::Media(judged, marks));
         }
@@ -405,6 +415,7 @@ impl Inbound {
     fn give_up_to(&mut self, number: u64) {
         self.counts.given_up += 1;
         self.building = None;
+        self.description.clear();
         self.order.lost();
         self.out.push_back(Ordered::Media(Assembled::Lost, Marks::default()));
         let kept = self.blocks.split_off(&number);

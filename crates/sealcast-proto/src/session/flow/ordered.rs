@@ -1,27 +1,44 @@
 //! What arrived in packets and is in order now, and what a group needs to know of it.
 
+use std::sync::Arc;
+
+use crate::seal::SealedRecord;
 use crate::sign::Hash;
 use crate::unit::Assembled;
 
-/// What is known of a record of a group.
-#[derive(Clone, Copy)]
+/// What is known of a record, of a group or where records are kept as they came.
+#[derive(Clone)]
 pub(crate) struct Mark {
     /// The full number of the epoch that opened it.
     pub(crate) epoch: u64,
     /// The hash of the record as it was sealed, where frames are signed.
     pub(crate) hash: Option<Hash>,
+    /// The record as it came, where such are kept.
+    pub(crate) sealed: Option<Arc<SealedRecord>>,
 }
 
-/// What is known of the records of a frame or a description, in their order. Nothing in a session without a group.
+impl Mark {
+    /// The mark of a record of no group: none unless it is kept.
+    pub(crate) fn of_kept(sealed: Option<Arc<SealedRecord>>) -> Option<Self> {
+        sealed.map(|sealed| Self {
+            epoch: sealed.key.epoch(),
+            hash: None,
+            sealed: Some(sealed),
+        })
+    }
+}
+
+/// What is known of the records of a frame or a description, in their order.
 #[derive(Default)]
 pub(crate) struct Marks {
     pub(crate) epoch: u64,
     pub(crate) hashes: Vec<Hash>,
+    pub(crate) sealed: Vec<Arc<SealedRecord>>,
 }
 
 /// What is delivered, in the order in which it was sealed.
 pub(crate) enum Ordered {
     Media(Assembled, Marks),
-    /// A frame's proof, and the epoch of its record.
-    Proof(Vec<u8>, u64),
+    /// A frame's proof, and what is known of its record.
+    Proof(Vec<u8>, Marks),
 }

@@ -1,0 +1,254 @@
+//! Opens the frames of an archive (archive.md §6).
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::contents::FrameBlock;
+use crate::seal::{MediaKey, Opener, Refusal, Sealed, SealedFrame};
+use crate::sign::{FrameHasher, FrameProof, FrameRefusal, FrameVerifier, ReceivedFrame, record_hash};
+use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, Preamble, StreamInfo};
+use crate::wire::{Accept, Header, Malformed, PeerId, append};
+
+/// Longest description: its parameter sets have a length of 16 bits.
+const MAX_DESCRIPTION: usize = (1 << 16) + 64;
+
+/// What a camera's signature says of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// The camera signed it, with Ed25519.
+    Signed,
+    /// It has no signature of its own.
+    None,
+    /// It has one that does not fit: somebody else made or moved it.
+    Forged(FrameRefusal),
+}
+
+/// A frame that was opened.
+pub struct Opened {
+    /// The description before it, if it has one.
+    pub info: Option<StreamInfo>,
+    /// The frame; `None` if it cannot be decoded since earlier ones are missing.
+    pub frame: Option<AssembledFrame>,
+    /// What the camera's signature says.
+    pub proof: Proof,
+    /// The camera.
+    pub camera: PeerId,
+}
+
+/// Reason why a frame cannot be played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unplayable {
+    /// Its key does not stand before it.
+    #[error("its key is missing")]
+    NoKey,
+    /// A record does not open.
+    #[error("a record does not open: {0}")]
+    Record(#[from] Refusal),
+    /// Its records make no frame.
+    #[error("its records make no frame")]
+    Malformed,
+}
+
+impl From<Malformed> for Unplayable {
+    fn from(Malformed: Malformed) -> Self {
+        Self::Malformed
+    }
+}
+
+struct Held {
+    camera: PeerId,
+    epoch: u64,
+    opener: Opener,
+}
+
+/// Opens frames, one after the other, across segments.
+pub struct Player {
+    keys: HashMap<u16, Held>,
+    order: FrameOrder,
+    verifier: Option<((PeerId, u16), FrameVerifier)>,
+}
+
+impl Default for Player {
+    fn default() -> Self {
+        Self {
+            keys: HashMap::new(),
+            order: FrameOrder::new(),
+            verifier: None,
+        }
+    }
+}
+
+/// The parts of a frame as they are opened.
+#[derive(Default)]
+struct Parts {
+    info: Option<StreamInfo>,
+    description: Vec<u8>,
+    frame: Option<AssembledFrame>,
+    whole: bool,
+    hasher: FrameHasher,
+    proof: Option<Vec<u8>>,
+    of: Option<(PeerId, u64, u16)>,
+}
+
+impl Player {
+    /// A new player. The first frame that it returns is a keyframe.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Another segment begins, with keys of its own. `follows` if it continues the one before without a gap.
+    pub fn begin_segment(&mut self, follows: bool) {
+        self.keys.clear();
+        if !follows {
+            self.order.lost();
+        }
+    }
+
+    /// Takes a key of the segment.
+    pub fn key(&mut self, key: &MediaKey) {
+        let held = Held {
+            camera: key.camera(),
+            epoch: key.epoch(),
+            opener: key.opener(),
+        };
+        self.keys.insert(key.epoch() as u16, held);
+    }
+
+    /// Opens the description that the frames after it need.
+    ///
+    /// # Errors
+    /// [`Unplayable`].
+    pub fn description(&mut self, block: &FrameBlock<'_>) -> Result<StreamInfo, Unplayable> {
+        let mut parts = Parts::default();
+        for record in block.records() {
+            self.record(record, block.units, &mut parts)?;
+        }
+        parts.info.ok_or(Unplayable::Malformed)
+    }
+
+    /// Opens a frame.
+    ///
+    /// # Errors
+    /// [`Unplayable`]; nothing that depends on it is returned.
+    pub fn frame(&mut self, block: &FrameBlock<'_>) -> Result<Opened, Unplayable> {
+        let opened = self.open(block);
+        if opened.is_err() {
+            self.order.lost();
+        }
+        opened
+    }
+
+    fn open(&mut self, block: &FrameBlock<'_>) -> Result<Opened, Unplayable> {
+        let mut parts = Parts::default();
+        for record in block.records() {
+            self.record(record, block.units, &mut parts)?;
+        }
+        let (Some(frame), true, Some(of)) = (parts.frame.take(), parts.whole, parts.of) else {
+            return Err(Unplayable::Malformed);
+        };
+        if frame.keyframe != block.keyframe {
+            return Err(Unplayable::Malformed);
+        }
+        let proof = self.verify(&parts, of);
+        let frame = match self.order.next(frame)? {
+            Assembled::Frame(frame) => Some(frame),
+            _ => None,
+        };
+        Ok(Opened {
+            info: parts.info,
+            frame,
+            proof,
+            camera: of.0,
+        })
+    }
+
+    fn record(&mut self, record: &[u8], units: bool, parts: &mut Parts) -> Result<(), Unplayable> {
+        let hash = record_hash(record);
+        let mut bytes = record.to_vec();
+        // A record that was in clear was allowed to be, or it would not have been kept.
+        let sealed = Sealed::parse(&mut bytes, Accept::Signed { clear: true })?;
+        let header = sealed.unverified_header();
+        let held = self.keys.get_mut(&header.epoch).ok_or(Unplayable::NoKey)?;
+        let mut opened = held.opener.open(sealed)?;
+        parts.of.get_or_insert((held.camera, held.epoch, header.stream as u16));
+        let last_part = if units {
+            let unit = opened.take_unit_header()?;
+            unit.index + 1 == unit.sources
+        } else {
+            true
+        };
+        if header.flags.proof() {
+            parts.proof = Some(opened.payload().to_vec());
+            // The records of the frame itself decide on its epoch.
+            return Ok(());
+        }
+        parts.hasher.push_hash(&hash);
+        if header.flags.codec_config() {
+            return parts.describe(opened.payload(), last_part);
+        }
+        parts.of = Some((held.camera, held.epoch, header.stream as u16));
+        parts.extend(header, opened.payload())
+    }
+
+    /// Checks the frame's signature, if it has one.
+    fn verify(&mut self, parts: &Parts, (camera, epoch, stream): (PeerId, u64, u16)) -> Proof {
+        let Some(proof) = &parts.proof else { return Proof::None };
+        let signed = FrameProof::parse(proof).is_ok_and(|proof| proof.signature.is_some());
+        let Some(digest) = parts.hasher.clone().finish().filter(|_| signed) else {
+            return Proof::None;
+        };
+        let name = (camera, stream);
+        let known = self.verifier.take().filter(|(of, _)| *of == name);
+        let (_, mut verifier) = known.unwrap_or_else(|| (name, FrameVerifier::new(camera, stream)));
+        let verified = verifier.verify(&ReceivedFrame { digest, stream, epoch }, Some(proof));
+        self.verifier = Some((name, verifier));
+        match verified {
+            Ok(_) => Proof::Signed,
+            Err(reason) => Proof::Forged(reason),
+        }
+    }
+}
+
+impl Parts {
+    fn describe(&mut self, part: &[u8], last: bool) -> Result<(), Unplayable> {
+        if self.frame.is_some() || self.description.len() + part.len() > MAX_DESCRIPTION {
+            return Err(Unplayable::Malformed);
+        }
+        self.description.extend_from_slice(part);
+        if last {
+            self.info = Some(StreamInfo::parse(&std::mem::take(&mut self.description))?);
+        }
+        Ok(())
+    }
+
+    fn extend(&mut self, header: Header, payload: &[u8]) -> Result<(), Unplayable> {
+        if self.whole {
+            return Err(Unplayable::Malformed);
+        }
+        self.whole = header.flags.last();
+        let Some(frame) = &mut self.frame else {
+            let (preamble, part) = Preamble::split(payload)?;
+            let mut data = Vec::new();
+            append(&mut data, part);
+            self.frame = Some(AssembledFrame {
+                stream: header.stream,
+                preamble,
+                keyframe: header.flags.keyframe(),
+                sealed_at: header.timestamp,
+                arrived: Duration::ZERO,
+                skipped: 0,
+                data,
+                units: Vec::new(),
+                sealed: SealedFrame::default(),
+            });
+            return Ok(());
+        };
+        // In packets, only the flags of a block's records tell where the frame begins and ends.
+        if frame.data.len() + payload.len() > MAX_FRAME || frame.stream != header.stream {
+            return Err(Unplayable::Malformed);
+        }
+        append(&mut frame.data, payload);
+        frame.sealed_at = header.timestamp;
+        Ok(())
+    }
+}

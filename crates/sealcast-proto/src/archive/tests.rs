@@ -1,0 +1,256 @@
+//! A segment is written, read back, and attacked.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::keys::{EpochKeys, EpochSecret, Identity, Secret, Side};
+use crate::seal::suite::{AES_256_GCM, RECOMMENDED};
+use crate::seal::{MediaKey, RecordMeta, SealLimits, SealedFrame, SealedRecord};
+use crate::unit::{Codec, FrameRate, Preamble, StreamInfo};
+use crate::wire::{Flags, PeerId};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn camera() -> PeerId {
+    Identity::from_seed(&[7; 32]).peer_id()
+}
+
+fn info() -> StreamInfo {
+    StreamInfo {
+        codec: Codec::Mjpeg,
+        width: 640,
+        height: 480,
+        rate: FrameRate {
+            numerator: 25,
+            denominator: 1,
+        },
+        parameters: Vec::new(),
+    }
+}
+
+/// A camera's session, as an archive sees it.
+struct Camera {
+    keys: EpochKeys,
+    key: Arc<MediaKey>,
+    frames: u64,
+}
+
+impl Camera {
+    fn new(epoch: u64) -> Self {
+        let secret = EpochSecret::new(Secret::from_bytes(&[epoch as u8; 32]), epoch);
+        let key = secret.media_key(&AES_256_GCM, Side::Responder, camera());
+        Self {
+            keys: secret.keys(&AES_256_GCM, Side::Responder, SealLimits::COUNTER),
+            key: Arc::new(key.expect("the key's length is the suite's")),
+            frames: 0,
+        }
+    }
+
+    fn seal(&mut self, flags: Flags, parts: &[&[u8]]) -> Arc<SealedRecord> {
+        let meta = RecordMeta {
+            flags,
+            stream: 1,
+            timestamp: 5,
+        };
+        let mut bytes = Vec::new();
+        self.keys.media_sealer.seal(meta, parts, &mut bytes).expect("fresh");
+        Arc::new(SealedRecord {
+            key: Arc::clone(&self.key),
+            bytes,
+        })
+    }
+
+    /// The next frame, in two records.
+    fn frame(&mut self, keyframe: bool, described: bool) -> SealedFrame {
+        let mut records = Vec::new();
+        if described {
+            records.push(self.seal(Flags::CONFIG, &[&info().to_bytes()]));
+        }
+        let preamble = Preamble {
+            frame: self.frames,
+            ..Preamble::default()
+        };
+        records.push(self.seal(Flags::frame(keyframe, true, false), &[&preamble.to_bytes(), b"pict"]));
+        records.push(self.seal(Flags::frame(keyframe, false, true), &[b"ure", &[self.frames as u8]]));
+        self.frames += 1;
+        SealedFrame { records, units: false }
+    }
+}
+
+fn start(number: u64, previous: [u8; 32]) -> SegmentStart {
+    SegmentStart {
+        head: Head {
+            archive: [3; ARCHIVE_ID_LEN],
+            number,
+            oldest: 1,
+            previous,
+            began: SECOND,
+            key_file: b"an age file".to_vec(),
+        },
+        key: key(),
+    }
+}
+
+fn key() -> SegmentKey {
+    SegmentKey([9; 32])
+}
+
+/// A segment with four frames, and where its blocks end.
+fn segment() -> (Vec<u8>, Vec<usize>) {
+    let mut camera = Camera::new(4);
+    let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+    let mut writer = SegmentWriter::begin(&start(1, [0; 32]), &mut bytes);
+    for number in 0..4 {
+        ends.push(bytes.len());
+        let frame = camera.frame(number == 0, number == 0);
+        writer.frame(number == 0, &frame, (SECOND + number, 7), &mut bytes);
+    }
+    ends.push(bytes.len());
+    writer.end(EndCause::Full, &mut bytes);
+    ends.push(bytes.len());
+    (bytes, ends)
+}
+
+/// What a recipient gets of a segment: the pictures, and why reading stopped.
+fn play(bytes: &[u8]) -> Result<(Vec<Vec<u8>>, bool, Option<Fault>), Fault> {
+    let mut segment = Segment::new(bytes)?;
+    segment.unlock(&key(), &RECOMMENDED)?;
+    let (mut player, mut pictures, mut fault) = (Player::new(), Vec::new(), None);
+    while let Some(block) = segment.next_block() {
+        match block {
+            Ok(Block::Key(key)) => player.key(&key.expect("unlocked")),
+            Ok(Block::Frame(frame)) => {
+                let opened = player.frame(&frame).expect("what is linked and has its MAC opens");
+                pictures.push(opened.frame.expect("decodable").data);
+            }
+            Ok(Block::Description(_) | Block::End(_)) => {}
+            Err(why) => fault = Some(why),
+        }
+    }
+    Ok((pictures, segment.ended(), fault))
+}
+
+#[test]
+fn frames_come_back_as_the_camera_sealed_them() {
+    let (bytes, _) = segment();
+    let (pictures, ended, fault) = play(&bytes).expect("a segment");
+    assert_eq!(pictures[2], b"picture\x02");
+    assert_eq!((pictures.len(), ended, fault), (4, true, None));
+}
+
+#[test]
+fn a_segment_cut_at_any_byte_gives_all_blocks_before() {
+    let (bytes, ends) = segment();
+    for length in 0..bytes.len() {
+        let cut = &bytes[..length];
+        let whole = ends.iter().filter(|end| **end <= length).count();
+        match play(cut) {
+            Ok((pictures, ended, fault)) => {
+                assert_eq!((pictures.len(), ended), ((whole - 1).min(4), false), "{length}");
+                let between = ends.contains(&length);
+                assert!(fault.is_none() || matches!(fault, Some(Fault::Cut { .. })), "{length}");
+                assert!(!between || fault.is_none(), "{length}");
+            }
+            Err(fault) => assert!(whole == 0 && fault == Fault::Cut { at: 0 } || fault == Fault::Cut { at: 20 }, "{length}"),
+        }
+    }
+}
+
+#[test]
+fn no_byte_can_be_altered_without_being_told() {
+    let (bytes, ends) = segment();
+    for at in 0..bytes.len() {
+        let mut altered = bytes.clone();
+        altered[at] ^= 0x40;
+        let whole = ends.iter().filter(|end| **end <= at).count();
+        match play(&altered) {
+            Ok((pictures, ended, fault)) => {
+                assert!(fault.is_some() && !ended, "byte {at}");
+                assert!(pictures.len() <= whole.saturating_sub(1), "byte {at}");
+            }
+            Err(_) => assert_eq!(whole, 0, "byte {at}"),
+        }
+    }
+}
+
+#[test]
+fn who_knows_no_key_cannot_make_a_block_that_a_recipient_takes() {
+    let (honest, _) = segment();
+    let mut camera = Camera::new(4);
+    let mut forged = Vec::new();
+    let begun = SegmentStart {
+        key: SegmentKey([8; 32]),
+        ..start(1, [0; 32])
+    };
+    let mut writer = SegmentWriter::begin(&begun, &mut forged);
+    writer.frame(true, &camera.frame(true, true), (SECOND, 7), &mut forged);
+    assert_eq!(play(&forged).err(), Some(Fault::Forged { at: 20 }));
+    // Links need no key: without one, the forgery reads well.
+    let mut segment = Segment::new(&forged).expect("a segment");
+    assert!(std::iter::from_fn(|| segment.next_block()).all(|block| block.is_ok()));
+    let mut other = Segment::new(&honest).expect("a segment");
+    assert_eq!(other.unlock(&begun.key, &RECOMMENDED), Err(Fault::Forged { at: 20 }));
+}
+
+#[test]
+fn a_later_segment_begins_with_the_description_that_came_before_and_follows_the_one_before() {
+    let mut camera = Camera::new(4);
+    let first = camera.frame(true, true);
+    let description = first.description().expect("described");
+    let mut bytes = Vec::new();
+    let mut writer = SegmentWriter::begin(&start(1, [0; 32]), &mut bytes);
+    writer.frame(true, &first, (SECOND, 7), &mut bytes);
+    let link = writer.end(EndCause::Full, &mut Vec::new());
+    let mut bytes = Vec::new();
+    let mut writer = SegmentWriter::begin(&start(2, link), &mut bytes);
+    writer.description(&description, (SECOND, 7), &mut bytes);
+    writer.frame(true, &camera.frame(true, false), (2 * SECOND, 7), &mut bytes);
+    let mut segment = Segment::new(&bytes).expect("a segment");
+    assert_eq!(segment.head().previous, link);
+    segment.unlock(&key(), &RECOMMENDED).expect("its key");
+    let mut player = Player::new();
+    let (mut described, mut frames) = (None, 0);
+    while let Some(block) = segment.next_block() {
+        match block.expect("whole") {
+            Block::Key(key) => player.key(&key.expect("unlocked")),
+            Block::Description(block) => described = player.description(&block).ok(),
+            Block::Frame(frame) => frames += u32::from(player.frame(&frame).is_ok()),
+            Block::End(_) => {}
+        }
+    }
+    assert_eq!((described, frames), (Some(info()), 1));
+}
+
+#[test]
+fn keys_of_another_session_need_another_segment() {
+    let (mut camera, mut again) = (Camera::new(4), Camera::new(4));
+    let mut bytes = Vec::new();
+    let mut writer = SegmentWriter::begin(&start(1, [0; 32]), &mut bytes);
+    let frame = camera.frame(true, true);
+    assert!(writer.takes(&frame));
+    writer.frame(true, &frame, (SECOND, 7), &mut bytes);
+    assert!(writer.takes(&camera.frame(false, false)), "the same key");
+    assert!(writer.takes(&Camera::new(5).frame(true, true)), "the next epoch's");
+    assert!(!writer.takes(&again.frame(true, true)), "the same number in another session");
+}
+
+#[test]
+fn a_frame_sent_twice_in_a_segment_is_a_replay() {
+    let mut camera = Camera::new(4);
+    let mut bytes = Vec::new();
+    let mut writer = SegmentWriter::begin(&start(1, [0; 32]), &mut bytes);
+    let frame = camera.frame(true, true);
+    writer.frame(true, &frame, (SECOND, 7), &mut bytes);
+    writer.frame(true, &frame, (SECOND, 7), &mut bytes);
+    let mut segment = Segment::new(&bytes).expect("a segment");
+    segment.unlock(&key(), &RECOMMENDED).expect("its key");
+    let (mut player, mut outcomes) = (Player::new(), Vec::new());
+    while let Some(Ok(block)) = segment.next_block() {
+        match block {
+            Block::Key(key) => player.key(&key.expect("unlocked")),
+            Block::Frame(frame) => outcomes.push(player.frame(&frame).err()),
+            Block::Description(_) | Block::End(_) => {}
+        }
+    }
+    assert_eq!(outcomes, [None, Some(Unplayable::Record(crate::seal::Refusal::Replay))]);
+}

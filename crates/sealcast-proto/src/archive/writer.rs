@@ -1,0 +1,187 @@
+//! Writes the bytes of a segment (archive.md §2 to §4).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use aws_lc_rs::aead;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::block::{self, Kind, MAGIC, MacKey};
+use super::contents::{ARCHIVE_ID_LEN, End, EndCause, FrameBlock, Head};
+use crate::keys::Secret;
+use crate::seal::{MediaKey, SealedFrame, SealedRecord, Suite};
+use crate::sign::Hash;
+use crate::wire::{Malformed, PeerId, Reader};
+
+/// The key of one segment: 32 random bytes, which the recipients get encrypted. It is wiped when dropped.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct SegmentKey(pub [u8; 32]);
+
+impl SegmentKey {
+    fn derive(&self, label: &[u8], archive: &[u8; ARCHIVE_ID_LEN], number: u64) -> Zeroizing<[u8; 32]> {
+        let mut context = [0; ARCHIVE_ID_LEN + 8];
+        context[..ARCHIVE_ID_LEN].copy_from_slice(archive);
+        context[ARCHIVE_ID_LEN..].copy_from_slice(&number.to_be_bytes());
+        let mut key = Zeroizing::new([0; 32]);
+        Secret::from_bytes(&self.0).expand(label, &context, key.as_mut());
+        key
+    }
+
+    pub(super) fn mac(&self, head: &Head) -> MacKey {
+        MacKey::new(&self.derive(b"archive mac", &head.archive, head.number))
+    }
+
+    pub(super) fn keys(&self, head: &Head) -> KeySealer {
+        let key = self.derive(b"archive keys", &head.archive, head.number);
+        let key = aead::UnboundKey::new(&aead::AES_256_GCM, key.as_ref()).expect("AES-256 keys have 32 bytes");
+        KeySealer(aead::LessSafeKey::new(key))
+    }
+}
+
+/// Seals the media keys of a segment (archive.md §4).
+pub(super) struct KeySealer(aead::LessSafeKey);
+
+impl KeySealer {
+    fn nonce(index: u32) -> aead::Nonce {
+        let mut nonce = [0; 12];
+        nonce[8..].copy_from_slice(&index.to_be_bytes());
+        aead::Nonce::assume_unique_for_key(nonce)
+    }
+
+    fn seal(&self, index: u32, key: &MediaKey) -> Vec<u8> {
+        let (bytes, base) = key.reveal();
+        let mut plain = Zeroizing::new(Vec::with_capacity(96));
+        plain.push(key.suite().id);
+        plain.extend_from_slice(&key.epoch().to_be_bytes());
+        plain.extend_from_slice(&key.camera().0);
+        plain.extend_from_slice(&base);
+        plain.extend_from_slice(bytes);
+        let mut sealed = plain.to_vec();
+        self.0
+            .seal_in_place_append_tag(Self::nonce(index), aead::Aad::empty(), &mut sealed)
+            .expect("a key is short");
+        sealed
+    }
+
+    /// Opens a key. `suites` are those that this end knows.
+    pub(super) fn open(&self, index: u32, sealed: &[u8], suites: &[Suite]) -> Result<MediaKey, Malformed> {
+        let mut plain = Zeroizing::new(sealed.to_vec());
+        let opened = self.0.open_in_place(Self::nonce(index), aead::Aad::empty(), &mut plain);
+        let mut reader = Reader::new(opened.map_err(|_| Malformed)?);
+        let id = reader.u8()?;
+        let suite = suites.iter().find(|suite| suite.id == id).ok_or(Malformed)?;
+        let (epoch, camera, base) = (reader.u64()?, PeerId(reader.array()?), reader.array()?);
+        MediaKey::new(camera, epoch, *suite, reader.rest(), base).ok_or(Malformed)
+    }
+}
+
+/// What a segment begins with, and its key.
+pub struct SegmentStart {
+    /// The head.
+    pub head: Head,
+    /// The key that the head's file holds.
+    pub key: SegmentKey,
+}
+
+/// Writes one segment. Its caller brings every block to the disk, in order.
+pub struct SegmentWriter {
+    mac: MacKey,
+    sealer: KeySealer,
+    link: Hash,
+    /// The keys that stand in the segment, by the low 16 bits of their epochs.
+    keys: HashMap<u16, Arc<MediaKey>>,
+    frames: u64,
+    times: Option<(u64, u64)>,
+    written: u64,
+}
+
+impl SegmentWriter {
+    /// Begins a segment, and appends its beginning to `out`.
+    pub fn begin(start: &SegmentStart, out: &mut Vec<u8>) -> Self {
+        let mac = start.key.mac(&start.head);
+        let before = out.len();
+        out.extend_from_slice(MAGIC);
+        let link = block::put(out, Kind::Head, &start.head.to_bytes(), &block::first_link(), &mac);
+        Self {
+            mac,
+            sealer: start.key.keys(&start.head),
+            link,
+            keys: HashMap::new(),
+            frames: 0,
+            times: None,
+            written: (out.len() - before) as u64,
+        }
+    }
+
+    /// Returns true if the frame may be in this segment: its keys contradict none that stand here.
+    pub fn takes(&self, frame: &SealedFrame) -> bool {
+        let same = |record: &Arc<SealedRecord>| {
+            let known = self.keys.get(&(record.key.epoch() as u16));
+            known.is_none_or(|known| Arc::ptr_eq(known, &record.key))
+        };
+        frame.records.iter().all(same)
+    }
+
+    /// Appends the description that frames after this need, which came earlier.
+    pub fn description(&mut self, description: &SealedFrame, time: (u64, u64), out: &mut Vec<u8>) {
+        self.put(Kind::Description, true, description, time, out);
+    }
+
+    /// Appends a frame to `out`: its keys if they are new here, and its records. `time` is the instant that the source
+    /// stamped by the writer's clock, and to within how many nanoseconds that is known.
+    pub fn frame(&mut self, keyframe: bool, frame: &SealedFrame, time: (u64, u64), out: &mut Vec<u8>) {
+        self.put(Kind::Frame, keyframe, frame, time, out);
+        self.frames += 1;
+        self.times = Some((self.times.map_or(time.0, |(first, _)| first), time.0));
+    }
+
+    fn put(&mut self, kind: Kind, keyframe: bool, frame: &SealedFrame, time: (u64, u64), out: &mut Vec<u8>) {
+        let before = out.len();
+        for record in &frame.records {
+            let low = record.key.epoch() as u16;
+            if self.keys.contains_key(&low) {
+                continue;
+            }
+            let body = self.sealer.seal(self.keys.len() as u32, &record.key);
+            self.link = block::put(out, Kind::Key, &body, &self.link, &self.mac);
+            self.keys.insert(low, Arc::clone(&record.key));
+        }
+        let mut body = Vec::with_capacity(frame.records.iter().map(|record| record.bytes.len() + 4).sum::<usize>() + 17);
+        FrameBlock::write(&mut body, keyframe, frame, time);
+        self.link = block::put(out, kind, &body, &self.link, &self.mac);
+        self.written += (out.len() - before) as u64;
+    }
+
+    /// Appends the end to `out`.
+    pub fn end(mut self, cause: EndCause, out: &mut Vec<u8>) -> Hash {
+        let (first, last) = self.times.unwrap_or_default();
+        let end = End {
+            cause,
+            frames: self.frames,
+            first,
+            last,
+        };
+        self.link = block::put(out, Kind::End, &end.to_bytes(), &self.link, &self.mac);
+        self.link
+    }
+
+    /// Number of frames so far.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Bytes so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// The link of the last block so far.
+    pub fn link(&self) -> Hash {
+        self.link
+    }
+
+    /// Times of the first and the last frame.
+    pub fn times(&self) -> Option<(u64, u64)> {
+        self.times
+    }
+}

@@ -1,0 +1,108 @@
+//! Records kept as they came, and the key of each: what an archive consists of (archive.md).
+
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use super::nonce::BASE_LEN;
+use super::suite::MAX_KEY_LEN;
+use super::{Opener, Suite};
+use crate::wire::{Header, PeerId};
+
+/// The key of one epoch's media from one camera. It opens these records and nothing else. It is wiped when dropped, and
+/// has no `Debug`.
+pub struct MediaKey {
+    camera: PeerId,
+    epoch: u64,
+    suite: Suite,
+    key: Zeroizing<[u8; MAX_KEY_LEN]>,
+    base: [u8; BASE_LEN],
+}
+
+impl MediaKey {
+    /// A key from its parts. `None` if `key` does not have the length that the suite needs.
+    pub(crate) fn new(camera: PeerId, epoch: u64, suite: Suite, key: &[u8], base: [u8; BASE_LEN]) -> Option<Self> {
+        let mut kept = Zeroizing::new([0; MAX_KEY_LEN]);
+        if key.len() != suite.key_len {
+            return None;
+        }
+        kept[..key.len()].copy_from_slice(key);
+        Some(Self {
+            camera,
+            epoch,
+            suite,
+            key: kept,
+            base,
+        })
+    }
+
+    /// The camera that seals under it. In a group every member could.
+    pub fn camera(&self) -> PeerId {
+        self.camera
+    }
+
+    /// The full number of its epoch.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// The suite.
+    pub fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    /// The key itself, and the base of its nonces.
+    pub(crate) fn reveal(&self) -> (&[u8], [u8; BASE_LEN]) {
+        (&self.key[..self.suite.key_len], self.base)
+    }
+
+    /// An opener that has opened nothing yet.
+    pub(crate) fn opener(&self) -> Opener {
+        let (key, base) = self.reveal();
+        Opener::new((self.suite.make_key)(key), base)
+    }
+}
+
+/// A media record that was verified, as it came: header, ciphertext and tag.
+pub struct SealedRecord {
+    /// The key that opens it.
+    pub key: Arc<MediaKey>,
+    /// The record.
+    pub bytes: Vec<u8>,
+}
+
+impl std::fmt::Debug for SealedRecord {
+    /// Shows the length only.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SealedRecord({} bytes)", self.bytes.len())
+    }
+}
+
+impl SealedRecord {
+    /// True if it is of a stream's description.
+    fn describes(&self) -> bool {
+        let header = self.bytes.first_chunk().map(Header::read);
+        header.is_some_and(|header| header.flags.codec_config())
+    }
+}
+
+/// The records of a frame as they came: those of the description before it, its own, and its proof.
+#[derive(Clone, Debug, Default)]
+pub struct SealedFrame {
+    /// The records in their order; none where such are not kept.
+    pub records: Vec<Arc<SealedRecord>>,
+    /// True if the payload of each begins with a unit header.
+    pub units: bool,
+}
+
+impl SealedFrame {
+    /// The description before the frame by itself, if it has one.
+    pub fn description(&self) -> Option<Self> {
+        let records = self.records.iter().filter(|record| record.describes());
+        let records: Vec<_> = records.cloned().collect();
+        (!records.is_empty()).then_some(Self {
+            records,
+            units: self.units,
+        })
+    }
+}
