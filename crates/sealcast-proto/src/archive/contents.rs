@@ -68,7 +68,8 @@ impl Head {
 const KEYFRAME: u8 = 0x01;
 const UNITS: u8 = 0x02;
 
-/// A frame and its records: those of the description before it, its own, and its proof. Or those of a description alone.
+/// A frame and its records: those of the description before it, its own, and its proof. Or those of a description
+/// alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameBlock<'a> {
     /// True if it can be decoded without earlier frames.
@@ -84,12 +85,7 @@ pub struct FrameBlock<'a> {
 }
 
 impl<'a> FrameBlock<'a> {
-    pub(super) fn write(
-        out: &mut Vec<u8>,
-        keyframe: bool,
-        frame: &SealedFrame,
-        (time, uncertainty): (u64, u64),
-    ) {
+    pub(super) fn write(out: &mut Vec<u8>, keyframe: bool, frame: &SealedFrame, (time, uncertainty): (u64, u64)) {
         out.push(u8::from(keyframe) * KEYFRAME + u8::from(frame.units) * UNITS);
         out.extend_from_slice(&time.to_be_bytes());
         out.extend_from_slice(&uncertainty.to_be_bytes());
@@ -188,7 +184,10 @@ impl End {
         let cause = reader.u8()?;
         let causes = [EndCause::Full, EndCause::Changed, EndCause::Stopped];
         let end = Self {
-            cause: causes.into_iter().find(|known| *known as u8 == cause).ok_or(Malformed)?,
+            cause: causes
+                .into_iter()
+                .find(|known| *known as u8 == cause)
+                .ok_or(Malformed)?,
             frames: reader.u64()?,
             first: reader.u64()?,
             last: reader.u64()?,

@@ -1,6 +1,6 @@
 //! Opens the frames of an archive (archive.md §6).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::contents::FrameBlock;
@@ -63,7 +63,7 @@ struct Held {
 
 /// Opens frames, one after the other, across segments.
 pub struct Player {
-    keys: HashMap<u16, Held>,
+    keys: BTreeMap<u16, Held>,
     order: FrameOrder,
     verifier: Option<((PeerId, u16), FrameVerifier)>,
 }
@@ -71,7 +71,7 @@ pub struct Player {
 impl Default for Player {
     fn default() -> Self {
         Self {
-            keys: HashMap::new(),
+            keys: BTreeMap::new(),
             order: FrameOrder::new(),
             verifier: None,
         }

@@ -69,7 +69,11 @@ impl<'a> Segment<'a> {
     pub fn new(bytes: &'a [u8]) -> Result<Self, Fault> {
         if !bytes.starts_with(MAGIC) {
             let begun = MAGIC.starts_with(&bytes[..bytes.len().min(MAGIC.len())]);
-            return Err(if begun { Fault::Cut { at: 0 } } else { Fault::NotASegment });
+            return Err(if begun {
+                Fault::Cut { at: 0 }
+            } else {
+                Fault::NotASegment
+            });
         }
         let at = MAGIC.len();
         let raw = block::read(&bytes[at..], &block::first_link()).map_err(|why| fault(why, at))?;

@@ -111,8 +111,11 @@ fn segment() -> (Vec<u8>, Vec<usize>) {
     (bytes, ends)
 }
 
-/// What a recipient gets of a segment: the pictures, and why reading stopped.
-fn play(bytes: &[u8]) -> Result<(Vec<Vec<u8>>, bool, Option<Fault>), Fault> {
+/// The pictures of a segment, whether its end was read, and why reading stopped.
+type Played = (Vec<Vec<u8>>, bool, Option<Fault>);
+
+/// What a recipient gets of a segment.
+fn play(bytes: &[u8]) -> Result<Played, Fault> {
     let mut segment = Segment::new(bytes)?;
     segment.unlock(&key(), &RECOMMENDED)?;
     let (mut player, mut pictures, mut fault) = (Player::new(), Vec::new(), None);
@@ -151,7 +154,10 @@ fn a_segment_cut_at_any_byte_gives_all_blocks_before() {
                 assert!(fault.is_none() || matches!(fault, Some(Fault::Cut { .. })), "{length}");
                 assert!(!between || fault.is_none(), "{length}");
             }
-            Err(fault) => assert!(whole == 0 && fault == Fault::Cut { at: 0 } || fault == Fault::Cut { at: 20 }, "{length}"),
+            Err(fault) => assert!(
+                whole == 0 && fault == Fault::Cut { at: 0 } || fault == Fault::Cut { at: 20 },
+                "{length}"
+            ),
         }
     }
 }
@@ -231,7 +237,10 @@ fn keys_of_another_session_need_another_segment() {
     writer.frame(true, &frame, (SECOND, 7), &mut bytes);
     assert!(writer.takes(&camera.frame(false, false)), "the same key");
     assert!(writer.takes(&Camera::new(5).frame(true, true)), "the next epoch's");
-    assert!(!writer.takes(&again.frame(true, true)), "the same number in another session");
+    assert!(
+        !writer.takes(&again.frame(true, true)),
+        "the same number in another session"
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Writes the bytes of a segment (archive.md §2 to §4).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aws_lc_rs::aead;
@@ -89,7 +89,7 @@ pub struct SegmentWriter {
     sealer: KeySealer,
     link: Hash,
     /// The keys that stand in the segment, by the low 16 bits of their epochs.
-    keys: HashMap<u16, Arc<MediaKey>>,
+    keys: BTreeMap<u16, Arc<MediaKey>>,
     frames: u64,
     times: Option<(u64, u64)>,
     written: u64,
@@ -106,7 +106,7 @@ impl SegmentWriter {
             mac,
             sealer: start.key.keys(&start.head),
             link,
-            keys: HashMap::new(),
+            keys: BTreeMap::new(),
             frames: 0,
             times: None,
             written: (out.len() - before) as u64,
@@ -146,7 +146,8 @@ impl SegmentWriter {
             self.link = block::put(out, Kind::Key, &body, &self.link, &self.mac);
             self.keys.insert(low, Arc::clone(&record.key));
         }
-        let mut body = Vec::with_capacity(frame.records.iter().map(|record| record.bytes.len() + 4).sum::<usize>() + 17);
+        let mut body =
+            Vec::with_capacity(frame.records.iter().map(|record| record.bytes.len() + 4).sum::<usize>() + 17);
         FrameBlock::write(&mut body, keyframe, frame, time);
         self.link = block::put(out, kind, &body, &self.link, &self.mac);
         self.written += (out.len() - before) as u64;
