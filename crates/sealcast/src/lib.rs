@@ -2,6 +2,7 @@
 // One module of `codec` allows it for itself; `cargo xtask tidy` holds that no other does.
 #![deny(unsafe_code)]
 
+pub mod archive;
 pub mod cli;
 pub mod codec;
 pub mod config;

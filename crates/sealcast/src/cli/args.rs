@@ -56,6 +56,10 @@ pub(super) enum Command {
     Doctor(DoctorArgs),
     /// Check the configuration file, or print an example of it
     Config(ConfigCommands),
+    /// Make keys for archives, list what they have, and check them
+    Archive(ArchiveArgs),
+    /// Play an archive, or export it
+    Replay(ReplayArgs),
     /// Decode pictures behind a fence, for the program that started this one
     #[command(hide = true)]
     Decoder(DecoderArgs),
@@ -127,6 +131,66 @@ pub(super) enum PeersAction {
         #[arg(long)]
         with_peers: bool,
     },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ArchiveArgs {
+    #[command(subcommand)]
+    pub(super) action: ArchiveAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ArchiveAction {
+    /// Create the identity of someone who may open archives, and print its recipient for `watch --to archive:`
+    Keygen {
+        /// New file for the identity
+        file: PathBuf,
+    },
+    /// Show the segments of an archive and their times
+    List {
+        /// The archive's folder
+        folder: PathBuf,
+    },
+    /// Tell what is missing, altered or moved
+    Check {
+        /// The archive's folder
+        folder: PathBuf,
+
+        /// Also open all records with this identity, and verify the camera's signatures
+        #[arg(long, value_name = "FILE")]
+        identity: Option<PathBuf>,
+    },
+    /// Print a segment's key as it is encrypted for the recipients: `age --decrypt -i FILE` opens it
+    Key {
+        /// The segment's file
+        segment: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReplayArgs {
+    /// The archive's folder
+    pub(super) folder: PathBuf,
+
+    /// The identity that opens it
+    #[arg(long, value_name = "FILE")]
+    pub(super) identity: PathBuf,
+
+    /// Begin here: 2026-11-26T20:00:00Z, +90s after the beginning, or -10m before the end
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(super) from: Option<String>,
+
+    /// End here, in the same forms
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(super) to: Option<String>,
+
+    /// Where the frames go: file:OUT.mp4[?overwrite], http://ADDRESS:PORT, null:, or -
+    #[arg(long, value_name = "SINK")]
+    pub(super) into: String,
+
+    /// Play as fast as the sink takes it, to export
+    #[arg(long)]
+    pub(super) fast: bool,
 }
 
 #[derive(Debug, Args)]

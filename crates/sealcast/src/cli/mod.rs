@@ -1,5 +1,6 @@
 //! The command line. It is parsed once and converted into the program's settings.
 
+mod archive;
 mod args;
 mod build;
 mod clock;
@@ -114,6 +115,8 @@ fn dispatch(arguments: Arguments) -> Result<()> {
         Command::Demo(args) => demo::run(args),
         Command::Clock(args) => clock::run(&args),
         Command::Probe(args) => probe::run(args),
+        Command::Archive(args) => archive::run(&args.action),
+        Command::Replay(args) => archive::run_replay(&args),
         Command::Decoder(args) => codec::serve(match &*args.codec {
             "h264" => Codec::H264,
             _ => Codec::Mjpeg,

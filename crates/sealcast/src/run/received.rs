@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::live::LivenessState;
-use sealcast_proto::seal::Refusal;
+use sealcast_proto::seal::{Refusal, SealedFrame};
 use sealcast_proto::session::InboundCounts;
 use sealcast_proto::sign::{FrameRefusal, TeslaNews};
 use sealcast_proto::unit::{Assembled, AssembledFrame, Codec, StreamInfo};
@@ -30,6 +30,8 @@ pub(super) struct Delivered {
     pub(super) info: Arc<StreamInfo>,
     pub(super) frame: ReceivedFrame,
     pub(super) timeline: FrameTimeline,
+    /// Its records as they came, where such are kept.
+    pub(super) sealed: SealedFrame,
 }
 
 impl Queued for Delivered {
@@ -39,6 +41,12 @@ impl Queued for Delivered {
 
     fn size(&self) -> usize {
         self.frame.data.len()
+            + self
+                .sealed
+                .records
+                .iter()
+                .map(|record| record.bytes.len())
+                .sum::<usize>()
     }
 
     fn kept(&self) -> bool {
@@ -169,6 +177,7 @@ impl Receiver {
             info: Arc::clone(info),
             frame: received,
             timeline,
+            sealed: frame.sealed,
         });
         if pushed.dropped > 0 {
             metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);

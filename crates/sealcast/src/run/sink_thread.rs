@@ -42,7 +42,13 @@ fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observ
     let mut current: Option<Arc<StreamInfo>> = None;
     // The frame presented last, until the next one completes what is known of it.
     let mut last: Option<Passage> = None;
-    while let Some(Delivered { info, frame, timeline }) = queue.wait_pop() {
+    while let Some(delivered) = queue.wait_pop() {
+        let Delivered {
+            info,
+            frame,
+            timeline,
+            sealed,
+        } = delivered;
         let taken = Instant::now();
         if let Some(last) = last.take() {
             last.complete(observation, Some(&timeline.preamble));
@@ -51,6 +57,7 @@ fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observ
             sink.start(&info)?;
             current = Some(info);
         }
+        sink.sealed(sealed);
         sink.stamped(timeline.stamped(), timeline.clock);
         sink.write(&frame)?;
         last = Some(Passage::presented(

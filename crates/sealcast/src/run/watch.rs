@@ -71,6 +71,8 @@ pub(super) struct ViewerState {
     pub(super) offer: Offer,
     pub(super) budget: Duration,
     pub(super) observation: Arc<Observation>,
+    /// True if frames carry their records as they came, for an archive.
+    pub(super) keeps_sealed: bool,
     queue: Arc<FrameQueue<Delivered>>,
 }
 
@@ -79,6 +81,7 @@ impl ViewerState {
     pub(super) fn delivery(&self) -> Delivery {
         Delivery {
             budget: self.budget,
+            keep_sealed: self.keeps_sealed,
             ..Delivery::default()
         }
     }
@@ -111,11 +114,13 @@ pub async fn watch(
         // Sending fails if the session has already ended.
         let _ = sink_failed.send(true);
     };
+    let keeps_sealed = options.sink.keeps_sealed();
     let sink = sink_thread::start(options.sink, Arc::clone(&queue), Arc::clone(&observation), failed)?;
     let (session_stop, session_stopped) = watch::channel(false);
     let state = Arc::new(ViewerState {
         offer: options.offer,
         budget: options.budget,
+        keeps_sealed,
         observation,
         queue: Arc::clone(&queue),
     });

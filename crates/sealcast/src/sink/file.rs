@@ -176,7 +176,7 @@ impl Drop for FileSink {
 }
 
 /// True if the device, or this user's quota on it, is full.
-pub(super) fn full_disk(error: &io::Error) -> bool {
+pub(crate) fn full_disk(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 

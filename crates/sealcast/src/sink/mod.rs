@@ -10,6 +10,7 @@ mod stdout;
 mod url;
 
 pub use file::FileSink;
+pub(crate) use file::full_disk;
 pub use null::{NullCounts, NullSink};
 pub use stdout::StdoutSink;
 pub use url::{SINK_URLS, open};
@@ -17,6 +18,7 @@ pub use url::{SINK_URLS, open};
 use std::time::Duration;
 
 use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::seal::SealedFrame;
 
 use crate::failure::Result;
 use crate::media::{ReceivedFrame, StreamInfo};
@@ -28,6 +30,16 @@ pub trait Sink: Send {
     /// # Errors
     /// This sink cannot store such a stream (an `.mjpeg` file for H.264): kind `Sink`.
     fn start(&mut self, info: &StreamInfo) -> Result<()>;
+
+    /// True if it wants [`sealed`](Self::sealed) to be called. Asked once, before the first session.
+    fn keeps_sealed(&self) -> bool {
+        false
+    }
+
+    /// Told before each frame: its records as they came.
+    fn sealed(&mut self, frame: SealedFrame) {
+        let _ = frame;
+    }
 
     /// Told before each frame of a session: the instant that the source stamped, by the publisher's wall clock in ns
     /// since 1970, and what is known of that clock.

@@ -1,11 +1,13 @@
 //! URLs of sinks.
 
 use super::{FileSink, NullSink, Sink, StdoutSink, http};
+use crate::archive::{ArchiveOptions, ArchiveSink};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::{Options, file_path};
 
 /// Forms of a sink URL, for help and error messages.
-pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], file:OUT.h264, file:OUT.mjpeg, http://ADDRESS:PORT, or -";
+pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], file:OUT.h264, file:OUT.mjpeg, \
+    archive:DIR?to=RECIPIENT, http://ADDRESS:PORT, or -";
 
 /// Opens the sink of `url`.
 ///
@@ -23,6 +25,7 @@ pub fn open(url: &str) -> Result<Box<dyn Sink>> {
             options.finish("overwrite")?;
             Ok(Box::new(FileSink::create(&file_path(path)?, overwrite)?))
         }
+        Some(("archive", rest)) => Ok(Box::new(ArchiveSink::open(ArchiveOptions::parse(rest)?)?)),
         Some(("http", _)) => Ok(Box::new(http::open(url)?)),
         _ => {
             let what = format!("\"{url}\" is not a sink");

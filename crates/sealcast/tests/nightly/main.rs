@@ -1,4 +1,5 @@
 //! Tests that take long or measure in real time: `cargo test --test nightly`.
 
+mod archive_kills;
 mod costs;
 mod gateway_soak;

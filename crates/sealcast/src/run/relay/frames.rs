@@ -105,14 +105,15 @@ impl RelayedFrames {
             return;
         }
         self.enrolment = shared.enrolment;
-        self.relayed = Some(RelayedViewer::new(RelayedConfig {
+        let relayed = RelayedViewer::new(RelayedConfig {
             key: shared.key,
             member: MemberConfig {
                 group: group(self.camera),
                 suites: self.state.offer.suites.clone(),
             },
             least: self.least,
-        }));
+        });
+        self.relayed = Some(relayed.keeping_sealed(self.state.keeps_sealed));
         for object in std::mem::take(&mut self.kept) {
             self.told(&object);
         }

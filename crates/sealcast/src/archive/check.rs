@@ -1,0 +1,270 @@
+//! Checks an archive: what is missing, altered or moved, and what of it is the camera's (archive.md §5).
+
+use std::path::Path;
+
+use sealcast_proto::archive::{Block, EndCause, Fault, FrameBlock, Player, Proof, Segment, SegmentKey};
+use sealcast_proto::seal::suite::RECOMMENDED;
+use sealcast_proto::sign::Hash;
+use zeroize::Zeroize;
+
+use super::age_file;
+use super::folder::{Folder, SegmentFile};
+use super::recipients::ArchiveIdentity;
+use super::times::show_time;
+use crate::failure::Result;
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What is wrong, each in a sentence that names the file and the time.
+    pub faults: Vec<String>,
+    /// What is worth knowing and not wrong.
+    pub notes: Vec<String>,
+    /// Number of segments that were read.
+    pub segments: u64,
+    /// Number of frames in them.
+    pub frames: u64,
+    /// Times of the first and the last frame, ns since 1970.
+    pub span: Option<(u64, u64)>,
+    /// Frames whose signature is the camera's; counted only with an identity.
+    pub signed: u64,
+    /// Frames without a signature of their own; counted only with an identity.
+    pub unsigned: u64,
+    /// The link of the last block: who writes it down elsewhere can tell later that nothing up to there was replaced.
+    pub link: Option<Hash>,
+}
+
+/// What is known of the segment before.
+struct Before {
+    number: u64,
+    link: Hash,
+    ended: Option<EndCause>,
+    /// Where reading it stopped, if it did.
+    fault: Option<Fault>,
+    last: u64,
+}
+
+/// Opens a segment's key with one of the identities.
+pub(super) fn segment_key(key_file: &[u8], identities: &[ArchiveIdentity]) -> Option<SegmentKey> {
+    let mut secret = age_file::decrypt(key_file, identities)?;
+    let key = SegmentKey(*secret);
+    secret.zeroize();
+    Some(key)
+}
+
+/// Checks the archive in a folder. With `identities`, also opens all records, and verifies the camera's signatures.
+///
+/// # Errors
+/// Kind `Source`: the folder cannot be read.
+pub fn check(folder: &Path, identities: &[ArchiveIdentity]) -> Result<Report> {
+    let folder = Folder::open(folder)?;
+    let files = folder.segments()?;
+    let mut checking = Checking {
+        report: Report::default(),
+        identities,
+        player: Player::new(),
+        before: None,
+        archive: None,
+    };
+    let oldest = newest_says(&files);
+    for file in &files {
+        if file.number < oldest {
+            let what = format!(
+                "{} is older than the archive, and the next recording removes it",
+                file.name()
+            );
+            checking.report.notes.push(what);
+            continue;
+        }
+        checking.segment(file, oldest)?;
+    }
+    checking.finish();
+    Ok(checking.report)
+}
+
+/// The number that the archive begins with, as its newest readable head says.
+fn newest_says(files: &[SegmentFile]) -> u64 {
+    let heads = files.iter().rev().filter_map(|file| {
+        let bytes = file.read().ok()?;
+        let head = Segment::new(&bytes).ok()?.head().clone();
+        (head.number == file.number).then_some(head.oldest)
+    });
+    heads.into_iter().next().unwrap_or(1)
+}
+
+struct Checking<'a> {
+    report: Report,
+    identities: &'a [ArchiveIdentity],
+    player: Player,
+    before: Option<Before>,
+    archive: Option<[u8; 16]>,
+}
+
+impl Checking<'_> {
+    fn fault(&mut self, what: String) {
+        self.report.faults.push(what);
+    }
+
+    fn segment(&mut self, file: &SegmentFile, oldest: u64) -> Result<()> {
+        let name = file.name();
+        let bytes = file.read()?;
+        self.report.segments += 1;
+        let mut segment = match Segment::new(&bytes) {
+            Ok(segment) => segment,
+            Err(fault) => {
+                self.missing_before(file.number, oldest, None);
+                self.fault(format!("{name} {fault}: all of it is lost"));
+                self.close_before(None);
+                self.before = None;
+                return Ok(());
+            }
+        };
+        let head = segment.head().clone();
+        self.missing_before(file.number, oldest, Some(head.began));
+        if head.number != file.number {
+            let what = format!(
+                "{name} is segment {} under another name: it was moved here",
+                head.number
+            );
+            self.fault(what);
+        }
+        if *self.archive.get_or_insert(head.archive) != head.archive {
+            self.fault(format!("{name} is of another archive"));
+        }
+        let follows = self.close_before(Some((file.number, head.previous, head.began)));
+        self.player.begin_segment(follows);
+        let unlocked = self.unlock(&mut segment, &name);
+        let (mut last, mut ended, mut fault) = (head.began, None, None);
+        while let Some(block) = segment.next_block() {
+            match block {
+                Ok(Block::Frame(frame)) => {
+                    last = frame.time;
+                    self.frame(&frame, unlocked, &name);
+                }
+                Ok(Block::Key(Some(key))) => self.player.key(&key),
+                Ok(Block::Key(None) | Block::Description(_)) => {}
+                Ok(Block::End(end)) => ended = Some(end.cause),
+                Err(stopped) => fault = Some(stopped),
+            }
+        }
+        self.before = Some(Before {
+            number: file.number,
+            link: segment.link(),
+            ended,
+            fault,
+            last,
+        });
+        Ok(())
+    }
+
+    /// Tells which segments before this one are missing.
+    fn missing_before(&mut self, number: u64, oldest: u64, began: Option<u64>) {
+        let expected = self.before.as_ref().map_or(oldest, |before| before.number + 1);
+        if expected >= number {
+            return;
+        }
+        let missing = match number - expected {
+            1 => format!("segment {expected} is missing"),
+            _ => format!("segments {expected} to {} are missing", number - 1),
+        };
+        let from = self.before.as_ref().map(|before| show_time(before.last));
+        let span = match (from, began.map(show_time)) {
+            (Some(from), Some(to)) => format!(": what was recorded between {from} and {to}"),
+            (None, Some(to)) => format!(": what was recorded before {to}"),
+            (Some(from), None) => format!(": what was recorded after {from}"),
+            (None, None) => String::new(),
+        };
+        self.fault(missing + &span);
+    }
+
+    /// Judges the segment before, now that it is known what follows. Returns true if this one continues it.
+    fn close_before(&mut self, next: Option<(u64, Hash, u64)>) -> bool {
+        let Some(before) = self.before.take() else { return false };
+        let name = format!("segment {}", before.number);
+        let last = show_time(before.last);
+        let adjacent = next.filter(|(number, ..)| *number == before.number + 1);
+        let fits = adjacent.is_some_and(|(_, previous, _)| previous == before.link);
+        match (before.fault, before.ended) {
+            (Some(Fault::Forged { .. }), _) => {
+                let fault = before.fault.expect("matched");
+                self.fault(format!("{name} {fault}; what it has after {last} is not the writer's"));
+            }
+            (_, None) if fits => {
+                let note = format!("{name} was interrupted at {last}: the recording stopped without completing it");
+                self.report.notes.push(note);
+            }
+            (Some(fault), _) if next.is_some() => {
+                let until = next.map(|(.., began)| show_time(began)).unwrap_or_default();
+                self.fault(format!(
+                    "{name} {fault}: what it has between {last} and {until} is lost"
+                ));
+            }
+            (Some(fault), _) => {
+                let note = format!("{name}, the newest, {fault}: the recording was interrupted after {last}");
+                self.report.notes.push(note);
+            }
+            (None, None) if adjacent.is_some() => {
+                let what = format!(
+                    "{name} was cut off after {last}, or segment {} replaced",
+                    before.number + 1
+                );
+                self.fault(what);
+            }
+            (None, None) if next.is_none() => {
+                let note = format!("{name}, the newest, is being written, or was interrupted after {last}");
+                self.report.notes.push(note);
+            }
+            (None, _) if adjacent.is_some() && !fits => {
+                let what = format!(
+                    "segment {} does not follow {name}: one of them was replaced",
+                    before.number + 1
+                );
+                self.fault(what);
+            }
+            (None, _) => {}
+        }
+        fits
+    }
+
+    fn unlock(&mut self, segment: &mut Segment<'_>, name: &str) -> bool {
+        if self.identities.is_empty() {
+            return false;
+        }
+        let Some(key) = segment_key(&segment.head().key_file, self.identities) else {
+            self.fault(format!(
+                "{name} cannot be opened: this identity is none of its recipients"
+            ));
+            return false;
+        };
+        if let Err(fault) = segment.unlock(&key, &RECOMMENDED) {
+            self.fault(format!("{name} {fault}"));
+            return false;
+        }
+        true
+    }
+
+    fn frame(&mut self, frame: &FrameBlock<'_>, unlocked: bool, name: &str) {
+        self.report.frames += 1;
+        let (first, _) = self.report.span.unwrap_or((frame.time, 0));
+        self.report.span = Some((first, frame.time));
+        if !unlocked {
+            return;
+        }
+        let time = show_time(frame.time);
+        match self.player.frame(frame) {
+            Ok(opened) => match opened.proof {
+                Proof::Signed => self.report.signed += 1,
+                Proof::None => self.report.unsigned += 1,
+                Proof::Forged(reason) => {
+                    self.fault(format!("{name}: the frame of {time} is not the camera's ({reason})"));
+                }
+            },
+            Err(why) => self.fault(format!("{name}: the frame of {time} does not open: {why}")),
+        }
+    }
+
+    fn finish(&mut self) {
+        self.report.link = self.before.as_ref().map(|before| before.link);
+        self.close_before(None);
+    }
+}

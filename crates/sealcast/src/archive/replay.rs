@@ -1,0 +1,342 @@
+//! Plays an archive into a sink (archive.md §6).
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use sealcast_proto::archive::{Block, FrameBlock, Opened, Player, Proof, Segment, SegmentKey};
+use sealcast_proto::seal::suite::RECOMMENDED;
+use sealcast_proto::sign::Hash;
+
+use super::check::segment_key;
+use super::folder::{Folder, SegmentFile};
+use super::index::Index;
+use super::list::entry_of;
+use super::recipients::ArchiveIdentity;
+use super::times::{Moment, show_time};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{ReceivedFrame, StreamInfo};
+use crate::sink::Sink;
+use crate::source::Pacer;
+
+/// Time between two frames where one session follows another.
+const JOINT: Duration = Duration::from_millis(40);
+
+/// What to replay.
+pub struct Replay {
+    /// The archive's folder.
+    pub folder: PathBuf,
+    /// Who opens it.
+    pub identities: Vec<ArchiveIdentity>,
+    /// Where to begin: with the last keyframe before it.
+    pub from: Option<Moment>,
+    /// Where to end.
+    pub to: Option<Moment>,
+    /// True to play as fast as the sink takes it.
+    pub fast: bool,
+}
+
+/// What was replayed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// Frames that the sink got.
+    pub frames: u64,
+    /// Of these, the ones with the camera's own signature.
+    pub signed: u64,
+    /// Times of the first and the last of them, ns since 1970.
+    pub span: Option<(u64, u64)>,
+    /// What is missing or altered, each in a sentence.
+    pub faults: Vec<String>,
+}
+
+/// Plays an archive into a sink.
+///
+/// # Errors
+/// Kind `Source`: there is nothing to play; kind `Keys`: the identity opens none of it; and the sink's own failures.
+pub fn replay(replay: &Replay, sink: &mut dyn Sink) -> Result<Replayed> {
+    let folder = Folder::open(&replay.folder)?;
+    let files = folder.segments()?;
+    let index = Index::read(folder.path());
+    let nothing = |what: &str| {
+        let what = format!("{} {what}", folder.path().display());
+        let hint = "look at what it has with: sealcast archive list DIR";
+        Failure::new(FailureKind::Source, what, hint)
+    };
+    let (begin, end) = span(&files, &index).ok_or_else(|| nothing("has no segment of an archive"))?;
+    let from = replay.from.map_or(0, |from| from.in_archive(begin, end));
+    let to = replay.to.map_or(u64::MAX, |to| to.in_archive(begin, end));
+    let there = files.iter().map(|file| file.number).collect();
+    let mut playing = Playing {
+        sink,
+        player: Player::new(),
+        identities: &replay.identities,
+        pacer: (!replay.fast).then(Pacer::default),
+        from,
+        to,
+        info: None,
+        clock: MediaClock::default(),
+        skip: false,
+        done: Replayed::default(),
+    };
+    let played = playing.all(&wanted(&files, &index, from, to), &there);
+    let finished = playing.sink.finish();
+    let done = playing.done;
+    played.and(finished)?;
+    if done.frames == 0 && done.faults.is_empty() {
+        return Err(nothing("has no frames of that time"));
+    }
+    Ok(done)
+}
+
+/// Times of the beginning and the end of an archive.
+fn span(files: &[SegmentFile], index: &Index) -> Option<(u64, u64)> {
+    let times = |file: &SegmentFile| {
+        let entry = index.of(file.number, file.bytes).or_else(|| entry_of(file))?;
+        Some((entry.first, entry.last))
+    };
+    let begin = files.iter().find_map(times)?.0;
+    let end = files.iter().rev().find_map(times)?.1;
+    Some((begin, end))
+}
+
+/// The segments that may have frames of that time.
+fn wanted<'a>(files: &'a [SegmentFile], index: &Index, from: u64, to: u64) -> Vec<&'a SegmentFile> {
+    let known = |file: &SegmentFile| index.of(file.number, file.bytes);
+    let fits = |file: &&SegmentFile| known(file).is_none_or(|entry| entry.last >= from && entry.first <= to);
+    files.iter().filter(fits).collect()
+}
+
+/// Media times of frames from several sessions, one after the other.
+#[derive(Default)]
+struct MediaClock {
+    /// What is added to the camera's media times, and what comes out next at least.
+    offset: Option<i128>,
+    next: u128,
+}
+
+impl MediaClock {
+    /// Another session may begin.
+    fn joint(&mut self) {
+        self.offset = None;
+    }
+
+    fn at(&mut self, media_time: u64) -> Duration {
+        let joint = i128::try_from(self.next).unwrap_or(i128::MAX);
+        let offset = *self.offset.get_or_insert(joint - i128::from(media_time));
+        let out = u128::try_from(i128::from(media_time) + offset).unwrap_or_default();
+        self.next = self.next.max(out + JOINT.as_nanos());
+        Duration::from_nanos(u64::try_from(out).unwrap_or(u64::MAX))
+    }
+}
+
+struct Playing<'a> {
+    sink: &'a mut dyn Sink,
+    player: Player,
+    identities: &'a [ArchiveIdentity],
+    pacer: Option<Pacer>,
+    from: u64,
+    to: u64,
+    info: Option<StreamInfo>,
+    clock: MediaClock,
+    /// Nothing is shown before the next keyframe.
+    skip: bool,
+    done: Replayed,
+}
+
+impl Playing<'_> {
+    fn all(&mut self, files: &[&SegmentFile], there: &BTreeSet<u64>) -> Result<()> {
+        let mut before: Option<(u64, Hash)> = None;
+        let mut opened = 0;
+        for file in files {
+            // One that is there, and of another time, is not missing.
+            let skipped = before.map_or(file.number, |(number, _)| number + 1)..file.number;
+            if let Some(missing) = skipped.into_iter().find(|number| !there.contains(number)) {
+                let last = self.done.span.map_or(0, |(_, last)| last);
+                let what = format!(
+                    "segment {missing} is missing: what was recorded after {}",
+                    show_time(last)
+                );
+                self.done.faults.push(what);
+            }
+            let bytes = file.read()?;
+            let mut segment = match Segment::new(&bytes) {
+                Ok(segment) => segment,
+                Err(fault) => {
+                    self.done
+                        .faults
+                        .push(format!("{} {fault}: all of it is lost", file.name()));
+                    before = None;
+                    continue;
+                }
+            };
+            let head = segment.head();
+            let follows = before == Some((head.number.wrapping_sub(1), head.previous));
+            if head.number != file.number {
+                let what = format!("{} is segment {} under another name", file.name(), head.number);
+                self.done.faults.push(what);
+                continue;
+            }
+            let Some(key) = segment_key(&head.key_file, self.identities) else {
+                self.done.faults.push(format!("{} has other recipients", file.name()));
+                before = None;
+                continue;
+            };
+            if let Err(fault) = segment.unlock(&key, &RECOMMENDED) {
+                self.done
+                    .faults
+                    .push(format!("{} {fault}: all of it is lost", file.name()));
+                before = None;
+                continue;
+            }
+            opened += 1;
+            self.player.begin_segment(follows);
+            if !follows {
+                self.clock.joint();
+            }
+            let goes_on = self.segment(&mut segment, &bytes, &key, file)?;
+            before = Some((file.number, segment.link()));
+            if !goes_on {
+                break;
+            }
+        }
+        if opened == 0 && !files.is_empty() {
+            let what = self.done.faults.pop().unwrap_or_default();
+            let hint = "replay it with the identity of one of its recipients";
+            return Err(Failure::new(FailureKind::Keys, what, hint));
+        }
+        Ok(())
+    }
+
+    /// Plays one segment. Returns false at the end of what is wanted.
+    fn segment(
+        &mut self,
+        segment: &mut Segment<'_>,
+        bytes: &[u8],
+        key: &SegmentKey,
+        file: &SegmentFile,
+    ) -> Result<bool> {
+        let begin = self.first_keyframe(bytes, key);
+        let mut last = segment.head().began;
+        while let Some(block) = segment.next_block() {
+            match block {
+                Ok(Block::Key(Some(key))) => self.player.key(&key),
+                Ok(Block::Key(None) | Block::End(_)) => {}
+                Ok(Block::Description(description)) => match self.player.description(&description) {
+                    Ok(info) => self.describe(info)?,
+                    Err(why) => self
+                        .done
+                        .faults
+                        .push(format!("{}: its description: {why}", file.name())),
+                },
+                Ok(Block::Frame(frame)) => {
+                    last = frame.time;
+                    if frame.time > self.to {
+                        return Ok(false);
+                    }
+                    self.frame(&frame, begin, file)?;
+                }
+                Err(fault) => {
+                    let what = format!("{} {fault}: what it had after {} is lost", file.name(), show_time(last));
+                    self.done.faults.push(what);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Time of the last keyframe of a segment that is not after the beginning of what is wanted.
+    fn first_keyframe(&self, bytes: &[u8], key: &SegmentKey) -> u64 {
+        let mut found = 0;
+        let Ok(mut segment) = Segment::new(bytes) else {
+            return found;
+        };
+        if segment.unlock(key, &RECOMMENDED).is_err() {
+            return found;
+        }
+        while let Some(Ok(block)) = segment.next_block() {
+            match block {
+                Block::Frame(frame) if frame.keyframe && frame.time <= self.from => found = frame.time,
+                Block::Frame(frame) if frame.time > self.from => break,
+                _ => {}
+            }
+        }
+        found
+    }
+
+    fn frame(&mut self, block: &FrameBlock<'_>, begin: u64, file: &SegmentFile) -> Result<()> {
+        let opened = match self.player.frame(block) {
+            Ok(opened) => opened,
+            Err(why) => {
+                let time = show_time(block.time);
+                self.done
+                    .faults
+                    .push(format!("{}: the frame of {time} does not open: {why}", file.name()));
+                self.skip = true;
+                return Ok(());
+            }
+        };
+        if let Proof::Forged(reason) = opened.proof {
+            let time = show_time(block.time);
+            let what = format!("{}: the frame of {time} is not the camera's ({reason})", file.name());
+            self.done.faults.push(what);
+            self.skip = true;
+            return Ok(());
+        }
+        if let Some(info) = &opened.info {
+            self.describe(info.clone())?;
+        }
+        self.skip &= !block.keyframe;
+        if block.time < begin || self.skip || self.info.is_none() {
+            return Ok(());
+        }
+        self.show(opened, block)
+    }
+
+    fn describe(&mut self, info: StreamInfo) -> Result<()> {
+        if self.info.as_ref() != Some(&info) {
+            self.sink.start(&info)?;
+            self.info = Some(info);
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, opened: Opened, block: &FrameBlock<'_>) -> Result<()> {
+        let Some(frame) = opened.frame else {
+            return Ok(());
+        };
+        let media_time = self.clock.at(frame.preamble.media_time);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.sleep_until(media_time);
+        }
+        let (first, _) = self.done.span.unwrap_or((block.time, 0));
+        self.done.span = Some((first, block.time));
+        self.done.signed += u64::from(opened.proof == Proof::Signed);
+        let number = self.done.frames;
+        self.done.frames += 1;
+        self.sink.stamped(block.time, None);
+        self.sink.write(&ReceivedFrame {
+            number,
+            keyframe: frame.keyframe,
+            media_time,
+            opened: Instant::now(),
+            data: Bytes::from(frame.data),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn media_times_go_on_from_one_session_to_the_next() {
+        let second = 1_000_000_000;
+        let mut clock = MediaClock::default();
+        assert_eq!(clock.at(7 * second), Duration::ZERO);
+        assert_eq!(clock.at(8 * second), Duration::from_secs(1));
+        clock.joint();
+        assert_eq!(clock.at(0), Duration::from_secs(1) + JOINT);
+        assert_eq!(clock.at(second), Duration::from_secs(2) + JOINT);
+    }
+}

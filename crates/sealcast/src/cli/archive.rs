@@ -1,0 +1,151 @@
+//! `sealcast archive` and `sealcast replay`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use sealcast_proto::archive::Segment;
+
+use super::args::{ArchiveAction, ReplayArgs};
+use crate::archive::{
+    ArchiveIdentity, Folder, Replay, Report, SegmentFile, check, list, read_identities, replay, show_time,
+};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::sink;
+
+pub(super) fn run(action: &ArchiveAction) -> Result<()> {
+    match action {
+        ArchiveAction::Keygen { file } => keygen(file),
+        ArchiveAction::List { folder } => print_list(folder),
+        ArchiveAction::Check { folder, identity } => {
+            let identities = identity
+                .as_deref()
+                .map(read_identities)
+                .transpose()?
+                .unwrap_or_default();
+            let report = check(folder, &identities)?;
+            print_report(folder, &report, !identities.is_empty())
+        }
+        ArchiveAction::Key { segment } => print_key(segment),
+    }
+}
+
+/// Prints to standard output; a reader that closes it early is no failure.
+fn print(text: &str) -> Result<()> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let what = format!("standard output cannot be written: {error}");
+            Err(Failure::new(FailureKind::Sink, what, "send it elsewhere"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn keygen(file: &Path) -> Result<()> {
+    let identity = ArchiveIdentity::generate()?;
+    identity.write(file)?;
+    eprintln!(
+        "identity written to {} (keep it secret); its recipient is",
+        file.display()
+    );
+    print(&format!("{}\n", identity.recipient()))
+}
+
+fn print_list(folder: &Path) -> Result<()> {
+    let mut text = String::from("segment     from                      to                        frames      bytes\n");
+    for row in list(folder)? {
+        let (from, to) = row
+            .span
+            .map_or(("-".into(), "-".into()), |(from, to)| (show_time(from), show_time(to)));
+        let (number, frames, bytes) = (row.number, row.frames, row.bytes);
+        text += &format!("{number:<10}  {from:<24}  {to:<24}  {frames:>6}  {bytes:>9}\n");
+    }
+    print(&text)
+}
+
+fn print_report(folder: &Path, report: &Report, opened: bool) -> Result<()> {
+    let mut text = String::new();
+    for note in &report.notes {
+        text += &format!("note: {note}\n");
+    }
+    for fault in &report.faults {
+        text += &format!("fault: {fault}\n");
+    }
+    let (segments, frames) = (report.segments, report.frames);
+    text += &format!("{segments} segments, {frames} frames");
+    if let Some((from, to)) = report.span {
+        text += &format!(", {} to {}", show_time(from), show_time(to));
+    }
+    text += "\n";
+    if opened {
+        let (signed, unsigned) = (report.signed, report.unsigned);
+        text += &format!("{signed} frames signed by the camera, {unsigned} without a signature of their own\n");
+    } else {
+        text += "records were not opened: give --identity to open them and to verify signatures\n";
+    }
+    if let Some(link) = report.link {
+        text += &format!("last link {}\n", data_encoding::HEXLOWER.encode(&link));
+    }
+    print(&text)?;
+    match report.faults.len() {
+        0 => Ok(()),
+        count => Err(Failure::new(
+            FailureKind::Source,
+            format!("the archive {} has {count} faults", folder.display()),
+            "replay plays what is whole; compare with a copy if there is one",
+        )),
+    }
+}
+
+fn print_key(path: &Path) -> Result<()> {
+    let fail = |why: String| {
+        let what = format!("{} {why}", path.display());
+        Failure::new(FailureKind::Source, what, "name a segment of an archive")
+    };
+    let found = path
+        .metadata()
+        .map_err(|error| fail(format!("cannot be read: {error}")))?;
+    let file = SegmentFile {
+        number: 0,
+        path: path.to_owned(),
+        bytes: found.len(),
+        changed: 0,
+    };
+    let bytes = file.read()?;
+    let segment = Segment::new(&bytes).map_err(|fault| fail(fault.to_string()))?;
+    let written = io::stdout().write_all(&segment.head().key_file);
+    written.map_err(|error| fail(format!("was read, but standard output cannot be written: {error}")))
+}
+
+pub(super) fn run_replay(args: &ReplayArgs) -> Result<()> {
+    let wanted = Replay {
+        folder: args.folder.clone(),
+        identities: read_identities(&args.identity)?,
+        from: args.from.as_deref().map(str::parse).transpose()?,
+        to: args.to.as_deref().map(str::parse).transpose()?,
+        fast: args.fast,
+    };
+    // Before the sink is made, which may create a file.
+    Folder::open(&wanted.folder)?;
+    if args.into.starts_with("archive:") {
+        let what = "an archive cannot be replayed into another";
+        return Err(Failure::new(FailureKind::Usage, what, "copy its folder"));
+    }
+    let mut sink = sink::open(&args.into)?;
+    let done = replay(&wanted, &mut *sink)?;
+    for fault in &done.faults {
+        eprintln!("fault: {fault}");
+    }
+    if let Some((from, to)) = done.span {
+        let (frames, signed) = (done.frames, done.signed);
+        let (from, to) = (show_time(from), show_time(to));
+        eprintln!("replayed {frames} frames from {from} to {to}, {signed} of them signed by the camera");
+    }
+    match done.faults.len() {
+        0 => Ok(()),
+        count => Err(Failure::new(
+            FailureKind::Source,
+            format!("{} has {count} faults in what was asked for", wanted.folder.display()),
+            "what is whole was played; sealcast archive check DIR tells all",
+        )),
+    }
+}
