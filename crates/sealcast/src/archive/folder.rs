@@ -69,7 +69,8 @@ fn file_name(number: u64) -> String {
 
 fn number_of(name: &str) -> Option<u64> {
     let number = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?.parse().ok()?;
-    (file_name(number) == name).then_some(number)
+    // A number follows each.
+    (file_name(number) == name && number < u64::MAX).then_some(number)
 }
 
 /// The folder of an archive.
