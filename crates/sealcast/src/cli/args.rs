@@ -13,6 +13,7 @@ use crate::keys::peers::MAX_HOURS;
 const EXAMPLES: &str = "Examples:
   sealcast demo                                              everything on this machine, on a page
   sealcast publish rtsp://camera/front --listen tcp://0.0.0.0:9553   prints the ticket
+  sealcast publish v4l2:/dev/video0                          a camera of this machine; `sealcast devices` lists them
   sealcast watch TICKET --to file:out.mp4
   sealcast watch @ticket.txt --to - | ffplay -f h264 -
 
@@ -40,6 +41,8 @@ pub(super) enum Command {
     Publish(PublishArgs),
     /// Watch a publisher
     Watch(WatchArgs),
+    /// List the cameras of this machine, and what they offer
+    Devices(DevicesArgs),
     /// Show events to a camera, and tell probes when it did
     Clock(ClockArgs),
     /// Measure the latency of video as a viewer sees it
@@ -81,6 +84,13 @@ pub(super) struct KeygenArgs {
     /// tells its peer id before
     #[arg(long = "for", value_name = "END", conflicts_with = "file")]
     pub(super) end: Option<End>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DevicesArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ mod build;
 mod clock;
 mod control;
 mod demo;
+mod devices;
 mod doctor;
 mod flags;
 mod gateway;
@@ -98,6 +99,7 @@ fn dispatch(arguments: Arguments) -> Result<()> {
     }
     match arguments.command {
         Command::Keygen(args) => keygen(&args),
+        Command::Devices(args) => devices::run(&args),
         Command::Peers(args) => peers::run(&args),
         Command::Control(args) => control::run(&args),
         Command::PrintConfig(args) => print_config(&args),

@@ -15,9 +15,9 @@ const LUMA_TO_FULL: [u8; 256] = range_table(16, 219, 0, 255);
 /// Chroma from video range (16 to 240) to full range, around 128.
 const CHROMA_TO_FULL: [u8; 256] = range_table(128, 224, 128, 255);
 /// Luma from full range to video range.
-const LUMA_TO_VIDEO: [u8; 256] = range_table(0, 255, 16, 219);
+pub(crate) const LUMA_TO_VIDEO: [u8; 256] = range_table(0, 255, 16, 219);
 /// Chroma from full range to video range.
-const CHROMA_TO_VIDEO: [u8; 256] = range_table(128, 255, 128, 224);
+pub(crate) const CHROMA_TO_VIDEO: [u8; 256] = range_table(128, 255, 128, 224);
 
 /// `to + (x - from) * to_span / from_span` for every byte, rounded and clamped to a byte.
 const fn range_table(from: i32, from_span: i32, to: i32, to_span: i32) -> [u8; 256] {

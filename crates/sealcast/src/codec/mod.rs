@@ -17,6 +17,7 @@ mod scale;
 pub use asm::asm_active;
 pub use fenced::{Decoder, RESTART_INTERVAL, decoders_cpu_time, fence, serve};
 pub use h264::{H264Decoder, H264Encoder, H264Settings};
+pub(crate) use jpeg::{CHROMA_TO_VIDEO, LUMA_TO_VIDEO};
 pub use jpeg_rate::JpegRate;
 pub use scale::shrink;
 

@@ -68,8 +68,8 @@ const ALL: &[&str] = &["publish", "watch", "camera", "viewer", "demo", "probe"];
 options! {
     /// Settings of `publish`. All but the source also hold for `gateway camera`.
     publish: Publish {
-        /// Where frames come from: test:[WxH@fps], file:CLIP[?loop], rtsp://…, rtsps://…?fingerprint=…, or - for
-        /// standard input
+        /// Where frames come from: test:[WxH@fps], file:CLIP[?loop], v4l2:/dev/video0, rtsp://…,
+        /// rtsps://…?fingerprint=…, or - for standard input. docs/cameras.md has the options of cameras
         source: Option<String> { positional("SOURCE", PUBLISH).secret("a password").example("test:640x480@25") }
 
         /// File whose first line is the source, for a source with a password
@@ -225,7 +225,7 @@ options! {
 
     /// Settings of `demo`.
     demo: Demo {
-        /// Where frames come from: test:[WxH@fps], file:CLIP or rtsp[s]://HOST/PATH
+        /// Where frames come from: test:[WxH@fps], file:CLIP, v4l2:/dev/video0 or rtsp[s]://HOST/PATH
         source: String { positional("SOURCE", DEMO).secret("a password").default("test:640x480@25") }
 
         /// Stop after this many seconds, at least 1. --seconds overrides it

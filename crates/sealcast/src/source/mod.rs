@@ -12,6 +12,7 @@ mod mp4_boxes;
 mod mp4_fragments;
 mod mp4_track;
 mod pace;
+mod picture_encoder;
 mod raw;
 pub mod rtsp;
 mod rtsp_options;
@@ -20,6 +21,7 @@ mod rtsp_tunnel;
 mod stdin;
 pub mod test_card;
 mod url;
+pub mod v4l2;
 mod y4m;
 
 pub use coded::{CodedFrame, MAX_FRAME_BYTES, MediaError};

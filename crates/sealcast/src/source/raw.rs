@@ -6,16 +6,14 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
-use bytes::Bytes;
-
 use super::coded::{ASSUMED_RATE, MediaError, Result as MediaResult, at_rate};
 use super::file::{FileOptions, failure};
 use super::pace::Pacer;
+use super::picture_encoder::PictureEncoder;
 use super::y4m::Y4mReader;
-use super::{Encoding, SKIP_PATIENCE, Skip, Source};
-use crate::codec::H264Encoder;
+use super::{Encoding, Skip, Source};
 use crate::failure::{Failure, Result};
-use crate::media::{Codec, Frame, FrameRate, Picture, StampKind, StreamInfo};
+use crate::media::{Frame, FrameRate, Picture, StampKind, StreamInfo};
 
 type Again<R> = Box<dyn FnMut() -> MediaResult<Y4mReader<R>> + Send>;
 
@@ -23,8 +21,7 @@ type Again<R> = Box<dyn FnMut() -> MediaResult<Y4mReader<R>> + Send>;
 /// the test card's.
 pub struct RawSource<R> {
     reader: Y4mReader<R>,
-    encoder: H264Encoder,
-    encoding: Encoding,
+    encoder: PictureEncoder,
     rate: FrameRate,
     /// Waits until pictures are due; `None` for those that are taken as they come.
     pacer: Option<Pacer>,
@@ -33,8 +30,6 @@ pub struct RawSource<R> {
     /// Opens the stream again at its end; `None` to stop there.
     again: Option<Again<R>>,
     waits_for_viewers: bool,
-    /// Says whether to leave out the next picture.
-    skip: Option<Skip>,
     /// Turns an error into a failure that names the file or stream.
     told: Box<dyn Fn(&MediaError) -> Failure + Send>,
 }
@@ -60,17 +55,15 @@ impl<R: Read> RawSource<R> {
     ) -> Result<Self> {
         let reader = Y4mReader::open(input).map_err(|error| told(&error))?;
         let rate = rate.or(reader.rate).unwrap_or(ASSUMED_RATE);
-        let encoder = H264Encoder::new(encoding.settings(reader.width, reader.height, rate))?;
+        let encoder = PictureEncoder::new(encoding, (reader.width, reader.height), rate)?;
         Ok(Self {
             reader,
             encoder,
-            encoding,
             rate,
             pacer: None,
             number: 0,
             again: None,
             waits_for_viewers: false,
-            skip: None,
             told: Box::new(told),
         })
     }
@@ -113,37 +106,25 @@ impl RawSource<File> {
 
 impl<R: Read + Send> Source for RawSource<R> {
     fn info(&self) -> StreamInfo {
-        // The encoder accepts no larger sides.
-        let side = |pixels: usize| u16::try_from(pixels).unwrap_or(u16::MAX);
-        StreamInfo {
-            codec: Codec::H264,
-            width: side(self.reader.width),
-            height: side(self.reader.height),
-            rate: self.rate,
-            parameters: self.encoder.parameters().to_vec(),
-        }
+        self.encoder.info()
     }
 
     fn next(&mut self) -> Result<Option<Frame>> {
-        let mut skips = 0;
         let (picture, media_time) = loop {
             let Some(picture) = self.next_picture().map_err(|error| (self.told)(&error))? else {
                 return Ok(None);
             };
             let media_time = at_rate(self.number, self.rate);
+            self.number += 1;
             if let Some(pacer) = &mut self.pacer {
                 pacer.sleep_until(media_time);
             }
-            let skip = self.skip.as_ref().is_some_and(|skip| skip());
-            if !skip || at_rate(skips, self.rate) >= SKIP_PATIENCE {
+            if !self.encoder.leaves_out() {
                 break (picture, media_time);
             }
-            skips += 1;
-            self.number += 1;
         };
         let captured = Instant::now();
         let (data, keyframe) = self.encoder.encode(&picture)?;
-        self.number += 1;
         Ok(Some(Frame {
             number: 0,
             keyframe,
@@ -152,7 +133,7 @@ impl<R: Read + Send> Source for RawSource<R> {
             stamp: StampKind::Arrival,
             captured,
             encoded: Instant::now(),
-            data: Bytes::from(data),
+            data,
         }))
     }
 
@@ -165,20 +146,15 @@ impl<R: Read + Send> Source for RawSource<R> {
     }
 
     fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
-        self.encoder.set_bitrate(self.encoding.within(bits_per_second));
-        self.encoding.follows()
+        self.encoder.set_bitrate(bits_per_second)
     }
 
-    /// What the pictures take at least is known when they come.
     fn aim_at(&mut self, bits_per_second: u64) -> Result<Option<u64>> {
-        self.encoding = Encoding::constant(bits_per_second);
-        let (width, height) = (self.reader.width, self.reader.height);
-        self.encoder = H264Encoder::new(self.encoding.settings(width, height, self.rate))?;
-        Ok(None)
+        self.encoder.aim_at(bits_per_second)
     }
 
     fn skip_if(&mut self, skip: Skip) {
-        self.skip = Some(skip);
+        self.encoder.skip_if(skip);
     }
 
     fn waits_for_viewers(&self) -> bool {
@@ -191,6 +167,7 @@ mod tests {
     use super::*;
     use crate::codec::H264Decoder;
     use crate::failure::FailureKind;
+    use crate::media::Codec;
 
     /// Pictures of a grey ramp that moves, and as many bytes as they have.
     fn stream(pictures: u8) -> Vec<u8> {

@@ -7,13 +7,14 @@ use url::Url;
 
 use super::coded::sane_rate;
 use super::file::{self, FileOptions};
+use super::v4l2::{V4l2Options, V4l2Source};
 use super::{Encoding, Source, contain, rtsp, stdin, test_card};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
 
 /// Forms of a source URL, for help and error messages.
-pub const SOURCE_URLS: &str =
-    "test:[WxH@fps], file:CLIP[?loop&fps=N], rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH or rtsps://, or -";
+pub const SOURCE_URLS: &str = "test:[WxH@fps], file:CLIP[?loop&fps=N], v4l2:/dev/video0[?size=WxH&fps=N&format=NAME], \
+     rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH or rtsps://, or -";
 
 /// A parsed source URL.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub enum SourceUrl {
     File(PathBuf, FileOptions),
     /// `rtsp://…` or `rtsps://…`: a camera.
     Rtsp(rtsp::RtspOptions),
+    /// `v4l2:DEVICE`: a camera of this machine.
+    V4l2(V4l2Options),
     /// `-`: standard input; the frame rate, and how raw pictures are encoded, if the user says.
     Stdin(Option<FrameRate>, Option<Encoding>),
 }
@@ -58,6 +61,7 @@ impl FromStr for SourceUrl {
                 options.finish("loop, fps=N, unpaced, and bitrate, bitrate_max, gop and quantizer of raw pictures")?;
                 Ok(Self::File(file_path(path)?, file))
             }
+            "v4l2" => Ok(Self::V4l2(V4l2Options::parse(rest)?)),
             "rtsp" | "rtsps" => Ok(Self::Rtsp(rtsp::RtspOptions::parse(text)?)),
             _ => Err(unknown(text)),
         }
@@ -88,6 +92,7 @@ fn open_parsed(url: SourceUrl) -> Result<Box<dyn Source>> {
         SourceUrl::Test(rest) => test_card::open(&rest),
         SourceUrl::File(path, options) => file::open(&path, options),
         SourceUrl::Rtsp(options) => Ok(Box::new(rtsp::RtspSource::open(options)?)),
+        SourceUrl::V4l2(options) => Ok(Box::new(V4l2Source::open(options)?)),
         SourceUrl::Stdin(rate, encoding) => stdin::open(rate, encoding),
     }
 }
@@ -198,6 +203,7 @@ mod tests {
         assert!(matches!(parse("-"), SourceUrl::Stdin(None, None)));
         assert!(matches!(parse("-?fps=30"), SourceUrl::Stdin(Some(fps), None) if fps == rate(30, 1)));
         assert!(matches!(parse("rtsp://camera/live"), SourceUrl::Rtsp(_)));
+        assert!(matches!(parse("v4l2:/dev/video0?fps=15"), SourceUrl::V4l2(_)));
         let SourceUrl::File(path, options) = parse("file:a dir/clip.mp4?loop&fps=29.97") else {
             panic!("a file")
         };
@@ -248,13 +254,15 @@ mod tests {
             "file:x?quantizer=5",
             "file://elsewhere/x",
             "-?loop",
+            "v4l2:",
+            "v4l2:/dev/video0?size=big",
         ] {
             let failure = wrong.parse::<SourceUrl>().expect_err(wrong);
             assert_eq!(failure.kind, FailureKind::Usage, "{wrong}: {failure}");
         }
         let failure = "clip.mp4".parse::<SourceUrl>().expect_err("no scheme");
         assert!(
-            ["test:", "file:", "rtsp://", "-"]
+            ["test:", "file:", "v4l2:", "rtsp://", "-"]
                 .iter()
                 .all(|url| failure.hint.contains(url)),
             "{failure}"

@@ -1,0 +1,374 @@
+//! Frames from a camera of this machine.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::choose::{Choice, choose};
+use super::clock::KernelClock;
+use super::convert::Layout;
+use super::device::{Camera, told};
+use super::format::{PixelFormat, shown};
+use super::losses::Losses;
+use super::options::V4l2Options;
+use super::streaming::{Buffer, Streaming};
+use super::uvc_jpeg::whole_image;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{Codec, Frame, FrameRate, Picture, StampKind, StreamInfo};
+use crate::source::coded::MAX_FRAME_BYTES;
+use crate::source::picture_encoder::PictureEncoder;
+use crate::source::{SOURCE_PATIENCE, Skip, Source, contain, h264};
+
+/// First and longest pause between attempts to open a camera again.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
+
+/// A camera that sends nothing for this long is opened again, unless that is disabled.
+const STALL: Duration = Duration::from_secs(4);
+
+/// Least time from one frame to the next in media time, where stamps do not grow.
+const LEAST_STEP: Duration = Duration::from_micros(1);
+
+/// What becomes of the buffers of a camera.
+enum Maker {
+    /// Access units, passed through.
+    H264 {
+        stream: h264::Stream,
+        /// True while waiting for a keyframe: at the start, and after lost frames.
+        waiting: bool,
+    },
+    /// Images, passed through, and their size.
+    Mjpeg((u16, u16)),
+    /// Pictures, encoded here.
+    Raw(Box<PictureEncoder>, Layout),
+}
+
+/// What a buffer holds.
+enum Content {
+    H264(Bytes),
+    Image(Bytes, (u16, u16)),
+    Picture(Picture),
+}
+
+/// A camera.
+///
+/// When the camera is unplugged or falls silent, the source opens it again with increasing pauses for as long as one call
+/// of [`next`](Source::next) may take; then `next` fails. Calling `next` again continues to try.
+pub struct V4l2Source {
+    options: V4l2Options,
+    choice: Choice,
+    rate: FrameRate,
+    maker: Maker,
+    /// `None` while the camera is away.
+    streaming: Option<Streaming>,
+    clock: KernelClock,
+    losses: Losses,
+    /// The first frame, which opening waits for.
+    ahead: Option<Frame>,
+    /// The stamp of the first frame, and the media time of the last one.
+    times: Option<(Instant, Duration)>,
+    /// What the stamps were when that was last said.
+    stamp: Option<StampKind>,
+    backoff: Duration,
+}
+
+impl V4l2Source {
+    /// Opens the camera and waits for its first frame.
+    ///
+    /// # Errors
+    /// There is no such camera, this user may not open it, another program uses it, or it does not offer what the options
+    /// ask for.
+    pub fn open(options: V4l2Options) -> Result<Self> {
+        let camera = Camera::open(&options.path)?;
+        let about = camera.about().clone();
+        let choice = choose(&camera.offers()?, &options)?;
+        let (streaming, layout, rate) = camera.start(&choice)?;
+        tracing::info!(
+            camera = %options.shown(),
+            name = about.name,
+            driver = about.driver,
+            format = choice.format.name(),
+            size = format!("{}x{}", choice.size.0, choice.size.1),
+            fps = shown(rate),
+            "camera opened"
+        );
+        let mut source = Self {
+            maker: maker(&options, layout, rate)?,
+            options,
+            choice,
+            rate,
+            streaming: Some(streaming),
+            clock: KernelClock::read(),
+            losses: Losses::default(),
+            ahead: None,
+            times: None,
+            stamp: None,
+            backoff: BACKOFF.0,
+        };
+        source.ahead = Some(source.take(Instant::now() + SOURCE_PATIENCE)?);
+        Ok(source)
+    }
+
+    /// Returns the next frame of the camera as it is open.
+    fn take(&mut self, deadline: Instant) -> Result<Frame> {
+        let began = Instant::now();
+        loop {
+            let Some(streaming) = &mut self.streaming else {
+                return Err(told(&self.options.path, &std::io::ErrorKind::TimedOut.into()));
+            };
+            let maker = &self.maker;
+            let (content, buffer) = streaming
+                .next(
+                    deadline,
+                    |bytes, buffer| {
+                        if buffer.damaged { None } else { read(maker, bytes) }
+                    },
+                )
+                .map_err(|error| told(&self.options.path, &error))?;
+            self.losses.count(&self.options.shown(), buffer.lost, content.is_none());
+            let lost = buffer.lost > 0 || content.is_none();
+            let made = match content {
+                Some(content) => self.make(content, lost)?,
+                None => None,
+            };
+            if made.is_none()
+                && let Maker::H264 { waiting, .. } = &mut self.maker
+            {
+                *waiting |= lost;
+            }
+            if let Some((data, keyframe)) = made {
+                return Ok(self.stamped(data, keyframe, &buffer));
+            }
+            if Instant::now() >= deadline {
+                return Err(self.nothing_usable(began.elapsed()));
+            }
+        }
+    }
+
+    /// Makes a frame of a buffer's content; `None` if it is left out. `lost` is true if frames before it are missing.
+    fn make(&mut self, content: Content, lost: bool) -> Result<Option<(Bytes, bool)>> {
+        match (&mut self.maker, content) {
+            (Maker::H264 { stream, waiting }, Content::H264(unit)) => {
+                let finished = contain(|| Ok(stream.finish(unit, false)))?;
+                let Ok((data, keyframe)) = finished else {
+                    self.losses.count(&self.options.shown(), 0, true);
+                    *waiting = true;
+                    return Ok(None);
+                };
+                *waiting = (*waiting || lost) && !(keyframe && stream.is_decodable());
+                Ok((!*waiting).then_some((data, keyframe)))
+            }
+            (Maker::Mjpeg(size), Content::Image(image, new)) => {
+                *size = new;
+                Ok(Some((image, true)))
+            }
+            (Maker::Raw(encoder, _), Content::Picture(picture)) => {
+                if encoder.leaves_out() {
+                    return Ok(None);
+                }
+                encoder.encode(&picture).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn stamped(&mut self, data: Bytes, keyframe: bool, buffer: &Buffer) -> Frame {
+        let captured = buffer.arrived;
+        let (began, stamp) = self.clock.place(&buffer.metadata, captured);
+        if self.stamp != Some(stamp) {
+            tracing::info!(camera = %self.options.shown(), stamp = stamp.name(), "what the camera's stamps are");
+            self.stamp = Some(stamp);
+        }
+        let media_time = match self.times {
+            None => Duration::ZERO,
+            Some((first, last)) => began.saturating_duration_since(first).max(last + LEAST_STEP),
+        };
+        self.times = Some((self.times.map_or(began, |(first, _)| first), media_time));
+        let encoded = match self.maker {
+            Maker::Raw(..) => Instant::now(),
+            _ => captured,
+        };
+        Frame {
+            number: 0,
+            keyframe,
+            media_time,
+            began,
+            stamp,
+            captured,
+            encoded,
+            data,
+        }
+    }
+
+    /// Opens the camera again.
+    fn reopen(&mut self, deadline: Instant) -> Result<()> {
+        thread::sleep(self.backoff.min(deadline.saturating_duration_since(Instant::now())));
+        self.backoff = (self.backoff * 2).min(BACKOFF.1);
+        let camera = Camera::open(&self.options.path)?;
+        let choice = choose(&camera.offers()?, &self.options)?;
+        if (choice.size, choice.format) != (self.choice.size, self.choice.format) {
+            let what = format!("{} came back with other pictures", self.options.shown());
+            let hint = "start the publisher again, or fix size= and format=";
+            return Err(Failure::new(FailureKind::Source, what, hint));
+        }
+        let (streaming, layout, _) = camera.start(&choice)?;
+        match &mut self.maker {
+            Maker::H264 { waiting, .. } => *waiting = true,
+            Maker::Mjpeg(_) => {}
+            Maker::Raw(encoder, of) => {
+                *of = layout;
+                encoder.request_keyframe();
+            }
+        }
+        self.streaming = Some(streaming);
+        tracing::info!(camera = %self.options.shown(), "the camera is back");
+        Ok(())
+    }
+
+    fn receive(&mut self, patience: Duration) -> Result<Frame> {
+        let deadline = Instant::now() + patience;
+        let mut failure = None;
+        loop {
+            let step = match self.streaming {
+                Some(_) => {
+                    let stall = if self.options.reconnect { STALL } else { patience };
+                    self.take(deadline.min(Instant::now() + stall))
+                }
+                None => match self.reopen(deadline) {
+                    Ok(()) => continue,
+                    Err(error) => Err(error),
+                },
+            };
+            let error = match step {
+                Ok(frame) => {
+                    self.backoff = BACKOFF.0;
+                    return Ok(frame);
+                }
+                Err(error) => error,
+            };
+            // A driver that is gone may refuse even to stop.
+            let _ = contain(|| {
+                self.streaming = None;
+                Ok(())
+            });
+            let final_word = !self.options.reconnect || error.kind != FailureKind::Source;
+            if final_word || Instant::now() + self.backoff >= deadline {
+                // The first failure is more informative than that of the last attempt.
+                return Err(failure.unwrap_or(error));
+            }
+            tracing::warn!(camera = %self.options.shown(), reason = %error.what, "opening the camera again");
+            failure.get_or_insert(error);
+        }
+    }
+
+    fn nothing_usable(&self, after: Duration) -> Failure {
+        let (named, seconds) = (self.options.shown(), after.as_secs());
+        let (what, hint) = match self.maker {
+            Maker::H264 { .. } => (
+                format!("{named} sends no keyframe for {seconds} s"),
+                "set the camera's keyframe interval to 1 or 2 s, or choose another format",
+            ),
+            _ => (
+                format!("{named} sends nothing but damaged pictures for {seconds} s"),
+                "connect it to another port, or choose a smaller size or another format",
+            ),
+        };
+        Failure::new(FailureKind::Source, what, hint)
+    }
+}
+
+/// What becomes of buffers of that layout.
+fn maker(options: &V4l2Options, layout: Layout, rate: FrameRate) -> Result<Maker> {
+    let side = |pixels: usize| u16::try_from(pixels).unwrap_or(u16::MAX);
+    Ok(match layout.format {
+        PixelFormat::H264 => Maker::H264 {
+            stream: h264::Stream::default(),
+            waiting: true,
+        },
+        PixelFormat::Mjpeg => Maker::Mjpeg((side(layout.width), side(layout.height))),
+        _ => {
+            let encoding = options.encoding.unwrap_or_default();
+            let encoder = PictureEncoder::new(encoding, (layout.width, layout.height), rate)?;
+            Maker::Raw(Box::new(encoder), layout)
+        }
+    })
+}
+
+/// Reads a buffer; `None` if its content is damaged.
+fn read(maker: &Maker, bytes: &[u8]) -> Option<Content> {
+    match maker {
+        Maker::H264 { .. } => {
+            let fits = !bytes.is_empty() && bytes.len() <= MAX_FRAME_BYTES;
+            fits.then(|| Content::H264(Bytes::copy_from_slice(bytes)))
+        }
+        Maker::Mjpeg(_) => whole_image(bytes).map(|(image, size)| Content::Image(image, size)),
+        Maker::Raw(_, layout) => layout.picture(bytes).map(Content::Picture),
+    }
+}
+
+impl Source for V4l2Source {
+    fn info(&self) -> StreamInfo {
+        match &self.maker {
+            Maker::H264 { stream, .. } => stream.info(Some(self.rate)),
+            Maker::Mjpeg((width, height)) => StreamInfo {
+                codec: Codec::Mjpeg,
+                width: *width,
+                height: *height,
+                rate: self.rate,
+                parameters: Vec::new(),
+            },
+            Maker::Raw(encoder, _) => encoder.info(),
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Frame>> {
+        match self.ahead.take() {
+            Some(frame) => Ok(Some(frame)),
+            None => self.receive(SOURCE_PATIENCE).map(Some),
+        }
+    }
+
+    fn request_keyframe(&mut self) {
+        if let Maker::Raw(encoder, _) = &mut self.maker {
+            encoder.request_keyframe();
+        }
+    }
+
+    fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
+        match &mut self.maker {
+            Maker::Raw(encoder, _) => encoder.set_bitrate(bits_per_second),
+            _ => false,
+        }
+    }
+
+    fn aim_at(&mut self, bits_per_second: u64) -> Result<Option<u64>> {
+        match &mut self.maker {
+            Maker::Raw(encoder, _) => {
+                // The first frame has other parameter sets.
+                self.ahead = None;
+                encoder.aim_at(bits_per_second)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn skip_if(&mut self, skip: Skip) {
+        if let Maker::Raw(encoder, _) = &mut self.maker {
+            encoder.skip_if(skip);
+        }
+    }
+}
+
+impl Drop for V4l2Source {
+    fn drop(&mut self) {
+        self.losses.say_rest(&self.options.shown());
+    }
+}
+
+impl std::fmt::Debug for V4l2Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("V4l2Source")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
