@@ -87,7 +87,7 @@ pub(super) fn choose(offers: &[FormatOffer], wanted: &V4l2Options) -> Result<Cho
     let best = of_size
         .iter()
         .filter_map(|(code, format, size, rates)| {
-            let rate = rate_of(*rates, wanted.rate)?;
+            let rate = rate_of(rates, wanted.rate)?;
             Some(Choice { code: *code, format: *format, size: *size, rate })
         })
         // The first of equals, in the camera's own order.

@@ -67,8 +67,8 @@ pub struct V4l2Source {
     ahead: Option<Frame>,
     /// The stamp of the first frame, and the media time of the last one.
     times: Option<(Instant, Duration)>,
-    /// What the stamps were when that was last said.
-    stamp: Option<StampKind>,
+    /// What the stamps were so far: at most one of each kind.
+    stamps: Vec<StampKind>,
     backoff: Duration,
 }
 
@@ -102,7 +102,7 @@ impl V4l2Source {
             losses: Losses::default(),
             ahead: None,
             times: None,
-            stamp: None,
+            stamps: Vec::new(),
             backoff: BACKOFF.0,
         };
         source.ahead = Some(source.take(Instant::now() + SOURCE_PATIENCE)?);
@@ -175,9 +175,9 @@ impl V4l2Source {
     fn stamped(&mut self, data: Bytes, keyframe: bool, buffer: &Buffer) -> Frame {
         let captured = buffer.arrived;
         let (began, stamp) = self.clock.place(&buffer.metadata, captured);
-        if self.stamp != Some(stamp) {
+        if !self.stamps.contains(&stamp) {
             tracing::info!(camera = %self.options.shown(), stamp = stamp.name(), "what the camera's stamps are");
-            self.stamp = Some(stamp);
+            self.stamps.push(stamp);
         }
         let media_time = match self.times {
             None => Duration::ZERO,
