@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod cameras;
 mod checks;
 mod codec;
 mod deny;
@@ -43,7 +44,7 @@ cargo xtask COMMAND
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
                             (600), two builds with the same bytes, the address sanitizer and Miri, aarch64,
-                            the relay client, formal models
+                            the relay client, cameras, formal models
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
@@ -61,6 +62,7 @@ cargo xtask COMMAND
   installed                 check that the program built alone refuses study suites and contains none of their code
   reference                 check vectors/ against the Python reference
   web                       check the TypeScript peer in web/, in Node, in Chromium and against the program
+  cameras [--install]       publish from video devices in a virtual machine; --install installs QEMU and unpacks a kernel
   relay [--install]         check crates/sealcast-moq with a real relay; --install installs moq-relay
   reproducible [--quick]    build the program twice, in two folders, and compare the bytes; --quick: not optimised
   sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json
@@ -106,6 +108,11 @@ fn main() -> ExitCode {
         ["relay", "--install"] => {
             summary.step("install", relay::install);
             summary.step("relay", relay::step)
+        }
+        ["cameras"] => summary.step("cameras", cameras::step),
+        ["cameras", "--install"] => {
+            summary.step("install", cameras::install);
+            summary.step("cameras", cameras::step)
         }
         ["formal"] => models(&mut summary),
         ["formal", "--install"] => {
@@ -160,6 +167,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("aarch64", kernels::aarch64);
     summary.step("fuzz", || fuzz::step(fuzzing, None));
     summary.step("relay", relay::step);
+    summary.step("cameras", cameras::step);
     models(summary)
 }
 

@@ -71,6 +71,12 @@ pub(crate) fn install() -> Outcome {
     }
 }
 
+/// Installs packages that only some of the slow checks use.
+pub(crate) fn install_these(names: &[&str]) -> Result<(), String> {
+    let prefix = privilege().ok_or_else(|| format!("no permission to install {}", names.join(" ")))?;
+    apt(prefix, &["update"]).and_then(|()| apt(prefix, &[&["install"], names].concat()))
+}
+
 fn missing() -> Vec<(&'static str, &'static str)> {
     let query = ["--show", "--showformat=${db:Status-Status}"];
     let here = |name: &str| output(command("dpkg-query", &query).arg(name)).is_some_and(|status| status == "installed");

@@ -3,3 +3,5 @@
 mod archive_kills;
 mod costs;
 mod gateway_soak;
+mod guest;
+mod local_cameras;
