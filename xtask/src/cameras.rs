@@ -1,5 +1,5 @@
-//! Publishes from real video devices: those of the kernel's test drivers, in a virtual machine with Debian's kernel. The
-//! machine is emulated, so it needs no rights and no devices of this one.
+//! Publishes from real video devices: those of the kernel's test drivers, in a virtual machine with Debian's kernel.
+//! The machine is emulated, so it needs no rights and no devices of this one.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub(crate) fn step() -> Outcome {
         return Outcome::Skipped(format!("no kernel for the virtual machine: {HOW}"));
     }
     let mut tests = cargo(&["test", "--package", "sealcast", "--locked", "--test", "nightly"]);
-    tests.args(["--", "--ignored", "--test-threads=1", "local_cameras"]);
+    tests.args(["--", "--test-threads=1", "local_cameras"]);
     Outcome::of(run(tests.env("SEALCAST_GUEST_KERNEL", kernel)))
 }
 

@@ -62,7 +62,7 @@ cargo xtask COMMAND
   installed                 check that the program built alone refuses study suites and contains none of their code
   reference                 check vectors/ against the Python reference
   web                       check the TypeScript peer in web/, in Node, in Chromium and against the program
-  cameras [--install]       publish from video devices in a virtual machine; --install installs QEMU and unpacks a kernel
+  cameras [--install]       publish from video devices of a virtual machine; --install installs QEMU and a kernel
   relay [--install]         check crates/sealcast-moq with a real relay; --install installs moq-relay
   reproducible [--quick]    build the program twice, in two folders, and compare the bytes; --quick: not optimised
   sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json

@@ -1,7 +1,7 @@
 //! A virtual machine with the kernel's test drivers, and the program in it.
 //!
-//! The kernel is Debian's, unpacked into the folder that `SEALCAST_GUEST_KERNEL` names (`cargo xtask cameras --install`).
-//! It is emulated, so it needs no rights and is slow: nothing in it measures.
+//! The kernel is Debian's, unpacked into the folder that `SEALCAST_GUEST_KERNEL` names (`cargo xtask cameras
+//! --install`). It is emulated, so it needs no rights and is slow: nothing in it measures.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,9 +46,10 @@ impl Guest {
     /// Boots with these modules and their options, and the modules that they need.
     pub(crate) fn boot(modules: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let kernel = PathBuf::from(std::env::var_os("SEALCAST_GUEST_KERNEL").expect(
-            "SEALCAST_GUEST_KERNEL names no folder with a kernel: cargo xtask cameras --install, then cargo xtask cameras",
-        ));
+        let kernel = PathBuf::from(
+            std::env::var_os("SEALCAST_GUEST_KERNEL")
+                .expect("SEALCAST_GUEST_KERNEL names no folder with a kernel: cargo xtask cameras"),
+        );
         let (image, files) = (folder.path().join("image"), folder.path().join("files"));
         fill(&files, &Modules::of(&kernel), modules);
         pack(&files, &image);

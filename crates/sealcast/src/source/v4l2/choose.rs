@@ -95,8 +95,8 @@ pub(super) fn choose(offers: &[FormatOffer], wanted: &V4l2Options) -> Result<Cho
     best.ok_or_else(|| no_rate(&named, wanted.rate.unwrap_or(USUAL_RATE), rates))
 }
 
-/// The sizes of a format, those of ranges as near as possible to what is wanted, and their rates. A driver that tells no
-/// sizes is taken at the user's word.
+/// The sizes of a format, those of ranges as near as possible to what is wanted, and their rates. A driver that tells
+/// no sizes is taken at the user's word.
 fn sizes_of(offer: &FormatOffer, wanted: Option<(u32, u32)>) -> Vec<((u32, u32), &Rates)> {
     const UNKNOWN: &Rates = &Rates::These(Vec::new());
     let wanted = wanted.unwrap_or(USUAL_SIZE);

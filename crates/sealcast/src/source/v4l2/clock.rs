@@ -11,8 +11,8 @@ use crate::source::SOURCE_PATIENCE;
 /// Readings of which the closest pair is taken.
 const READINGS: usize = 8;
 
-/// One moment on both clocks: that of the kernel's stamps, and [`Instant`]. On Linux both are `CLOCK_MONOTONIC`, so that
-/// one pair holds for ever, and is off by no more than the time that reading it took.
+/// One moment on both clocks: that of the kernel's stamps, and [`Instant`]. On Linux both are `CLOCK_MONOTONIC`, so
+/// that one pair holds for ever, and is off by no more than the time that reading it took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelClock {
     monotonic: Duration,
@@ -44,8 +44,8 @@ impl KernelClock {
         best.1
     }
 
-    /// The instant of a buffer's stamp, and what it is. `arrived` is when the program got the buffer. A stamp of another
-    /// clock, of the future or of long ago is not believed: then the arrival is all that is known.
+    /// The instant of a buffer's stamp, and what it is. `arrived` is when the program got the buffer. A stamp of
+    /// another clock, of the future or of long ago is not believed: then the arrival is all that is known.
     pub(super) fn place(&self, buffer: &Metadata, arrived: Instant) -> (Instant, StampKind) {
         let unknown = (arrived, StampKind::Arrival);
         if buffer.flags.bits() & Flags::TIMESTAMP_MASK.bits() != Flags::TIMESTAMP_MONOTONIC.bits() {

@@ -78,8 +78,8 @@ impl Layout {
         }
     }
 
-    /// Takes pictures of packed 4:2:2, in which of each four bytes the first Y, U and V are at `at`, and the second Y two
-    /// after the first. Chroma is averaged over two rows.
+    /// Takes pictures of packed 4:2:2, in which of each four bytes the first Y, U and V are at `at`, and the second Y
+    /// two after the first. Chroma is averaged over two rows.
     fn packed(&self, plane: &[u8], stride: usize, at: [usize; 3], picture: &mut Picture) {
         let [y_at, u_at, v_at] = at;
         let (row, half) = (self.row(), self.width / 2);

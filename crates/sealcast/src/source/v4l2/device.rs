@@ -141,8 +141,8 @@ impl Camera {
         Rates::These(rates)
     }
 
-    /// Makes the camera stream what was chosen. Returns the stream, how raw pictures lie in its buffers, and the rate that
-    /// the camera keeps to.
+    /// Makes the camera stream what was chosen. Returns the stream, how raw pictures lie in its buffers, and the rate
+    /// that the camera keeps to.
     ///
     /// # Errors
     /// Another program uses the camera, or it delivers something else than it offers.

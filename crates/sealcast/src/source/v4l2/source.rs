@@ -52,8 +52,8 @@ enum Content {
 
 /// A camera.
 ///
-/// When the camera is unplugged or falls silent, the source opens it again with increasing pauses for as long as one call
-/// of [`next`](Source::next) may take; then `next` fails. Calling `next` again continues to try.
+/// When the camera is unplugged or falls silent, the source opens it again with increasing pauses for as long as one
+/// call of [`next`](Source::next) may take; then `next` fails. Calling `next` again continues to try.
 pub struct V4l2Source {
     options: V4l2Options,
     choice: Choice,
@@ -76,8 +76,8 @@ impl V4l2Source {
     /// Opens the camera and waits for its first frame.
     ///
     /// # Errors
-    /// There is no such camera, this user may not open it, another program uses it, or it does not offer what the options
-    /// ask for.
+    /// There is no such camera, this user may not open it, another program uses it, or it does not offer what the
+    /// options ask for.
     pub fn open(options: V4l2Options) -> Result<Self> {
         let camera = Camera::open(&options.path)?;
         let about = camera.about().clone();

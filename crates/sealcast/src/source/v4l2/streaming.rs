@@ -75,8 +75,8 @@ impl Streaming {
         }
     }
 
-    /// Waits again after a signal. The library gave the last buffer back already, and would do so once more: so the next
-    /// one is taken here and given up, which is seen as a lost one.
+    /// Waits again after a signal. The library gave the last buffer back already, and would do so once more: so the
+    /// next one is taken here and given up, which is seen as a lost one.
     fn resume(&mut self, deadline: Instant) -> io::Result<()> {
         loop {
             self.stream.set_timeout(until(deadline));
