@@ -334,6 +334,10 @@ impl Source for V4l2Source {
         }
     }
 
+    fn makes_keyframes(&self) -> bool {
+        matches!(self.maker, Maker::Raw(..))
+    }
+
     fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
         match &mut self.maker {
             Maker::Raw(encoder, _) => encoder.set_bitrate(bits_per_second),
