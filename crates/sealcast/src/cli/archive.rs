@@ -90,7 +90,7 @@ fn print_report(folder: &Path, report: &Report, opened: bool) -> Result<()> {
         0 => Ok(()),
         count => Err(Failure::new(
             FailureKind::Source,
-            format!("the archive {} has {count} faults", folder.display()),
+            format!("faults in the archive {}: {count}", folder.display()),
             "replay plays what is whole; compare with a copy if there is one",
         )),
     }
@@ -144,7 +144,7 @@ pub(super) fn run_replay(args: &ReplayArgs) -> Result<()> {
         0 => Ok(()),
         count => Err(Failure::new(
             FailureKind::Source,
-            format!("{} has {count} faults in what was asked for", wanted.folder.display()),
+            format!("faults in what was asked for of {}: {count}", wanted.folder.display()),
             "what is whole was played; sealcast archive check DIR tells all",
         )),
     }
