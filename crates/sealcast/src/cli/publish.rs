@@ -20,7 +20,7 @@ use crate::meter::metrics::Metrics;
 use crate::private_file::read_secret_line;
 use crate::run::{
     Admission, ControlSocket, FrameProof, GROUP_STREAM, GroupOptions, Observation, Offer, PublishOptions, QueueLimits,
-    RelayUrl, RuntimeSettings, Shape, Viewers, build_info, publish,
+    RelayUrl, Reopen, RuntimeSettings, Shape, Viewers, build_info, publish,
 };
 use crate::source;
 use crate::transport::udp::MulticastOut;
@@ -77,6 +77,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
 
     let options = PublishOptions {
         source,
+        reopen: configured.retry.then(|| reopen(source_url, offer.shape, proof)),
         offer,
         admission: Arc::clone(&admission),
         max_viewers: configured.max_viewers.get() as usize,
@@ -257,20 +258,28 @@ fn with_bitrate(mut url: String, config: &Config) -> String {
     url
 }
 
+/// What opens the source again.
+fn reopen(url: String, shape: Shape, proof: FrameProof) -> Reopen {
+    Box::new(move || opened(&url, shape, proof))
+}
+
+fn opened(url: &str, shape: Shape, proof: FrameProof) -> Result<Box<dyn source::Source>> {
+    let mut source = source::open(url)?;
+    shape.prepare(&mut *source, proof)?;
+    Ok(source)
+}
+
 /// Open the source on a separate thread, which may block.
 pub(super) async fn open_source(url: String, shape: Shape, proof: FrameProof) -> Result<Box<dyn source::Source>> {
-    let open = move || {
-        let mut source = source::open(&url)?;
-        shape.prepare(&mut *source, proof)?;
-        Ok(source)
-    };
-    tokio::task::spawn_blocking(open).await.map_err(|error| {
-        Failure::new(
-            FailureKind::Internal,
-            format!("opening the source failed ({error})"),
-            "please report this",
-        )
-    })?
+    tokio::task::spawn_blocking(move || opened(&url, shape, proof))
+        .await
+        .map_err(|error| {
+            Failure::new(
+                FailureKind::Internal,
+                format!("opening the source failed ({error})"),
+                "please report this",
+            )
+        })?
 }
 
 /// The origin of the viewers, and the tickets to hand out if they connect to us.

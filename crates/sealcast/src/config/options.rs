@@ -75,6 +75,9 @@ options! {
         /// File whose first line is the source, for a source with a password
         source_file: Option<PathBuf> { key().excludes("source").example("/etc/sealcast/camera-url") }
 
+        /// When the source fails, open it again until it is back, and keep the viewers meanwhile, instead of ending
+        retry: bool { on_flag("retry", PUBLISH) }
+
         /// Where to listen for viewers: tcp://, udp:// or quic://. docs/networks.md has the options of the latter two,
         /// which follow a ?, as in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200
         listen: String { flag("listen", "URL", PUBLISHERS).default("tcp://[::]:9553") }

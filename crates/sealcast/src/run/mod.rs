@@ -47,6 +47,7 @@ mod serve_viewer;
 mod session_task;
 mod shape;
 mod sink_thread;
+mod source_feed;
 mod source_thread;
 mod target_rate;
 mod unproved;
@@ -67,4 +68,5 @@ pub use relay::{ClientRole, LinkState, MAX_RELAYS, RelayClient, RelayEvent, Rela
 use retry::Retry;
 pub use runtime_settings::RuntimeSettings;
 pub use shape::{FrameProof, Shape};
+pub use source_feed::Reopen;
 pub use watch::{PublisherAt, WatchOptions, watch};

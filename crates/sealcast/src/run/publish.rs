@@ -23,6 +23,7 @@ use super::relay::{Arrivals, Outlet, RelayUrl, feed};
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
 use super::shape::FrameProof;
+use super::source_feed::Reopen;
 use super::source_thread::{self, Tap};
 use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retry, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
@@ -57,6 +58,8 @@ pub enum Viewers {
 pub struct PublishOptions {
     /// The source of frames.
     pub source: Box<dyn Source>,
+    /// Opens the source again when it fails, if it should go on then.
+    pub reopen: Option<Reopen>,
     /// Identity, suites, mechanisms.
     pub offer: Offer,
     /// Decides which viewers are admitted.
@@ -123,7 +126,7 @@ impl Publisher {
             None => Vec::new(),
         };
         let source = source_thread::start(
-            source,
+            (source, options.reopen),
             Arc::clone(&hub),
             observation.metrics.clone(),
             frame_tap,

@@ -6,6 +6,7 @@ use std::thread::JoinHandle;
 use super::Hub;
 use super::hub::SourceEnd;
 use super::shape::{Capacity, FrameProof, Shape};
+use super::source_feed::{Reopen, SourceFeed};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::Frame;
 use crate::meter::metrics::Metrics;
@@ -15,9 +16,10 @@ use crate::source::{Source, contain};
 /// Called with each frame of the source; the demo shows the camera's picture with it.
 pub(super) type Tap = Box<dyn FnMut(&Frame) + Send>;
 
-/// Forward frames from `source` to `hub` on a new thread until the source ends or the hub stops.
+/// Forward frames from `source` to `hub` on a new thread until the source ends or the hub stops. With `reopen`, a
+/// source that fails is opened again until it is back.
 pub(super) fn start(
-    mut source: Box<dyn Source>,
+    (source, reopen): (Box<dyn Source>, Option<Reopen>),
     hub: Arc<Hub>,
     metrics: Metrics,
     mut tap: Option<Tap>,
@@ -25,9 +27,11 @@ pub(super) fn start(
 ) -> Result<JoinHandle<()>> {
     hub.set_info(source.info());
     hub.set_makes_keyframes(source.makes_keyframes());
-    if let Some(most) = shape.most_waiting(&source.info()) {
+    let most_waiting = shape.most_waiting(&source.info());
+    let mut feed = SourceFeed::new(source, reopen);
+    if let Some(most) = most_waiting {
         let (hub, metrics) = (Arc::clone(&hub), metrics.clone());
-        source.skip_if(Box::new(move || {
+        feed.skip_if(Arc::new(move || {
             let skip = hub.holds_more_than(most);
             if skip {
                 metrics.picture_skipped();
@@ -36,7 +40,7 @@ pub(super) fn start(
         }));
     }
     let body = move || {
-        let end = match contain(|| pump(&mut *source, &hub, &metrics, &mut tap, shape.capacity(proof))) {
+        let end = match contain(|| pump(&mut feed, &hub, &metrics, &mut tap, shape.capacity(proof))) {
             Ok(()) => SourceEnd::Complete,
             Err(failure) => SourceEnd::Failed(failure),
         };
@@ -52,29 +56,32 @@ pub(super) fn start(
 }
 
 fn pump(
-    source: &mut dyn Source,
+    feed: &mut SourceFeed,
     hub: &Hub,
     metrics: &Metrics,
     tap: &mut Option<Tap>,
     mut capacity: Capacity,
 ) -> Result<()> {
     let mut number = 0;
-    let mut info = source.info();
+    let mut info = feed.source().info();
     // The source starts at its own rate.
     let mut target = u64::MAX;
-    if source.waits_for_viewers() {
+    if feed.source().waits_for_viewers() {
         hub.wait_for_viewer();
     }
     while !hub.stopping() {
         if hub.take_keyframe_request() {
-            source.request_keyframe();
+            feed.source().request_keyframe();
+        }
+        if feed.take_reopened() {
+            target = u64::MAX;
         }
         if hub.target() != target {
             target = hub.target();
-            let follows = source.set_bitrate(target);
+            let follows = feed.source().set_bitrate(target);
             tracing::trace!(target, follows, "another bit rate was asked of the source");
         }
-        let Some(mut frame) = source.next()? else { break };
+        let Some(mut frame) = feed.next(hub)? else { break };
         capacity.made(&frame)?;
         // Number the frames as they are published: a gap then always means a loss after this point.
         frame.number = number;
@@ -82,7 +89,7 @@ fn pump(
         metrics.record_stage(Stage::Capture, frame.captured.saturating_duration_since(frame.began));
         metrics.record_stage(Stage::Encode, frame.encoded.saturating_duration_since(frame.captured));
         if frame.keyframe {
-            let current = source.info();
+            let current = feed.source().info();
             if current != info {
                 hub.set_info(current.clone());
                 info = current;
@@ -184,7 +191,9 @@ mod tests {
             made: 0,
             asked: Arc::clone(&asked),
         };
-        let thread = start(Box::new(source), hub, metrics, None, (Shape::Off, FrameProof::None)).expect("a thread");
+        let source: Box<dyn Source> = Box::new(source);
+        let shape = (Shape::Off, FrameProof::None);
+        let thread = start((source, None), hub, metrics, None, shape).expect("a thread");
         thread.join().expect("it ends");
         assert_eq!(*asked.lock().expect("no panic before"), [500_000, u64::MAX]);
     }
@@ -194,7 +203,7 @@ mod tests {
         let metrics = Metrics::new(build_info());
         let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
         let thread = start(
-            Box::new(Crashing),
+            (Box::new(Crashing), None),
             Arc::clone(&hub),
             metrics,
             None,

@@ -98,6 +98,7 @@ impl CameraEnd {
         let browsers = browsers.map(|browsers| Listener::Web(Box::new(browsers)));
         let options = PublishOptions {
             source,
+            reopen: None,
             offer,
             admission: Arc::clone(&self.admission),
             max_viewers: 1 + MAX_PAGES,

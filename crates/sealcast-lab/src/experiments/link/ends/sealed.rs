@@ -53,6 +53,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
         let observing = Observation::start("publish", ObserveOptions::default(), metrics.clone()).await?;
         let options = PublishOptions {
             source: Box::new(source),
+            reopen: None,
             offer: offer(identity),
             admission: Arc::new(admission),
             max_viewers: 1,
