@@ -133,7 +133,7 @@ fn bars(picture: &Picture) -> Vec<[i32; 3]> {
     let (width, y) = (picture.width, picture.height * 4 / 5);
     (0..8)
         .map(|bar| {
-            let x = (2 * bar + 1) * width / 16 & !1;
+            let x = ((2 * bar + 1) * width / 16) & !1;
             [
                 mean(&picture.y, width, x, y),
                 mean(&picture.u, width / 2, x / 2, y / 2),
