@@ -9,7 +9,8 @@ use std::process::ChildStdin;
 use sealcast::source::Source;
 use sealcast_testkit::media::{ffmpeg, path, unpaced};
 use sealcast_testkit::program::{
-    MANY_USES, PATIENCE, Program, Publisher, file_url, home, number, report, sealcast, watch,
+    MANY_USES, PATIENCE, Program, Publisher, counted_missing, file_url, home, number, report, sealcast, succeeds_once,
+    watch,
 };
 
 use super::groups::{FRAMES_IN, MEMBER};
@@ -92,8 +93,9 @@ fn joins(home: &Path, camera: &Camera) -> Program {
 }
 
 /// A viewer joins in the middle of a group of pictures and gets it without another frame being made; then the rest,
-/// each frame once. Returns what the publisher said.
-fn has_a_picture_at_once(listen: &str, more: &[&str]) -> String {
+/// each frame once, and the publisher says `words`. An error says that the machine stood still meanwhile:
+/// over datagrams frames were left out and counted, or the session was given up for another.
+fn has_a_picture_at_once(listen: &str, more: &[&str], words: &str) -> Result<(), String> {
     let (near, far) = (home(), home());
     let mut camera = Camera::start(near.path(), listen, more);
     camera.make(BEFORE);
@@ -109,26 +111,35 @@ fn has_a_picture_at_once(listen: &str, more: &[&str]) -> String {
         fs::read(far.path().join("out.h264")).expect("a file"),
         camera.units.concat(),
     );
-    assert!(got == sent, "{} of {} bytes", got.len(), sent.len());
-    // How old they were says nothing of the path.
     let report = report(&far.path().join("report.json"));
+    if got != sent {
+        let came = format!("{} of {} bytes", got.len(), sent.len());
+        let sessions = report["handshakes"].as_array().expect("a list").len();
+        let left_out = !listen.starts_with("tcp") && counted_missing(&report) > 0.0;
+        assert!(sessions > 1 || left_out, "{came}, and nothing counted as missing");
+        return Err(came);
+    }
+    // How old they were says nothing of the path.
     let measured = number(&report, "/stages/end_to_end/count");
     let on_the_way = (FRAMES - BEFORE) as f64;
     assert!(measured <= on_the_way, "{measured} frames were on their way");
-    camera.publisher.program.said()
+    let said = camera.publisher.program.said();
+    assert!(said.contains(words), "{said}");
+    Ok(())
 }
 
 #[test]
 fn whoever_joins_gets_the_group_of_pictures_so_far_over_each_transport() {
     for listen in ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", "quic://127.0.0.1:0"] {
-        has_a_picture_at_once(listen, &[]);
+        let joins = || has_a_picture_at_once(listen, &[], "a viewer watches");
+        assert!(succeeds_once(listen, joins), "{listen}: never all of it");
     }
 }
 
 #[test]
 fn whoever_joins_a_group_is_served_alone_until_there_is_a_keyframe_for_all() {
     for listen in ["tcp://127.0.0.1:0", "udp://127.0.0.1:0"] {
-        let said = has_a_picture_at_once(listen, &["--group", "--sign", "both"]);
-        assert!(said.contains(MEMBER), "{said}");
+        let joins = || has_a_picture_at_once(listen, &["--group", "--sign", "both"], MEMBER);
+        assert!(succeeds_once(listen, joins), "{listen}: never all of it");
     }
 }
