@@ -92,7 +92,11 @@ fn main() -> ExitCode {
         ["sanitizer"] => sanitizers(&mut summary),
         ["aarch64"] => summary.step("aarch64", kernels::aarch64),
         ["installed"] => summary.step("installed", installed::step),
-        ["web"] => summary.step("web", web::step),
+        ["web"] => {
+            summary.step("npm", web::packages);
+            summary.step("web", web::step);
+            summary.step("page", web::page)
+        }
         ["deny"] => deny::steps(&mut summary),
         ["deny", "--install"] => {
             summary.step("install", deny::install);
@@ -139,17 +143,21 @@ fn test(summary: &mut Summary) -> bool {
     check(summary);
     if summary.step("build", checks::build) {
         summary.step("codec", codec::step);
+        summary.step("npm", web::packages);
         // Most tests wait most of the time.
         summary.step_beside(
             ("tests", checks::tests),
             &[
-                ("docs", checks::docs),
-                ("reference", reference::step),
-                ("web", web::step),
+                &[("page", web::page)],
+                &[
+                    ("docs", checks::docs),
+                    ("reference", reference::step),
+                    ("web", web::step),
+                ],
             ],
         );
     } else {
-        for name in ["codec", "tests", "docs", "reference", "web"] {
+        for name in ["codec", "npm", "tests", "page", "docs", "reference", "web"] {
             summary.skip(name, "the build failed");
         }
     }

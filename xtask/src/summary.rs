@@ -59,28 +59,35 @@ impl Summary {
         self.record(name, outcome, start.elapsed())
     }
 
-    /// Runs one step, and others one after the other beside it: for one that waits most of the time. Returns true
-    /// unless one of them failed.
-    pub(crate) fn step_beside(&mut self, (name, run): Step, others: &[Step]) -> bool {
+    /// Runs one step, and others beside it, those of each lane one after the other: for steps that wait most of the
+    /// time. Returns true unless one of them failed.
+    pub(crate) fn step_beside<'a>(&mut self, (name, run): Step, lanes: &[&'a [Step]]) -> bool {
+        let timed = |&(name, run): &Step| {
+            println!("\n== {name}, beside");
+            let start = Instant::now();
+            (name, run(), start.elapsed())
+        };
         std::thread::scope(|scope| {
-            let others = scope.spawn(|| {
-                let timed = |&(name, run): &Step| {
-                    println!("\n== {name}, beside");
-                    let start = Instant::now();
-                    (name, run(), start.elapsed())
-                };
-                others.iter().map(timed).collect::<Vec<_>>()
-            });
+            let started = |steps: &&'a [Step]| {
+                let steps = *steps;
+                scope.spawn(move || steps.iter().map(timed).collect::<Vec<_>>())
+            };
+            let lanes: Vec<_> = lanes.iter().map(started).collect();
             let mut went_well = self.step(name, run);
-            match others.join() {
-                Ok(others) => {
-                    for (name, outcome, wall) in others {
-                        went_well &= self.record(name, outcome, wall);
+            for lane in lanes {
+                match lane.join() {
+                    Ok(steps) => {
+                        for (name, outcome, wall) in steps {
+                            went_well &= self.record(name, outcome, wall);
+                        }
                     }
-                    went_well
+                    Err(_) => {
+                        let panicked = Outcome::Failed("a step panicked".to_owned());
+                        went_well &= self.record("beside", panicked, Duration::ZERO);
+                    }
                 }
-                Err(_) => self.record("beside", Outcome::Failed("a step panicked".to_owned()), Duration::ZERO),
             }
+            went_well
         })
     }
 
@@ -147,8 +154,11 @@ mod tests {
     fn one_failure_beside_a_step_fails_the_whole() {
         let mut summary = Summary::default();
         let broken: Step = ("broken", || Outcome::of(Err("broken".to_owned())));
-        assert!(summary.step_beside(("first", Outcome::ok), &[("second", Outcome::ok)]));
-        assert!(!summary.step_beside(("third", Outcome::ok), &[broken, ("fourth", Outcome::ok)]));
-        assert_eq!(summary.count(), ("4 passed, 1 failed, 0 skipped".to_owned(), true));
+        assert!(summary.step_beside(("first", Outcome::ok), &[&[("second", Outcome::ok)]]));
+        assert!(!summary.step_beside(
+            ("third", Outcome::ok),
+            &[&[broken, ("fourth", Outcome::ok)], &[("fifth", Outcome::ok)]]
+        ));
+        assert_eq!(summary.count(), ("5 passed, 1 failed, 0 skipped".to_owned(), true));
     }
 }

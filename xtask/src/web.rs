@@ -1,5 +1,6 @@
 //! Checks the page and its TypeScript peer in `web/`: types and rules, size, tests in Node and in a browser, whether
-//! the program embeds what the sources give, and both against the program that was built.
+//! the program embeds what the sources give, and both against the program that was built. The page's tests are a step
+//! of their own, which may run beside the others: each builds into a folder of its own.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,34 +12,46 @@ use crate::venv;
 
 /// Oldest Node that the tests run on (`engines` in package.json).
 const OLDEST_NODE: (u32, u32) = (20, 19);
+/// npm's words for what `package-lock.json` names.
+const INSTALL: [&str; 3] = ["ci", "--no-audit", "--no-fund"];
 
+/// Installs the packages that the other steps need.
+pub(crate) fn packages() -> Outcome {
+    npm_each(&[&INSTALL])
+}
+
+/// Everything but the tests of the page.
 pub(crate) fn step() -> Outcome {
-    let node = match node() {
-        Ok(node) => node,
-        Err(reason) => return Outcome::Failed(reason),
-    };
-    let npm = |words: &[&str]| {
-        let mut npm = node.npm(words);
-        npm.env("SEALCAST", target_dir().join("debug/sealcast"));
-        run_whole(&mut npm)
-    };
-    let steps = [
-        ["ci", "--no-audit", "--no-fund"].as_slice(),
+    npm_each(&[
         &["run", "check"],
         &["run", "build"],
         &["test"],
         &["run", "test:browser"],
         &["run", "check:embedded"],
-        &["run", "test:page"],
-    ];
-    Outcome::of(steps.into_iter().try_for_each(npm))
+    ])
+}
+
+/// The tests of the page.
+pub(crate) fn page() -> Outcome {
+    npm_each(&[&["run", "test:page"]])
+}
+
+fn npm_each(steps: &[&[&str]]) -> Outcome {
+    let npm = |node: Node| {
+        steps.iter().try_for_each(|words| {
+            let mut npm = node.npm(words);
+            npm.env("SEALCAST", target_dir().join("debug/sealcast"));
+            run_whole(&mut npm)
+        })
+    };
+    Outcome::of(node().and_then(npm))
 }
 
 /// Runs the page's tests with a relay. `clients` is the folder of the relay client, which the program looks for in
 /// `PATH`.
 pub(crate) fn through_relay(relay: &Path, clients: &Path) -> Result<(), String> {
     let node = node()?;
-    run_whole(&mut node.npm(&["ci", "--no-audit", "--no-fund"]))?;
+    run_whole(&mut node.npm(&INSTALL))?;
     let mut tests = node.npm(&["run", "test:page", "--", "relay"]);
     let before = node.0.iter().map(PathBuf::as_path).chain([clients]);
     if let Some(path) = with_path(before) {
