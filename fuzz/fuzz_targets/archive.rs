@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use sealcast_proto::archive::{BLOCK_OVERHEAD, Block, Player, Segment, SegmentKey};
+use sealcast_proto::archive::{BLOCK_OVERHEAD, Block, Gather, Player, Segment, SegmentKey};
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sha2::{Digest, Sha256};
 
@@ -42,6 +42,7 @@ fn read(file: &[u8]) -> usize {
             }
             Ok(Block::Description(description)) => assert!(player.description(&description).is_err()),
             Ok(Block::Key(key)) => assert!(key.is_none(), "no key was opened"),
+            Ok(Block::WrappedKey { file: key, .. }) => assert!(key.len() <= file.len()),
             Ok(Block::End(_)) => assert!(segment.ended()),
             Err(_) => {
                 assert!(segment.next_block().is_none(), "nothing follows what is wrong");
@@ -54,8 +55,24 @@ fn read(file: &[u8]) -> usize {
     blocks
 }
 
+/// Gathers records that nobody verified. What comes out is what went in.
+fn gather(records: &[(u8, Vec<u8>)], proofs: bool) {
+    let mut gather = Gather::new(proofs);
+    let (mut taken, mut given) = (0, 0);
+    for (_, record) in records {
+        taken += record.len();
+        if let Ok(Some(frame)) = gather.take(record.clone()) {
+            assert!(!frame.describes_only() && frame.epochs().count() == frame.records.len());
+            given += frame.bytes();
+        }
+        assert!(given <= taken);
+    }
+}
+
 fuzz_target!(|input: Input| {
     read(&input.bytes);
+    gather(&input.blocks, true);
+    gather(&input.blocks, false);
     let (archive, number, oldest, previous, began, key_file) = input.head;
     let key_file = &key_file[..key_file.len().min(1000)];
     let head = [
@@ -76,7 +93,7 @@ fuzz_target!(|input: Input| {
         .into();
     put(&mut file, &mut link, 1, &head.concat());
     for (kind, body) in &input.blocks {
-        put(&mut file, &mut link, 2 + kind % 4, body);
+        put(&mut file, &mut link, 2 + kind % 5, body);
     }
     let whole = file.len();
     file.extend_from_slice(&input.tail);

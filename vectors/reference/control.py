@@ -89,6 +89,8 @@ MESSAGES = {
     30: ("tesla-commitment", [("commitment", "rest")]),
     31: ("multicast", [("tag", 4), ("port", 2), ("address", "rest")]),
     32: ("hears", [("hearing", 1)]),
+    33: ("archive-recipients", [("recipients", "rest")]),
+    34: ("archive-key", [("epoch", 8), ("file", "rest")]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
@@ -179,7 +181,7 @@ def decode(data):
         raise Malformed
     if name == "group" and fields["sign"] > 4:
         raise Malformed
-    if name == "join" and fields["media"] > 2:
+    if name == "join" and fields["media"] > 3:
         raise Malformed
     if name == "numbered" and fields["more"] > 1:
         raise Malformed

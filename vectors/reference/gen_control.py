@@ -212,7 +212,7 @@ def messages():
         *MALFORMED_ON_DATAGRAMS,
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
-        ("type 33", b"\x21", "ignored", "An unknown type is ignored."),
+        ("type 35", b"\x23", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),
@@ -300,6 +300,7 @@ OK_GROUP_MESSAGES = [
     ("join", "join", {"stream": 1, "media": 0}),
     ("join, media through a relay", "join", {"stream": 15, "media": 1}),
     ("join, by enrolment", "join", {"stream": 15, "media": 2}),
+    ("join, sealed", "join", {"stream": 1, "media": 3}),
     ("key-sheet", "key-sheet", {"sheet": fixed("some sheet", 190)}),
     ("key-sheet, empty", "key-sheet", {"sheet": b""}),
     ("challenge", "challenge", {"challenge": fixed("challenge", 16)}),
@@ -316,6 +317,8 @@ OK_GROUP_MESSAGES = [
     ("hears, away", "hears", {"hearing": 0}),
     ("hears, hearing", "hears", {"hearing": 2}),
     ("tesla-commitment", "tesla-commitment", {"commitment": fixed("some commitment", 120)}),
+    ("archive-recipients", "archive-recipients", {"recipients": b"age1pq1some\n"}),
+    ("archive-key", "archive-key", {"epoch": 2**40 + 1, "file": fixed("some file", 200)}),
 ]
 
 
@@ -332,7 +335,8 @@ def group_messages():
         ("group, cut", b"\x14\0\1\1", "malformed", "The suite is missing."),
         ("group, a byte more", b"\x14\0\1\1\2\0", "malformed", "A byte is left over."),
         ("join, stream 0", b"\x15\0\0\0", "malformed", "Media streams are 1 to 15."),
-        ("join, media 3", b"\x15\0\1\3", "malformed", "0 to 2 are the values."),
+        ("join, media 4", b"\x15\0\1\4", "malformed", "0 to 3 are the values."),
+        ("archive-key, cut", b"\x22" + bytes(7), "malformed", "The epoch has 8 bytes."),
         ("join, cut", b"\x15\0\1", "malformed", "Where the media comes from is missing."),
         ("join, a byte more", b"\x15\0\1\0\0", "malformed", "A byte is left over."),
         ("challenge, 15 bytes", b"\x17" + bytes(15), "malformed", "It has 16 bytes."),

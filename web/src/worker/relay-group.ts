@@ -236,7 +236,7 @@ export class GroupHost {
   }
 
   /** A viewer wants to be a member, by the key of its session or of its enrolment. Returns false without a place. */
-  async join(seat: Seat, media: Exclude<MediaFrom, "session">, key: NodeSecret): Promise<boolean> {
+  async join(seat: Seat, media: Exclude<MediaFrom, "session" | "sealed">, key: NodeSecret): Promise<boolean> {
     const joined = await this.#turn(async () => {
       const taken = new Set([...this.#seats.values()].map(({ slot }) => slot));
       const slot = Array.from({ length: MAX_SESSIONS }, (_, at) => at).find((at) => !taken.has(at));

@@ -160,7 +160,7 @@ export class RelaySessions {
         void this.#judge(one, event.peer);
         break;
       case "joins-group":
-        if (event.media === "session") {
+        if (event.media === "session" || event.media === "sealed") {
           void one.driver.close(Close.EndOfStream, NOT_ALONE);
         } else if (event.again) {
           void this.#tellAgain(one);

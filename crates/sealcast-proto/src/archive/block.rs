@@ -30,11 +30,19 @@ pub(super) enum Kind {
     Frame = 3,
     End = 4,
     Description = 5,
+    WrappedKey = 6,
 }
 
 impl Kind {
     fn of(byte: u8) -> Result<Self, Malformed> {
-        let all = [Self::Head, Self::Key, Self::Frame, Self::End, Self::Description];
+        let all = [
+            Self::Head,
+            Self::Key,
+            Self::Frame,
+            Self::End,
+            Self::Description,
+            Self::WrappedKey,
+        ];
         all.into_iter().find(|kind| *kind as u8 == byte).ok_or(Malformed)
     }
 }

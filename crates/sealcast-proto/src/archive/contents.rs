@@ -1,6 +1,5 @@
 //! The bodies of blocks (archive.md §3).
 
-use crate::seal::SealedFrame;
 use crate::sign::Hash;
 use crate::wire::{HEADER_LEN, MAX_RECORD, Malformed, Reader, TAG_LEN, put_bytes16};
 
@@ -85,14 +84,19 @@ pub struct FrameBlock<'a> {
 }
 
 impl<'a> FrameBlock<'a> {
-    pub(super) fn write(out: &mut Vec<u8>, keyframe: bool, frame: &SealedFrame, (time, uncertainty): (u64, u64)) {
-        out.push(u8::from(keyframe) * KEYFRAME + u8::from(frame.units) * UNITS);
+    pub(super) fn write<'r>(
+        out: &mut Vec<u8>,
+        (keyframe, units): (bool, bool),
+        records: impl Iterator<Item = &'r [u8]>,
+        (time, uncertainty): (u64, u64),
+    ) {
+        out.push(u8::from(keyframe) * KEYFRAME + u8::from(units) * UNITS);
         out.extend_from_slice(&time.to_be_bytes());
         out.extend_from_slice(&uncertainty.to_be_bytes());
-        for record in &frame.records {
-            let length = u32::try_from(record.bytes.len()).expect("records are at most MAX_RECORD");
+        for record in records {
+            let length = u32::try_from(record.len()).expect("records are at most MAX_RECORD");
             out.extend_from_slice(&length.to_be_bytes());
-            out.extend_from_slice(&record.bytes);
+            out.extend_from_slice(record);
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod block;
 mod contents;
+mod gather;
 mod player;
 mod segment;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod writer;
 
 pub use block::{BLOCK_OVERHEAD, MAX_BLOCK};
 pub use contents::{ARCHIVE_ID_LEN, End, EndCause, FrameBlock, Head, MAX_KEY_FILE};
+pub use gather::{Gather, Gathered};
 pub use player::{Opened, Player, Proof, Unplayable};
 pub use segment::{Block, Fault, MAX_SEGMENT, Segment};
-pub use writer::{SegmentKey, SegmentStart, SegmentWriter};
+pub use writer::{SegmentKey, SegmentStart, SegmentWriter, key_from_bytes, key_to_bytes};

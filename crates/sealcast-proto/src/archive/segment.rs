@@ -1,7 +1,7 @@
 //! Reads and checks a segment (archive.md §5).
 
 use super::block::{self, Kind, MAGIC, MacKey, NotRead};
-use super::contents::{End, FrameBlock, Head};
+use super::contents::{End, FrameBlock, Head, MAX_KEY_FILE};
 use super::writer::{KeySealer, SegmentKey};
 use crate::seal::{MediaKey, Suite};
 use crate::sign::Hash;
@@ -42,6 +42,14 @@ pub enum Fault {
 pub enum Block<'a> {
     /// A key, if the segment's key is known.
     Key(Option<MediaKey>),
+    /// A key that its camera encrypted for the recipients, as an age file. What that holds is read by
+    /// [`key_from_bytes`](super::key_from_bytes).
+    WrappedKey {
+        /// The full number of its epoch.
+        epoch: u64,
+        /// The age file.
+        file: &'a [u8],
+    },
     /// A frame.
     Frame(FrameBlock<'a>),
     /// The description that the frames after it need. It came before the segment began.
@@ -137,7 +145,16 @@ impl<'a> Segment<'a> {
         }
         let block = match raw.kind {
             Kind::Head => return Err(altered),
-            Kind::Key if self.keys == MAX_KEYS => return Err(altered),
+            Kind::Key | Kind::WrappedKey if self.keys == MAX_KEYS => return Err(altered),
+            Kind::WrappedKey => {
+                let (epoch, file) = raw.body.split_first_chunk().ok_or(altered)?;
+                if file.len() > MAX_KEY_FILE {
+                    return Err(altered);
+                }
+                self.keys += 1;
+                let epoch = u64::from_be_bytes(*epoch);
+                Block::WrappedKey { epoch, file }
+            }
             Kind::Key => {
                 let opened = self.unlocked.as_ref();
                 let opened = opened.map(|(_, sealer, suites)| sealer.open(self.keys, raw.body, suites));

@@ -126,7 +126,7 @@ fn play(bytes: &[u8]) -> Result<Played, Fault> {
                 let opened = player.frame(&frame).expect("what is linked and has its MAC opens");
                 pictures.push(opened.frame.expect("decodable").data);
             }
-            Ok(Block::Description(_) | Block::End(_)) => {}
+            Ok(Block::WrappedKey { .. } | Block::Description(_) | Block::End(_)) => {}
             Err(why) => fault = Some(why),
         }
     }
@@ -221,7 +221,7 @@ fn a_later_segment_begins_with_the_description_that_came_before_and_follows_the_
             Block::Key(key) => player.key(&key.expect("unlocked")),
             Block::Description(block) => described = player.description(&block).ok(),
             Block::Frame(frame) => frames += u32::from(player.frame(&frame).is_ok()),
-            Block::End(_) => {}
+            Block::WrappedKey { .. } | Block::End(_) => {}
         }
     }
     assert_eq!((described, frames), (Some(info()), 1));
@@ -258,8 +258,79 @@ fn a_frame_sent_twice_in_a_segment_is_a_replay() {
         match block {
             Block::Key(key) => player.key(&key.expect("unlocked")),
             Block::Frame(frame) => outcomes.push(player.frame(&frame).err()),
-            Block::Description(_) | Block::End(_) => {}
+            Block::WrappedKey { .. } | Block::Description(_) | Block::End(_) => {}
         }
     }
     assert_eq!(outcomes, [None, Some(Unplayable::Record(crate::seal::Refusal::Replay))]);
+}
+
+/// The records of a frame, as who has no key gets them.
+fn unopened(frame: &SealedFrame) -> Vec<Vec<u8>> {
+    frame.records.iter().map(|record| record.bytes.clone()).collect()
+}
+
+#[test]
+fn records_are_gathered_into_frames_by_their_headers_and_open_with_the_wrapped_key() {
+    let mut camera = Camera::new(70_004);
+    let mut gather = Gather::new(false);
+    let mut bytes = Vec::new();
+    let mut writer = SegmentWriter::begin(&start(1, [0; 32]), &mut bytes);
+    assert!(writer.takes_wrapped(70_004));
+    writer.wrapped_key(70_004, b"an age file", &mut bytes);
+    writer.wrapped_key(70_004, b"once is enough", &mut bytes);
+    assert!(writer.takes_wrapped(70_004) && !writer.takes_wrapped(70_004 + 65_536));
+    for number in 0..3 {
+        let frame = camera.frame(number == 0, number == 0);
+        let mut gathered = unopened(&frame)
+            .into_iter()
+            .filter_map(|record| gather.take(record).expect("it is media"));
+        let gathered = gathered.next().expect("a whole frame");
+        assert_eq!((gathered.keyframe, gathered.sealed_at), (number == 0, 5));
+        assert_eq!(gathered.records, unopened(&frame));
+        assert_eq!(gathered.description().is_some(), number == 0);
+        assert!(gathered.epochs().all(|low| low == 70_004_u64 as u16));
+        writer.gathered(&gathered, (SECOND + number, u64::MAX), &mut bytes);
+    }
+    assert_eq!(writer.frames(), 3);
+    let mut segment = Segment::new(&bytes).expect("a segment");
+    segment.unlock(&key(), &RECOMMENDED).expect("its key");
+    let mut player = Player::new();
+    let mut shown = 0;
+    while let Some(block) = segment.next_block() {
+        match block.expect("as it was written") {
+            Block::WrappedKey { epoch, file } => {
+                assert_eq!((epoch, file), (70_004, &b"an age file"[..]));
+                let key = key_from_bytes(&key_to_bytes(&camera.key), &RECOMMENDED);
+                player.key(&key.expect("it is one"));
+            }
+            Block::Frame(frame) => {
+                assert!(player.frame(&frame).expect("it opens").frame.is_some());
+                shown += 1;
+            }
+            _ => panic!("nothing else was written"),
+        }
+    }
+    assert_eq!(shown, 3);
+    assert!(key_from_bytes(&key_to_bytes(&camera.key)[1..], &RECOMMENDED).is_err());
+}
+
+#[test]
+fn what_is_incomplete_is_left_out_and_costs_only_its_own_frame() {
+    let mut camera = Camera::new(4);
+    let frames = [0, 1, 2, 3].map(|number| unopened(&camera.frame(number == 0, number == 0)));
+    let [first, second, third, fourth] = &frames;
+    let mut gather = Gather::new(false);
+    // The first one loses its end, the third its beginning.
+    let records = [&first[..2], &second[..], &third[1..], &fourth[..]].concat();
+    let gathered: Vec<_> = records
+        .into_iter()
+        .filter_map(|record| gather.take(record).expect("it is media"))
+        .collect();
+    let gathered: Vec<_> = gathered.into_iter().map(|frame| frame.records).collect();
+    assert_eq!(gathered, [second.clone(), fourth.clone()]);
+    assert!(gather.take(vec![0; 50]).is_err());
+    // Where proofs follow, a frame without one is no frame.
+    let mut gather = Gather::new(true);
+    let unproved = frames.concat().into_iter().map(|record| gather.take(record));
+    assert!(unproved.into_iter().all(|taken| taken == Ok(None)));
 }

@@ -8,6 +8,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::block::{self, Kind, MAGIC, MacKey};
 use super::contents::{ARCHIVE_ID_LEN, End, EndCause, FrameBlock, Head};
+use super::gather::Gathered;
 use crate::keys::Secret;
 use crate::seal::{MediaKey, SealedFrame, SealedRecord, Suite};
 use crate::sign::Hash;
@@ -49,14 +50,7 @@ impl KeySealer {
     }
 
     fn seal(&self, index: u32, key: &MediaKey) -> Vec<u8> {
-        let (bytes, base) = key.reveal();
-        let mut plain = Zeroizing::new(Vec::with_capacity(96));
-        plain.push(key.suite().id);
-        plain.extend_from_slice(&key.epoch().to_be_bytes());
-        plain.extend_from_slice(&key.camera().0);
-        plain.extend_from_slice(&base);
-        plain.extend_from_slice(bytes);
-        let mut sealed = plain.to_vec();
+        let mut sealed = key_to_bytes(key).to_vec();
         self.0
             .seal_in_place_append_tag(Self::nonce(index), aead::Aad::empty(), &mut sealed)
             .expect("a key is short");
@@ -67,12 +61,40 @@ impl KeySealer {
     pub(super) fn open(&self, index: u32, sealed: &[u8], suites: &[Suite]) -> Result<MediaKey, Malformed> {
         let mut plain = Zeroizing::new(sealed.to_vec());
         let opened = self.0.open_in_place(Self::nonce(index), aead::Aad::empty(), &mut plain);
-        let mut reader = Reader::new(opened.map_err(|_| Malformed)?);
-        let id = reader.u8()?;
-        let suite = suites.iter().find(|suite| suite.id == id).ok_or(Malformed)?;
-        let (epoch, camera, base) = (reader.u64()?, PeerId(reader.array()?), reader.array()?);
-        MediaKey::new(camera, epoch, *suite, reader.rest(), base).ok_or(Malformed)
+        key_from_bytes(opened.map_err(|_| Malformed)?, suites)
     }
+}
+
+/// A media key as it is encrypted for an archive (archive.md §4).
+pub fn key_to_bytes(key: &MediaKey) -> Zeroizing<Vec<u8>> {
+    let (bytes, base) = key.reveal();
+    let mut plain = Zeroizing::new(Vec::with_capacity(96));
+    plain.push(key.suite().id);
+    plain.extend_from_slice(&key.epoch().to_be_bytes());
+    plain.extend_from_slice(&key.camera().0);
+    plain.extend_from_slice(&base);
+    plain.extend_from_slice(bytes);
+    plain
+}
+
+/// Parses a media key. `suites` are those that this end knows.
+///
+/// # Errors
+/// [`Malformed`]: it is none, or of another suite.
+pub fn key_from_bytes(bytes: &[u8], suites: &[Suite]) -> Result<MediaKey, Malformed> {
+    let mut reader = Reader::new(bytes);
+    let id = reader.u8()?;
+    let suite = suites.iter().find(|suite| suite.id == id).ok_or(Malformed)?;
+    let (epoch, camera, base) = (reader.u64()?, PeerId(reader.array()?), reader.array()?);
+    MediaKey::new(camera, epoch, *suite, reader.rest(), base).ok_or(Malformed)
+}
+
+/// A key that stands in a segment.
+enum KeyHere {
+    /// Known to the writer.
+    Known(Arc<MediaKey>),
+    /// Of this epoch, and encrypted before it came.
+    Wrapped(u64),
 }
 
 /// What a segment begins with, and its key.
@@ -89,7 +111,7 @@ pub struct SegmentWriter {
     sealer: KeySealer,
     link: Hash,
     /// The keys that stand in the segment, by the low 16 bits of their epochs.
-    keys: BTreeMap<u16, Arc<MediaKey>>,
+    keys: BTreeMap<u16, KeyHere>,
     frames: u64,
     times: Option<(u64, u64)>,
     written: u64,
@@ -115,11 +137,30 @@ impl SegmentWriter {
 
     /// Returns true if the frame may be in this segment: its keys contradict none that stand here.
     pub fn takes(&self, frame: &SealedFrame) -> bool {
-        let same = |record: &Arc<SealedRecord>| {
-            let known = self.keys.get(&(record.key.epoch() as u16));
-            known.is_none_or(|known| Arc::ptr_eq(known, &record.key))
+        let same = |record: &Arc<SealedRecord>| match self.keys.get(&(record.key.epoch() as u16)) {
+            None => true,
+            Some(KeyHere::Known(known)) => Arc::ptr_eq(known, &record.key),
+            Some(KeyHere::Wrapped(_)) => false,
         };
         frame.records.iter().all(same)
+    }
+
+    /// Returns true if the wrapped key of this epoch may be in this segment.
+    pub fn takes_wrapped(&self, epoch: u64) -> bool {
+        let known = self.keys.get(&(epoch as u16));
+        known.is_none_or(|known| matches!(known, KeyHere::Wrapped(same) if *same == epoch))
+    }
+
+    /// Appends the key of an epoch, which came encrypted as an age file, unless it stands here. The segment
+    /// [takes](Self::takes_wrapped) it.
+    pub fn wrapped_key(&mut self, epoch: u64, file: &[u8], out: &mut Vec<u8>) {
+        if self.keys.contains_key(&(epoch as u16)) {
+            return;
+        }
+        let mut body = epoch.to_be_bytes().to_vec();
+        body.extend_from_slice(file);
+        self.block(Kind::WrappedKey, &body, out);
+        self.keys.insert(epoch as u16, KeyHere::Wrapped(epoch));
     }
 
     /// Appends the description that frames after this need, which came earlier.
@@ -131,26 +172,50 @@ impl SegmentWriter {
     /// stamped by the writer's clock, and to within how many nanoseconds that is known.
     pub fn frame(&mut self, keyframe: bool, frame: &SealedFrame, time: (u64, u64), out: &mut Vec<u8>) {
         self.put(Kind::Frame, keyframe, frame, time, out);
+        self.count(time.0);
+    }
+
+    /// Appends a frame, or a description, that was gathered without being opened. The keys of its records stand here.
+    pub fn gathered(&mut self, gathered: &Gathered, time: (u64, u64), out: &mut Vec<u8>) {
+        let kind = match gathered.describes_only() {
+            true => Kind::Description,
+            false => Kind::Frame,
+        };
+        let mut body = Vec::new();
+        let records = gathered.records.iter().map(Vec::as_slice);
+        FrameBlock::write(&mut body, (gathered.keyframe, gathered.units), records, time);
+        self.block(kind, &body, out);
+        if kind == Kind::Frame {
+            self.count(time.0);
+        }
+    }
+
+    fn count(&mut self, time: u64) {
         self.frames += 1;
-        self.times = Some((self.times.map_or(time.0, |(first, _)| first), time.0));
+        self.times = Some((self.times.map_or(time, |(first, _)| first), time));
+    }
+
+    fn block(&mut self, kind: Kind, body: &[u8], out: &mut Vec<u8>) {
+        let before = out.len();
+        self.link = block::put(out, kind, body, &self.link, &self.mac);
+        self.written += (out.len() - before) as u64;
     }
 
     fn put(&mut self, kind: Kind, keyframe: bool, frame: &SealedFrame, time: (u64, u64), out: &mut Vec<u8>) {
-        let before = out.len();
         for record in &frame.records {
             let low = record.key.epoch() as u16;
             if self.keys.contains_key(&low) {
                 continue;
             }
             let body = self.sealer.seal(self.keys.len() as u32, &record.key);
-            self.link = block::put(out, Kind::Key, &body, &self.link, &self.mac);
-            self.keys.insert(low, Arc::clone(&record.key));
+            self.block(Kind::Key, &body, out);
+            self.keys.insert(low, KeyHere::Known(Arc::clone(&record.key)));
         }
         let mut body =
             Vec::with_capacity(frame.records.iter().map(|record| record.bytes.len() + 4).sum::<usize>() + 17);
-        FrameBlock::write(&mut body, keyframe, frame, time);
-        self.link = block::put(out, kind, &body, &self.link, &self.mac);
-        self.written += (out.len() - before) as u64;
+        let records = frame.records.iter().map(|record| record.bytes.as_slice());
+        FrameBlock::write(&mut body, (keyframe, frame.units), records, time);
+        self.block(kind, &body, out);
     }
 
     /// Appends the end to `out`.

@@ -10,7 +10,7 @@ use super::sheet::{Head, Scope, Wraps};
 use super::tree::{Changes, Tree};
 use super::{FULL_UP_TO, MAX_RATCHET};
 use crate::keys::Identity;
-use crate::seal::{SealLimits, Sealer, Suite};
+use crate::seal::{MediaKey, SealLimits, Sealer, Suite};
 
 /// Time after which a change is in force, from the moment at which it was asked for.
 pub const IN_FORCE_WITHIN: Duration = Duration::from_secs(1);
@@ -52,6 +52,8 @@ pub struct InForce {
     pub sealer: Sealer,
     /// Seals the repair records among them.
     pub repairs: Sealer,
+    /// The key of the media records, for archives.
+    pub key: MediaKey,
 }
 
 /// The camera's side of a group. It is deterministic: the program passes the monotonic clock and fresh random bytes in.
@@ -235,7 +237,17 @@ impl Leader {
             epoch,
             sealer: sealer(KeyUse::Media),
             repairs: sealer(KeyUse::Repair),
+            key: self.media_key(),
         }
+    }
+
+    /// The key of the media records of the newest announced epoch, for archives.
+    pub fn media_key(&self) -> MediaKey {
+        let key = self
+            .tree
+            .group_secret()
+            .media_key(self.tree.group(), self.tree.epoch(), &self.config.suite);
+        key.expect("keys are derived as long as the suite needs them")
     }
 
     #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::clock::Now;
 use crate::group::{Announcement, InForce, Leader, LeaderConfig, LeaderError, MemberId, MemberKey, RUN_LEN};
 use crate::keys::Identity;
 use crate::live::{Batch, Challenge, Challenges, MAX_CHALLENGERS, NoSuchSlot};
-use crate::seal::{Exhausted, RecordMeta, SealLimits, Suite};
+use crate::seal::{Exhausted, MediaKey, RecordMeta, SealLimits, Suite};
 use crate::session::{Content, OutgoingFrame, OutgoingUnit, RepairNeed, SealedRecords};
 use crate::sign::{
     FrameHasher, FrameSigner, GopSigner, OutgoingStatement, SignError, SignMode, Statement, TeslaCamera, TeslaEnded,
@@ -314,6 +314,15 @@ impl GroupSealer {
     /// Returns the newest announced epoch.
     pub fn announced_epoch(&self) -> u64 {
         self.leader.epoch()
+    }
+
+    /// Hands the keys of media records to `take` that an archive needs from here on: of the epoch in force, and of the
+    /// newest announced one if that is another.
+    pub fn archive_keys(&self, mut take: impl FnMut(&MediaKey)) {
+        take(&self.current.key);
+        if self.leader.epoch() != self.current.epoch {
+            take(&self.leader.media_key());
+        }
     }
 
     /// Returns the number of members, as of the newest announced epoch.

@@ -137,8 +137,17 @@ pub struct SessionConfig {
 pub struct GroupPolicy {
     /// What must be signed at least. Where frames are not, every member can forge the camera.
     pub sign: SignMode,
-    /// True if frames come through a relay. Then the session only passes on what the camera says
-    /// ([`Event::GroupSaid`](super::Event::GroupSaid)), its offer first, and the program joins
-    /// ([`Input::JoinRelayed`](super::Input::JoinRelayed)).
-    pub relayed: bool,
+    /// Who opens the frames.
+    pub opened_by: OpenedBy,
+}
+
+/// Who opens the frames of a group that a viewer joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenedBy {
+    /// The session.
+    Session,
+    /// The program: they come through a relay, or it cannot open them because it is an archive's node. Then the session
+    /// only passes on what the camera says ([`Event::GroupSaid`](super::Event::GroupSaid)), its offer first, and the
+    /// program joins ([`Input::JoinGroup`](super::Input::JoinGroup)).
+    Program,
 }

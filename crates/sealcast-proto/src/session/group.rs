@@ -6,7 +6,7 @@ use super::flow::Outbound;
 use super::group_channel::{MAX_UNHEARD, backoff, patience};
 use super::group_packets::EarlyRecords;
 use super::machine::Session;
-use super::{Event, Handled, Output, SealedRecords, SessionError};
+use super::{Event, Handled, OpenedBy, Output, SealedRecords, SessionError};
 use crate::clock::{Arrival, Now};
 use crate::group::{GroupName, MemberConfig, MemberKey};
 use crate::group_media::{GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
@@ -29,8 +29,8 @@ pub(super) enum GroupStanding {
     Member(u16),
 }
 
-/// A group whose frames come to a viewer through a relay.
-pub(super) struct RelayedGroup {
+/// A group whose frames this session does not open: they come through a relay, or the viewer is an archive's node.
+pub(super) struct UnopenedGroup {
     stream: u16,
     /// How the viewer joined it, once it has.
     media: Option<MediaFrom>,
@@ -191,21 +191,22 @@ impl Session {
             GroupMessage::Join { stream, media } if self.joined == Some((stream, media)) => match media {
                 // It was said again, because the answer is late.
                 MediaFrom::Session if self.says_twice() => {}
-                MediaFrom::Session => return Err(SessionError::PeerMisbehaved),
+                MediaFrom::Session | MediaFrom::Sealed => return Err(SessionError::PeerMisbehaved),
                 // A sheet is missing.
                 MediaFrom::Relay | MediaFrom::RelayEnrolled => {
                     self.out.push_back(Output::Event(Event::JoinsGroup(media)));
                 }
             },
             GroupMessage::Join { stream, media } => {
-                if self.group != Some(GroupStanding::Offered(stream)) {
+                let lossy = self.unordered() && media == MediaFrom::Sealed;
+                if self.group != Some(GroupStanding::Offered(stream)) || lossy {
                     return Err(SessionError::PeerMisbehaved);
                 }
                 self.joined = Some((stream, media));
                 self.group = Some(match media {
                     MediaFrom::Session | MediaFrom::Relay => GroupStanding::Wanted(stream),
-                    // Its sheets come through the relay.
-                    MediaFrom::RelayEnrolled => GroupStanding::Member(stream),
+                    // Its sheets come through the relay, or it gets none.
+                    MediaFrom::RelayEnrolled | MediaFrom::Sealed => GroupStanding::Member(stream),
                 });
                 self.out.push_back(Output::Event(Event::JoinsGroup(media)));
             }
@@ -223,11 +224,11 @@ impl Session {
         Ok(())
     }
 
-    /// Viewer: let the program have what the camera says where frames come through a relay.
+    /// Viewer: let the program have what the camera says where the session does not open frames.
     fn pass_on(&mut self, message: GroupMessage<'_>) {
-        if let Some(relayed) = &mut self.relayed {
+        if let Some(unopened) = &mut self.unopened {
             // The wish to join was heard.
-            relayed.says_join = None;
+            unopened.says_join = None;
         }
         let bytes = Control::Group(message).to_bytes();
         self.out.push_back(Output::Event(Event::GroupSaid(bytes)));
@@ -235,7 +236,7 @@ impl Session {
 
     /// Viewer: the publisher offers a group. It joins if that is good enough; else everything stays as it is.
     fn offered(&mut self, now: Now, stream: u16, sign: SignMode, suite: u8) -> Result<(), SessionError> {
-        if self.group_view.is_some() || self.relayed.is_some() {
+        if self.group_view.is_some() || self.unopened.is_some() {
             return Err(SessionError::PeerMisbehaved);
         }
         let good = self.config.group.is_some_and(|policy| sign.covers(policy.sign));
@@ -244,8 +245,12 @@ impl Session {
         let (Some(name), Some(key), true) = (self.group_name(stream), self.member_key(stream), good && known) else {
             return Ok(());
         };
-        if self.config.group.is_some_and(|policy| policy.relayed) {
-            self.relayed = Some(RelayedGroup {
+        if self
+            .config
+            .group
+            .is_some_and(|policy| policy.opened_by == OpenedBy::Program)
+        {
+            self.unopened = Some(UnopenedGroup {
                 stream,
                 media: None,
                 says_join: None,
@@ -281,28 +286,30 @@ impl Session {
         self.say_join(now)
     }
 
-    /// Viewer: join a group whose frames come through a relay, or ask for its sheet again, which the relay does not
-    /// bring.
-    pub(super) fn join_relayed(&mut self, now: Now, enrolled: bool) -> Result<(), SessionError> {
-        let relayed = self.relayed.as_mut().ok_or(SessionError::Misuse)?;
-        let media = match enrolled {
-            true => MediaFrom::RelayEnrolled,
-            false => MediaFrom::Relay,
+    /// Viewer: join a group whose frames the session does not open, or ask for its sheet again, which the relay does
+    /// not bring.
+    pub(super) fn join_unopened(&mut self, now: Now, media: MediaFrom) -> Result<(), SessionError> {
+        let fits = match media {
+            MediaFrom::Session => false,
+            MediaFrom::Relay | MediaFrom::RelayEnrolled => true,
+            // What is lost on the way could not be asked for: nothing tells what was.
+            MediaFrom::Sealed => !self.unordered(),
         };
-        if *relayed.media.get_or_insert(media) != media {
+        let unopened = self.unopened.as_mut().filter(|_| fits).ok_or(SessionError::Misuse)?;
+        if *unopened.media.get_or_insert(media) != media {
             return Err(SessionError::Misuse);
         }
-        relayed.says_join = None;
+        unopened.says_join = None;
         self.say_join(now)
     }
 
     /// Viewer: say that it wants to be a member.
     fn say_join(&mut self, now: Now) -> Result<(), SessionError> {
         let wait = self.says_twice().then(|| patience(self.round_trip()));
-        let (stream, media, says_join) = match (&mut self.group_view, &mut self.relayed) {
+        let (stream, media, says_join) = match (&mut self.group_view, &mut self.unopened) {
             (Some(view), _) => (view.stream, MediaFrom::Session, &mut view.says_join),
-            (None, Some(relayed)) => match relayed.media {
-                Some(media) => (relayed.stream, media, &mut relayed.says_join),
+            (None, Some(unopened)) => match unopened.media {
+                Some(media) => (unopened.stream, media, &mut unopened.says_join),
                 None => return Ok(()),
             },
             (None, None) => return Ok(()),
@@ -371,6 +378,10 @@ impl Session {
                 self.out.push_back(Output::Event(Event::Proven(verdict)));
             }
             GroupMessage::Multicast(group) => return self.told_of_multicast(now, group),
+            // It is no archive's node.
+            GroupMessage::Recipients(_) | GroupMessage::ArchiveKey { .. } => {
+                return Err(SessionError::PeerMisbehaved);
+            }
             // Handled before.
             GroupMessage::Offer { .. }
             | GroupMessage::Join { .. }
@@ -387,10 +398,16 @@ impl Session {
         if self.unordered() {
             return self.group_packet_came(now, record);
         }
+        let of_media = Kind::of(record) == Some(Kind::Media);
+        if of_media && self.joined_as() == Some(MediaFrom::Sealed) {
+            // It says nothing about the camera: no key here verifies it.
+            self.out.push_back(Output::Event(Event::SealedRecord(record.to_vec())));
+            return Ok(Some(Handled::Done));
+        }
         let Some(view) = self.group_view.as_mut().filter(|view| view.joined) else {
             return Ok(None);
         };
-        if Kind::of(record) != Some(Kind::Media) {
+        if !of_media {
             return Ok(None);
         }
         view.opener
@@ -449,9 +466,14 @@ impl Session {
         }
     }
 
-    /// Viewer: true once it joined a group whose frames come through a relay, so that it can challenge the camera.
+    /// Viewer: true once it joined a group whose frames the session does not open.
     pub fn attends_group(&self) -> bool {
-        self.relayed.as_ref().is_some_and(|relayed| relayed.media.is_some())
+        self.joined_as().is_some()
+    }
+
+    /// Viewer: how it joined a group whose frames the session does not open.
+    fn joined_as(&self) -> Option<MediaFrom> {
+        self.unopened.as_ref()?.media
     }
 
     /// Viewer: how old the picture can be, where the camera signs frames.
@@ -471,7 +493,7 @@ impl Session {
     fn says_join(&self) -> Option<Again> {
         match &self.group_view {
             Some(view) => view.says_join,
-            None => self.relayed.as_ref()?.says_join,
+            None => self.unopened.as_ref()?.says_join,
         }
     }
 

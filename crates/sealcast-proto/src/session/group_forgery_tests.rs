@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::tests::session_over;
-use super::{Carrier, Delivery, Entry, Fec, GroupPolicy, Handled, Input, OutgoingFrame, Output, RepairNeed, Session};
+use super::{
+    Carrier, Delivery, Entry, Fec, GroupPolicy, Handled, Input, OpenedBy, OutgoingFrame, Output, RepairNeed, Session,
+};
 use crate::clock::Now;
 use crate::group::{GroupName, MemberId, MemberKey};
 use crate::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
@@ -108,7 +110,7 @@ fn viewer(camera: &Sealer) -> Session {
     let mut session = session_over(carrier, Delivery::default(), AES_256_GCM, side, role, vec![secret]);
     session.config.group = Some(GroupPolicy {
         sign: SignMode::Frame,
-        relayed: false,
+        opened_by: OpenedBy::Session,
     });
     let sheet = camera.group.path_sheet(MemberId(0)).expect("a member");
     let offer = GroupMessage::Offer {

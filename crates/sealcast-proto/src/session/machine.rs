@@ -10,7 +10,7 @@ use super::control_fragments::ControlFragments;
 use super::datagram_handshake::DatagramHandshake;
 use super::datagram_media;
 use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts};
-use super::group::{GroupStanding, GroupView, RelayedGroup};
+use super::group::{GroupStanding, GroupView, UnopenedGroup};
 use super::group_channel::GroupChannel;
 use super::keyframe_request::{KeyframeRequester, KeyframeResponder};
 use super::keyring::KeyRing;
@@ -107,8 +107,8 @@ pub struct Session {
     pub(super) group_channel: GroupChannel,
     /// Viewer: the group whose media it gets.
     pub(super) group_view: Option<Box<GroupView>>,
-    /// Viewer: the group whose frames come through a relay.
-    pub(super) relayed: Option<RelayedGroup>,
+    /// Viewer: the group whose frames the session does not open.
+    pub(super) unopened: Option<UnopenedGroup>,
     /// Publisher: what the viewer hears of the multicast group.
     pub(super) multicast_offer: Option<MulticastOffer>,
     /// Viewer: the multicast group.
@@ -167,7 +167,7 @@ impl Session {
             joined: None,
             group_channel: GroupChannel::default(),
             group_view: None,
-            relayed: None,
+            unopened: None,
             multicast_offer: None,
             multicast_view: None,
             config,
@@ -289,7 +289,7 @@ impl Session {
             Input::Select(selection) => self.select(now, selection).map(|()| Handled::Done),
             Input::Gateway(message) => self.tell_gateway(now, message).map(|()| Handled::Done),
             Input::Group(message) => self.tell_group(now, message).map(|()| Handled::Done),
-            Input::JoinRelayed { enrolled } => self.join_relayed(now, enrolled).map(|()| Handled::Done),
+            Input::JoinGroup(media) => self.join_unopened(now, media).map(|()| Handled::Done),
             Input::Challenge(random) => self.send_challenge(now, random).map(|()| Handled::Done),
             Input::ListensToMulticast(listens) => self.listens_to_multicast(now, listens).map(|()| Handled::Done),
             Input::Multicast(record) => self.multicast_came(now, record),

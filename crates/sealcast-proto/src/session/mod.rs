@@ -73,7 +73,7 @@ mod timers;
 #[cfg(test)]
 mod vector_tests;
 
-pub use config::{Carrier, GroupPolicy, QuicMedia, RekeyPolicy, SessionConfig};
+pub use config::{Carrier, GroupPolicy, OpenedBy, QuicMedia, RekeyPolicy, SessionConfig};
 pub use datagram_handshake::Entry;
 pub(crate) use datagram_media::unit as packet_unit;
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
@@ -138,12 +138,9 @@ pub enum Input<'b> {
     /// Publisher: a message of the group. An offer begins it; the first sheet, which must be one for
     /// this viewer, makes all media that follows the group's.
     Group(GroupMessage<'b>),
-    /// Viewer whose frames come through a relay: join the group that was offered, by the key of an enrolment or else by
-    /// that of this session. Once more, and in the same way, to be told a sheet that the relay does not bring.
-    JoinRelayed {
-        /// True for the key of an enrolment.
-        enrolled: bool,
-    },
+    /// Viewer whose frames the session does not open: join the group that was offered. Once more, and in the same way,
+    /// to be told a sheet that a relay does not bring.
+    JoinGroup(MediaFrom),
     /// Viewer: send a challenge of these 16 fresh random bytes, after [`Event::ChallengeDue`], or where frames come
     /// through a relay as often as [`RelayedViewer`](crate::group_media::RelayedViewer) says.
     Challenge([u8; CHALLENGE_LEN]),
@@ -218,8 +215,10 @@ pub enum Event {
     HearMulticast(MulticastGroup),
     /// Viewer: nothing comes from the multicast group, so there is no need to receive it.
     LeaveMulticast,
-    /// Viewer, whose frames come through a relay: a message of the group, type and fields.
+    /// Viewer whose frames the session does not open: a message of the group, type and fields.
     GroupSaid(Vec<u8>),
+    /// Archive's node: a media record of the group, as it came. Nothing about it is verified.
+    SealedRecord(Vec<u8>),
     /// Viewer: what follows is of a group, of which the camera signs this.
     JoinedGroup(SignMode),
     /// Viewer: answer with [`Input::Challenge`].

@@ -55,7 +55,8 @@ impl SignMode {
         self as u8
     }
 
-    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
+    /// The mode with this number in messages.
+    pub fn from_byte(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|mode| mode.byte() == byte)
     }
 

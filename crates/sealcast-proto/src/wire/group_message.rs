@@ -16,10 +16,12 @@ pub enum MediaFrom {
     Relay,
     /// A relay, with the member key of an enrolment: the viewer has a leaf already, and wants only to challenge.
     RelayEnrolled,
+    /// This session, sealed as they are for the group, and no key opens them here: the viewer is an archive's node.
+    Sealed,
 }
 
 impl MediaFrom {
-    const ALL: [Self; 3] = [Self::Session, Self::Relay, Self::RelayEnrolled];
+    const ALL: [Self; 4] = [Self::Session, Self::Relay, Self::RelayEnrolled, Self::Sealed];
 
     /// Its number in messages.
     pub fn byte(self) -> u8 {
@@ -137,6 +139,15 @@ pub enum GroupMessage<'a> {
     Multicast(MulticastGroup),
     /// What the viewer hears there.
     Hears(Hearing),
+    /// To an archive's node: who can open what it records, as text, one recipient a line.
+    Recipients(&'a [u8]),
+    /// To an archive's node: the key of an epoch's media, encrypted for the recipients.
+    ArchiveKey {
+        /// The full number of the epoch.
+        epoch: u64,
+        /// The key as an age file.
+        file: &'a [u8],
+    },
 }
 
 impl<'a> GroupMessage<'a> {
@@ -153,6 +164,8 @@ impl<'a> GroupMessage<'a> {
     const COMMITMENT: u8 = 30;
     const MULTICAST: u8 = 31;
     const HEARS: u8 = 32;
+    const RECIPIENTS: u8 = 33;
+    const ARCHIVE_KEY: u8 = 34;
 
     /// True if only a viewer sends it.
     pub fn is_of_viewer(&self) -> bool {
@@ -197,11 +210,16 @@ impl<'a> GroupMessage<'a> {
                 group.put(out);
             }
             Self::Hears(hearing) => put(out, Self::HEARS, &[hearing as u8]),
+            Self::Recipients(recipients) => put(out, Self::RECIPIENTS, recipients),
+            Self::ArchiveKey { epoch, file } => {
+                put(out, Self::ARCHIVE_KEY, &epoch.to_be_bytes());
+                out.extend_from_slice(file);
+            }
         }
     }
 
     /// Parses the message of this type, after its type. `None` if it is none of a group. What is inside sheets,
-    /// answers, certificates, signatures and commitments is checked by whom they are for.
+    /// answers, certificates, signatures, commitments and what archives get is checked by whom they are for.
     pub(super) fn parse(kind: u8, reader: &mut Reader<'a>) -> Result<Option<Self>, Malformed> {
         Ok(Some(match kind {
             Self::OFFER => Self::Offer {
@@ -228,6 +246,11 @@ impl<'a> GroupMessage<'a> {
             Self::COMMITMENT => Self::Commitment(reader.rest()),
             Self::MULTICAST => Self::Multicast(MulticastGroup::parse(reader)?),
             Self::HEARS => Self::Hears(Hearing::parse(reader.u8()?)?),
+            Self::RECIPIENTS => Self::Recipients(reader.rest()),
+            Self::ARCHIVE_KEY => Self::ArchiveKey {
+                epoch: reader.u64()?,
+                file: reader.rest(),
+            },
             _ => return Ok(None),
         }))
     }
@@ -293,6 +316,15 @@ mod tests {
             }),
             GroupMessage::Hears(Hearing::Away),
             GroupMessage::Hears(Hearing::Hearing),
+            GroupMessage::Join {
+                stream: 1,
+                media: MediaFrom::Sealed,
+            },
+            GroupMessage::Recipients(b"age1pq1"),
+            GroupMessage::ArchiveKey {
+                epoch: 1 << 40,
+                file: b"age-encryption.org/v1",
+            },
         ] {
             let bytes = Control::Group(message).to_bytes();
             assert_eq!(Control::parse(&bytes), Ok(Control::Group(message)));
@@ -309,7 +341,7 @@ mod tests {
             &[20, 0, 1, 1, 2, 0],
             &[21, 0, 1],
             &[21, 0, 0, 0],
-            &[21, 0, 1, 3],
+            &[21, 0, 1, 4],
             &[21, 0, 1, 0, 0],
             &[23, 1, 2, 3],
             &[23; 18],
@@ -325,6 +357,7 @@ mod tests {
             &[31, 0, 0, 0, 1, 0, 0, 239, 0, 0, 1],
             &[31, 0, 0, 0, 1, 1, 1, 239, 0, 0],
             &[31, 0, 0, 0, 1, 1, 1, 239, 0, 0, 1, 9],
+            &[34, 0, 0, 0, 0, 0, 0, 0],
             &[32],
             &[32, 3],
             &[32, 1, 0],

@@ -7,7 +7,7 @@ use sealcast_proto::group::MemberId;
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, Sealing};
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::suite;
-use sealcast_proto::session::{Event, Fec, GroupPolicy, Input, OutgoingFrame, RepairNeed, ShapePlan};
+use sealcast_proto::session::{Event, Fec, GroupPolicy, Input, OpenedBy, OutgoingFrame, RepairNeed, ShapePlan};
 use sealcast_proto::sign::{SignMode, TeslaNews, TeslaTimes};
 use sealcast_proto::sim::{Direction, Verdict, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
@@ -47,8 +47,8 @@ pub(crate) const FRAME_BYTES: u64 = 5_000;
 
 /// A viewer that joins if at least this is signed, and gets frames over its session.
 pub(crate) const fn policy(sign: SignMode) -> GroupPolicy {
-    let relayed = false;
-    GroupPolicy { sign, relayed }
+    let opened_by = OpenedBy::Session;
+    GroupPolicy { sign, opened_by }
 }
 
 /// A camera with one group and viewers on links of their own.

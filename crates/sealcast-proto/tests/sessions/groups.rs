@@ -5,7 +5,7 @@ use std::time::Duration;
 use sealcast_proto::group::MemberId;
 use sealcast_proto::live::{AlarmCause, LivenessState};
 use sealcast_proto::seal::suite;
-use sealcast_proto::session::{Event, GroupPolicy, Input, SessionError};
+use sealcast_proto::session::{Event, GroupPolicy, Input, OpenedBy, SessionError};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::sim::World;
 use sealcast_proto::unit::Assembled;
@@ -104,7 +104,8 @@ fn a_removed_viewer_is_given_nothing_and_the_others_go_on() {
 fn attending() -> World {
     let sign = SignMode::Frame;
     let mut setup = Setup::default();
-    setup.viewer.group = Some(GroupPolicy { sign, relayed: true });
+    let opened_by = OpenedBy::Program;
+    setup.viewer.group = Some(GroupPolicy { sign, opened_by });
     let mut world = setup.established();
     let offer = GroupMessage::Offer {
         stream: STREAM,
@@ -124,20 +125,24 @@ fn who_gets_its_media_through_a_relay_is_told_keys_and_answers_and_no_frame() {
         let early = world.initiator.session.handle(world.now, Input::Challenge([1; 16]));
         assert_eq!(early.map(drop), Err(SessionError::Misuse), "it has not joined");
         let mut world = attending();
-        world.tell(VIEWER, Input::JoinRelayed { enrolled });
+        world.tell(VIEWER, Input::JoinGroup(media));
         world.run_cleanly(FRAME);
         let events = std::mem::take(&mut world.responder.events);
         assert!(events.contains(&Event::JoinsGroup(media)), "{events:?}");
         // It misses a sheet.
-        world.tell(VIEWER, Input::JoinRelayed { enrolled });
+        world.tell(VIEWER, Input::JoinGroup(media));
         world.run_cleanly(FRAME);
         assert_eq!(std::mem::take(&mut world.responder.events), [Event::JoinsGroup(media)]);
         let now = world.now;
-        let other = Input::JoinRelayed { enrolled: !enrolled };
+        let other = [MediaFrom::Relay, MediaFrom::RelayEnrolled, MediaFrom::Sealed].map(Input::JoinGroup);
+        let other = other
+            .into_iter()
+            .find(|other| !matches!(other, Input::JoinGroup(as_before) if *as_before == media));
+        let other = other.expect("there are others");
         let other = world.initiator.session.handle(now, other);
         assert_eq!(other.map(drop), Err(SessionError::Misuse), "another kind of member");
         let mut world = attending();
-        world.tell(VIEWER, Input::JoinRelayed { enrolled });
+        world.tell(VIEWER, Input::JoinGroup(media));
         world.run_cleanly(FRAME);
         world.responder.events.clear();
         // Who is enrolled gets its sheets through the relay as well.

@@ -137,6 +137,8 @@ fn described_of_group(message: &GroupMessage<'_>) -> (&'static str, Value) {
             ("multicast", json!({"tag": tag, "port": port, "address": address}))
         }
         GroupMessage::Hears(hearing) => ("hears", json!({"hearing": hearing as u8})),
+        GroupMessage::Recipients(recipients) => ("archive-recipients", json!({"recipients": hex(recipients)})),
+        GroupMessage::ArchiveKey { epoch, file } => ("archive-key", json!({"epoch": epoch, "file": hex(file)})),
     }
 }
 
@@ -182,7 +184,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (82, 130, 5));
+    assert_eq!((good, malformed, ignored), (85, 131, 5));
 }
 
 #[test]

@@ -71,11 +71,11 @@ fn derive(file_key: &[u8; FILE_KEY_LEN], salt: &[u8], info: &[u8]) -> Zeroizing<
     key
 }
 
-/// Encrypts a secret for each recipient.
+/// Encrypts a secret, shorter than 64 KiB, for each recipient.
 ///
 /// # Errors
 /// The operating system's generator failed.
-pub(super) fn encrypt(secret: &[u8; 32], recipients: &[Recipient]) -> Result<Vec<u8>> {
+pub(crate) fn encrypt(secret: &[u8], recipients: &[Recipient]) -> Result<Vec<u8>> {
     let file_key = Zeroizing::new(entropy::random::<FILE_KEY_LEN>()?);
     let mut file = INTRO.as_bytes().to_vec();
     for Recipient(key) in recipients {
@@ -111,7 +111,7 @@ pub(super) fn encrypt(secret: &[u8; 32], recipients: &[Recipient]) -> Result<Vec
 }
 
 /// Opens such a file. `None` if none of the identities is a recipient, or the file was altered.
-pub(super) fn decrypt(file: &[u8], identities: &[ArchiveIdentity]) -> Option<Zeroizing<[u8; 32]>> {
+pub(super) fn decrypt(file: &[u8], identities: &[ArchiveIdentity]) -> Option<Zeroizing<Vec<u8>>> {
     let end = file.windows(5).position(|window| window == b"\n--- ")? + 1;
     let (header, rest) = file.split_at_checked(end + 3)?;
     let line_end = rest.iter().position(|&byte| byte == b'\n')?;
@@ -124,10 +124,7 @@ pub(super) fn decrypt(file: &[u8], identities: &[ArchiveIdentity]) -> Option<Zer
     let mut payload = Zeroizing::new(sealed.to_vec());
     let nonce_of_chunk = aead::Nonce::assume_unique_for_key(ONLY_CHUNK);
     let opened = payload_key(&file_key, nonce).open_in_place(nonce_of_chunk, aead::Aad::empty(), &mut payload);
-    let mut secret = Zeroizing::new([0; 32]);
-    let opened = opened.ok().filter(|opened| opened.len() == secret.len())?;
-    secret.copy_from_slice(opened);
-    Some(secret)
+    Some(Zeroizing::new(opened.ok()?.to_vec()))
 }
 
 fn file_key(stanzas: &str, identities: &[ArchiveIdentity]) -> Option<Zeroizing<[u8; FILE_KEY_LEN]>> {
@@ -171,7 +168,7 @@ mod tests {
         let stranger = identities.pop().expect("three");
         assert!(decrypt(&file, &[stranger]).is_none());
         for identity in identities {
-            assert_eq!(decrypt(&file, &[identity]).as_deref(), Some(&[7; 32]));
+            assert_eq!(*decrypt(&file, &[identity]).expect("opens"), [7; 32]);
         }
     }
 
@@ -179,7 +176,7 @@ mod tests {
     fn no_byte_of_it_can_be_altered() {
         let identity = [ArchiveIdentity::generate().expect("drawn")];
         let file = encrypt(&[9; 32], &[identity[0].recipient()]).expect("encrypted");
-        assert_eq!(decrypt(&file, &identity).as_deref(), Some(&[9; 32]));
+        assert_eq!(*decrypt(&file, &identity).expect("opens"), [9; 32]);
         for at in (0..file.len()).step_by(13) {
             let mut altered = file.clone();
             altered[at] ^= 1;

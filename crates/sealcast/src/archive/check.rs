@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use sealcast_proto::archive::{Block, EndCause, Fault, FrameBlock, Player, Proof, Segment, SegmentKey};
+use sealcast_proto::archive::{Block, EndCause, Fault, FrameBlock, Player, Proof, Segment, SegmentKey, key_from_bytes};
+use sealcast_proto::seal::MediaKey;
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::sign::Hash;
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::age_file;
 use super::folder::{Folder, SegmentFile};
@@ -46,10 +47,16 @@ struct Before {
 
 /// Opens a segment's key with one of the identities.
 pub(super) fn segment_key(key_file: &[u8], identities: &[ArchiveIdentity]) -> Option<SegmentKey> {
-    let mut secret = age_file::decrypt(key_file, identities)?;
-    let key = SegmentKey(*secret);
-    secret.zeroize();
-    Some(key)
+    let secret = age_file::decrypt(key_file, identities)?;
+    let secret = Zeroizing::new(<[u8; 32]>::try_from(secret.as_slice()).ok()?);
+    Some(SegmentKey(*secret))
+}
+
+/// Opens the key of an epoch that its camera encrypted, with one of the identities.
+pub(super) fn wrapped_key(epoch: u64, file: &[u8], identities: &[ArchiveIdentity]) -> Option<MediaKey> {
+    let secret = age_file::decrypt(file, identities)?;
+    let key = key_from_bytes(&secret, &RECOMMENDED).ok();
+    key.filter(|key| key.epoch() == epoch)
 }
 
 /// Checks the archive in a folder. With `identities`, also opens all records, and verifies the camera's signatures.
@@ -142,7 +149,8 @@ impl Checking<'_> {
                     self.frame(&frame, unlocked, &name);
                 }
                 Ok(Block::Key(Some(key))) => self.player.key(&key),
-                Ok(Block::Key(None) | Block::Description(_)) => {}
+                Ok(Block::WrappedKey { epoch, file }) if unlocked => self.wrapped(epoch, file, &name),
+                Ok(Block::Key(None) | Block::WrappedKey { .. } | Block::Description(_)) => {}
                 Ok(Block::End(end)) => ended = Some(end.cause),
                 Err(stopped) => fault = Some(stopped),
             }
@@ -241,6 +249,15 @@ impl Checking<'_> {
             return false;
         }
         true
+    }
+
+    fn wrapped(&mut self, epoch: u64, file: &[u8], name: &str) {
+        match wrapped_key(epoch, file, self.identities) {
+            Some(key) => self.player.key(&key),
+            None => self.fault(format!(
+                "{name}: the key of epoch {epoch} does not open: it is not for this identity"
+            )),
+        }
     }
 
     fn frame(&mut self, frame: &FrameBlock<'_>, unlocked: bool, name: &str) {

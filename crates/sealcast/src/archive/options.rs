@@ -11,6 +11,9 @@ use crate::source::Options;
 /// The options of an archive, for help and error messages.
 pub const ARCHIVE_OPTIONS: &str = "to=RECIPIENT or to=@FILE (repeatable), segment=10s, keep=7d and max=20GB";
 
+/// Those that say how much is kept.
+const KEEPING_OPTIONS: &str = "segment=10s, keep=7d and max=20GB";
+
 /// Bounds of the length of a segment.
 const SEGMENTS: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(600);
 /// The least bound on an archive's size.
@@ -23,6 +26,13 @@ pub struct ArchiveOptions {
     pub folder: PathBuf,
     /// Who can open it; at least one.
     pub recipients: Vec<Recipient>,
+    /// What is kept of it.
+    pub keeping: Keeping,
+}
+
+/// How an archive is cut into segments, and how much of it is kept.
+#[derive(Clone, Debug)]
+pub struct Keeping {
     /// The length of a segment at least; it goes on to the next keyframe.
     pub segment: Duration,
     /// Segments that ended so long ago are removed.
@@ -37,7 +47,6 @@ impl ArchiveOptions {
     /// # Errors
     /// Kind `Usage`, or `Keys` for the recipients.
     pub fn parse(rest: &str) -> Result<Self> {
-        let usage = |what: String| Failure::new(FailureKind::Usage, what, format!("the options are {ARCHIVE_OPTIONS}"));
         let (folder, mut options) = Options::split(rest);
         if folder.is_empty() {
             return Err(usage("the URL archive: names no folder".into()));
@@ -54,6 +63,32 @@ impl ArchiveOptions {
         if recipients.len() > MAX_RECIPIENTS {
             return Err(usage(format!("an archive has at most {MAX_RECIPIENTS} recipients")));
         }
+        let keeping = Keeping::take(&mut options)?;
+        options.finish(ARCHIVE_OPTIONS)?;
+        Ok(Self {
+            folder: folder.into(),
+            recipients,
+            keeping,
+        })
+    }
+}
+
+impl Keeping {
+    /// Parses `DIR[?OPTIONS]` of an archive whose recipients its camera names.
+    ///
+    /// # Errors
+    /// Kind `Usage`.
+    pub fn parse(text: &str) -> Result<(PathBuf, Self)> {
+        let (folder, mut options) = Options::split(text);
+        if folder.is_empty() {
+            return Err(usage("there is no folder for the archive".into()));
+        }
+        let keeping = Self::take(&mut options)?;
+        options.finish(KEEPING_OPTIONS)?;
+        Ok((folder.into(), keeping))
+    }
+
+    fn take(options: &mut Options) -> Result<Self> {
         let mut length = |name: &str| {
             let text = options.take(name);
             let parsed =
@@ -69,15 +104,12 @@ impl ArchiveOptions {
         let max =
             max.map(|text| parse_size(&text).ok_or_else(|| usage(format!("max={text} is no size of 1 MB or more"))));
         let max = max.transpose()?;
-        options.finish(ARCHIVE_OPTIONS)?;
-        Ok(Self {
-            folder: folder.into(),
-            recipients,
-            segment,
-            keep,
-            max,
-        })
+        Ok(Self { segment, keep, max })
     }
+}
+
+fn usage(what: String) -> Failure {
+    Failure::new(FailureKind::Usage, what, format!("the options are {ARCHIVE_OPTIONS}"))
 }
 
 /// Parses a size such as `20GB`, `500M` or `2000000`: powers of 1000.
@@ -106,9 +138,9 @@ mod tests {
         let options = ArchiveOptions::parse(&url).expect("parses");
         assert_eq!(options.folder, PathBuf::from("a dir/x"));
         assert_eq!(options.recipients.len(), 2);
-        assert_eq!(options.segment, Duration::from_secs(2));
-        assert_eq!(options.keep, Some(Duration::from_secs(7 * 86_400)));
-        assert_eq!(options.max, Some(20_000_000_000));
+        assert_eq!(options.keeping.segment, Duration::from_secs(2));
+        assert_eq!(options.keeping.keep, Some(Duration::from_secs(7 * 86_400)));
+        assert_eq!(options.keeping.max, Some(20_000_000_000));
         for (wrong, told) in [
             ("x", "nobody"),
             ("?to=age1pq1x", "no folder"),

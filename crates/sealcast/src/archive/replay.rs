@@ -9,7 +9,7 @@ use sealcast_proto::archive::{Block, FrameBlock, Opened, Player, Proof, Segment,
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::sign::Hash;
 
-use super::check::segment_key;
+use super::check::{segment_key, wrapped_key};
 use super::folder::{Folder, SegmentFile};
 use super::index::Index;
 use super::list::entry_of;
@@ -222,6 +222,13 @@ impl Playing<'_> {
             match block {
                 Ok(Block::Key(Some(key))) => self.player.key(&key),
                 Ok(Block::Key(None) | Block::End(_)) => {}
+                Ok(Block::WrappedKey { epoch, file: key }) => match wrapped_key(epoch, key, self.identities) {
+                    Some(key) => self.player.key(&key),
+                    None => {
+                        let what = format!("{}: the key of epoch {epoch} is not for this identity", file.name());
+                        self.done.faults.push(what);
+                    }
+                },
                 Ok(Block::Description(description)) => match self.player.description(&description) {
                     Ok(info) => self.describe(info)?,
                     Err(why) => self

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::sink::SYNC_INTERVAL;
+use super::recording::SYNC_INTERVAL;
 use crate::failure::{Failure, FailureKind, Result};
 
 #[derive(Default)]

@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 
+use sealcast_proto::clock::ClockEstimate;
+
 use crate::failure::{Failure, FailureKind, Result};
 
 /// A moment in an archive.
@@ -71,6 +73,16 @@ pub(super) fn wall_now() -> u64 {
 pub(super) fn nanos_of(time: SystemTime) -> u64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// An instant by the camera's clock, ns since 1970, by this machine's, and to within how many ns that is known. Without
+/// a clock it is now, and not known (`u64::MAX`).
+pub(super) fn by_own_clock(stamped: u64, clock: Option<ClockEstimate>) -> (u64, u64) {
+    let now = wall_now();
+    match clock.map(|clock| clock.at(now)) {
+        Some(reading) => (stamped.saturating_add_signed(-reading.offset), reading.uncertainty),
+        None => (now, u64::MAX),
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::Path;
 use sealcast_proto::archive::Segment;
 
 use super::args::{ArchiveAction, ReplayArgs};
+use super::record;
 use crate::archive::{
     ArchiveIdentity, Folder, Replay, Report, SegmentFile, check, list, read_identities, replay, show_time,
 };
@@ -25,6 +26,7 @@ pub(super) fn run(action: &ArchiveAction) -> Result<()> {
             let report = check(folder, &identities)?;
             print_report(folder, &report, !identities.is_empty())
         }
+        ArchiveAction::Record(args) => record::run(args),
         ArchiveAction::Key { segment } => print_key(segment),
     }
 }

@@ -170,11 +170,29 @@ pub(super) enum ArchiveAction {
         #[arg(long, value_name = "FILE")]
         identity: Option<PathBuf>,
     },
+    /// Record what a camera seals for its group, on a machine that can open nothing of it
+    Record(Box<RecordArgs>),
     /// Print a segment's key as it is encrypted for the recipients: `age --decrypt -i FILE` opens it
     Key {
         /// The segment's file
         segment: PathBuf,
     },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RecordArgs {
+    /// The publisher's ticket, @FILE, or - for standard input. Other users of this machine can read arguments
+    pub(super) ticket: String,
+
+    /// Where to record, and how much is kept: DIR[?segment=10s&keep=7d&max=20GB]
+    pub(super) archive: String,
+
+    /// End when the connection breaks, instead of connecting again
+    #[arg(long)]
+    pub(super) no_reconnect: bool,
+
+    #[command(flatten)]
+    pub(super) session: SessionArgs,
 }
 
 #[derive(Debug, Args)]

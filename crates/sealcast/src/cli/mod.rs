@@ -14,6 +14,7 @@ mod hand_out;
 mod peers;
 mod probe;
 mod publish;
+mod record;
 mod shutdown;
 mod watch;
 
@@ -37,7 +38,7 @@ use crate::platform::compare;
 use crate::platform::print_config::{BuildConfig, Facts};
 use crate::platform::probe::{self as speed_probe, PROBE_TIME, SuiteSpeed};
 use crate::private_file::keep_new_files_private;
-use args::{Arguments, Command, ConfigCommand, KeygenArgs, PrintConfigArgs};
+use args::{ArchiveAction, ArchiveArgs, Arguments, Command, ConfigCommand, KeygenArgs, PrintConfigArgs};
 
 /// Run the command given by the process's arguments.
 pub fn run() -> ExitCode {
@@ -90,7 +91,13 @@ fn dispatch(arguments: Arguments) -> Result<()> {
     let has_sessions = |command: &Command| {
         matches!(
             command,
-            Command::Publish(_) | Command::Watch(_) | Command::Gateway(_) | Command::Demo(_)
+            Command::Publish(_)
+                | Command::Watch(_)
+                | Command::Gateway(_)
+                | Command::Demo(_)
+                | Command::Archive(ArchiveArgs {
+                    action: ArchiveAction::Record(_),
+                })
         )
     };
     if has_sessions(&arguments.command) {

@@ -71,7 +71,20 @@ pub(super) fn viewers_by_hand(settings: &Settings) -> Result<ByHand> {
     Ok(ByHand {
         allow: AllowList::open(&allow_file(settings)?)?,
         open: settings.config.publish.open,
+        archive_nodes: archive_nodes(settings)?,
     })
+}
+
+fn archive_nodes(settings: &Settings) -> Result<Vec<PeerId>> {
+    let parsed = |text: &String| {
+        PeerId::parse(text).ok_or_else(|| {
+            let what = format!("\"{text}\" is no peer id");
+            let hint = "write that of the archive's node, as `sealcast archive record` prints it";
+            let failure = Failure::new(FailureKind::Usage, what, hint);
+            settings.placed("publish.archive_node", failure)
+        })
+    };
+    settings.config.publish.archive_node.iter().map(parsed).collect()
 }
 
 fn allow_file(settings: &Settings) -> Result<PathBuf> {
@@ -97,7 +110,11 @@ pub(super) fn publishers_by_hand(args: &WatchArgs) -> Result<ByHand> {
         })?]),
         None => AllowList::open(&files::home()?.join(ALLOWED_PUBLISHERS))?,
     };
-    Ok(ByHand { allow, open: false })
+    Ok(ByHand {
+        allow,
+        open: false,
+        archive_nodes: Vec::new(),
+    })
 }
 
 /// The admission rules of a viewer that listens, and whose lists have this name if no other is given. If it names its

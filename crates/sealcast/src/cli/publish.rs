@@ -11,6 +11,7 @@ use sealcast_proto::wire::{Ticket, TransportKind};
 use super::args::PublishArgs;
 use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::{build, peers, shutdown};
+use crate::archive::{MAX_RECIPIENTS, Recipient, parse_recipients};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
@@ -114,6 +115,7 @@ fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Opt
     let sign = build::sign_mode(settings, "publish.sign", &configured.sign)?;
     let tesla = build::tesla_times(settings)?;
     let multicast = multicast(settings)?;
+    let archive_to = archive_to(settings)?;
     let refused = |key: &str, what: &str, hint: &str| {
         let failure = Failure::new(FailureKind::Usage, what.to_owned(), hint.to_owned());
         Err(settings.placed(key, failure))
@@ -131,9 +133,17 @@ fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Opt
                 "add --group: then each record is sealed once for all viewers",
             );
         }
+        if !archive_to.is_empty() {
+            let what = "an archive's node needs a stream that is the same for all";
+            return refused("publish.archive_node", what, "add --group");
+        }
         return Ok(None);
     }
     let relays = !configured.relay.is_empty();
+    if !archive_to.is_empty() && selection != Selection::All {
+        let what = "for an archive's node everything is encrypted: it may open nothing";
+        return refused("publish.archive_node", what, "leave out --encrypt, or --archive-node");
+    }
     if relays && selection != Selection::All {
         let what = "for a relay everything is encrypted: who watches there agrees to nothing else";
         return refused("publish.relay", what, "leave out --encrypt, or --relay");
@@ -156,8 +166,39 @@ fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Opt
         sign,
         tesla,
         numbers,
+        archive_to,
         multicast: multicast.map_err(|failure| settings.placed("publish.listen", failure))?,
     }))
+}
+
+/// Who can open what archive's nodes record; nobody if there are no such nodes.
+fn archive_to(settings: &Settings) -> Result<Vec<Recipient>> {
+    let configured = &settings.config.publish;
+    let place = |failure| settings.placed("publish.archive_to", failure);
+    let usage = |what: String, hint: &str| place(Failure::new(FailureKind::Usage, what, hint));
+    let parsed = configured.archive_to.iter().map(|text| parse_recipients(text));
+    let recipients: Vec<Recipient> = parsed.collect::<Result<Vec<_>>>().map_err(place)?.concat();
+    if recipients.len() > MAX_RECIPIENTS {
+        let what = format!("an archive has at most {MAX_RECIPIENTS} recipients");
+        return Err(usage(what, "name fewer of them"));
+    }
+    match (configured.archive_node.is_empty(), recipients.is_empty()) {
+        (false, true) => {
+            let what = "nobody could open what the archive's node records".to_owned();
+            Err(usage(
+                what,
+                "add --archive-to RECIPIENT; `sealcast archive keygen FILE` makes one",
+            ))
+        }
+        (true, false) => {
+            let what = "there is no archive's node to record for these recipients".to_owned();
+            Err(usage(
+                what,
+                "add --archive-node PEER, whose id `sealcast archive record` prints",
+            ))
+        }
+        _ => Ok(recipients),
+    }
 }
 
 /// The address that is listened at, and the multicast group, if there is one. Who connects to a viewer listens nowhere.

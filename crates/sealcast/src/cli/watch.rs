@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::keys::{Identity, PeerId, Role};
-use sealcast_proto::session::{GroupPolicy, RekeyPolicy};
+use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
 use sealcast_proto::wire::Ticket;
 
 use super::args::WatchArgs;
@@ -40,8 +40,11 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         )?),
     };
     let relays = relays(&settings, ticket.as_ref())?;
-    let relayed = !relays.is_empty();
-    offer.group = Some(GroupPolicy { sign, relayed });
+    let opened_by = match relays.is_empty() {
+        true => OpenedBy::Session,
+        false => OpenedBy::Program,
+    };
+    offer.group = Some(GroupPolicy { sign, opened_by });
     let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
     // Who has the ticket may take it that signals are answered.

@@ -62,8 +62,8 @@ const VIEWER: &[&str] = &["viewer"];
 const DEMO: &[&str] = &["demo"];
 const CLOCK: &[&str] = &["clock"];
 const PROBE: &[&str] = &["probe"];
-const PEERS: &[&str] = &["publish", "watch", "camera", "viewer", "probe"];
-const ALL: &[&str] = &["publish", "watch", "camera", "viewer", "demo", "probe"];
+const PEERS: &[&str] = &["publish", "watch", "camera", "viewer", "probe", "record"];
+const ALL: &[&str] = &["publish", "watch", "camera", "viewer", "demo", "probe", "record"];
 
 options! {
     /// Settings of `publish`. All but the source also hold for `gateway camera`.
@@ -159,6 +159,13 @@ options! {
         /// ?jwt=TOKEN, and #sha256=HASH for a certificate of no public authority. Enrolled viewers can watch through
         /// them. It seals for a group, as --group does
         relay: Vec<String> { flag("relay", "URL", PUBLISH).default("").secret("a token") }
+
+        /// Peer ids of archive's nodes (docs/archive.md): `archive record` gets everything sealed for the group, and no
+        /// key. Needs --group and --archive-to
+        archive_node: Vec<String> { flag("archive-node", "PEER", PUBLISH).default("") }
+
+        /// Who can open what archive's nodes record: age1pq1…, or @FILE with one a line
+        archive_to: Vec<String> { flag("archive-to", "RECIPIENT", PUBLISH).default("") }
 
         /// What the camera signs, with --group: frame (each frame, before it is shown), gop (each group of pictures,
         /// with ML-DSA-65), both, tesla (a study mode: each frame, some time after it is shown), or off, where every
@@ -334,7 +341,7 @@ options! {
         /// missing. Ends with the same identity refuse each other
         file: Option<PathBuf> {
             flag("identity", "FILE", PEERS)
-                .unset("~/.config/sealcast/identity-publisher, -viewer, -gateway-camera or -gateway-viewer")
+                .unset("~/.config/sealcast/identity-publisher, -viewer, -gateway-camera, -gateway-viewer or -archive")
                 .example("/etc/sealcast/identity")
         }
     }

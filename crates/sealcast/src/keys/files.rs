@@ -43,11 +43,19 @@ pub enum End {
     GatewayCamera,
     /// `gateway viewer`.
     GatewayViewer,
+    /// `archive record`.
+    Archive,
 }
 
 impl End {
     /// Every end.
-    pub const ALL: [Self; 4] = [Self::Publisher, Self::Viewer, Self::GatewayCamera, Self::GatewayViewer];
+    pub const ALL: [Self; 5] = [
+        Self::Publisher,
+        Self::Viewer,
+        Self::GatewayCamera,
+        Self::GatewayViewer,
+        Self::Archive,
+    ];
 
     /// Name of its identity file in the folder of keys.
     pub const fn file_name(self) -> &'static str {
@@ -56,6 +64,7 @@ impl End {
             Self::Viewer => "identity-viewer",
             Self::GatewayCamera => "identity-gateway-camera",
             Self::GatewayViewer => "identity-gateway-viewer",
+            Self::Archive => "identity-archive",
         }
     }
 

@@ -43,6 +43,8 @@ pub struct ByHand {
     pub allow: AllowList,
     /// True to admit everybody.
     pub open: bool,
+    /// Archive's nodes: they are admitted by their ids as well, and get nothing that they could open.
+    pub archive_nodes: Vec<PeerId>,
 }
 
 /// Current and maximum number of viewers.
@@ -81,6 +83,7 @@ impl Admission {
         let nobody = ByHand {
             allow: AllowList::empty(),
             open: false,
+            archive_nodes: Vec::new(),
         };
         Self::new(nobody, PeerStore::in_memory())
     }
@@ -162,7 +165,8 @@ impl Admission {
     /// Those that are enrolled, each with the secret that it and this end keep, and the secret's name.
     pub(super) fn enrolled(&self) -> Vec<(PeerId, PskName, PresharedKey)> {
         let lists = self.lists();
-        let enrolled = lists.enrolled();
+        // An archive's node keeps no key, even if it was a viewer before.
+        let enrolled = lists.enrolled().filter(|(id, ..)| !self.is_archive_node(id));
         enrolled.map(|(id, name, secret)| (id, name, secret.clone())).collect()
     }
 
@@ -210,6 +214,9 @@ impl Admission {
 
     fn judge(&self, peer: &Peer, now: Timestamp) -> Decision {
         let by_hand = self.by_hand().admits(&peer.id);
+        if self.is_archive_node(&peer.id) {
+            return Decision::Known;
+        }
         match self.lists().judge(peer, now) {
             // Who proves an invite keeps a secret of this handshake. If this end does not, the two never meet again.
             decision if peer.psk.is_some() => decision,
@@ -261,6 +268,11 @@ impl Admission {
         outcome
     }
 
+    /// True if the peer is an archive's node.
+    pub(super) fn is_archive_node(&self, id: &PeerId) -> bool {
+        self.by_hand().archive_nodes.contains(id)
+    }
+
     /// True if a peer that was admitted before would be admitted again.
     fn admits(&self, id: &PeerId, proved: bool) -> bool {
         self.by_hand().admits(id) || self.lists().admits(id, proved)
@@ -269,7 +281,7 @@ impl Admission {
 
 impl ByHand {
     fn admits(&self, id: &PeerId) -> bool {
-        self.open || self.allow.contains(id)
+        self.open || self.allow.contains(id) || self.archive_nodes.contains(id)
     }
 }
 
@@ -311,6 +323,7 @@ mod tests {
         ByHand {
             allow: AllowList::of(peers.iter().map(|byte| PeerId([*byte; 32]))),
             open,
+            archive_nodes: Vec::new(),
         }
     }
 

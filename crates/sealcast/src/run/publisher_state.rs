@@ -84,6 +84,12 @@ impl Controlled for PublisherState {
         if !self.offer.shape.is_off() && selection != Selection::All {
             return Err("with a shape everything is encrypted: restart with --shape off to leave something in clear");
         }
+        let archived = self.group.as_ref().is_some_and(|group| group.is_archived());
+        if archived && selection != Selection::All {
+            return Err(
+                "an archive's node may open nothing: restart without --archive-node to leave something in clear",
+            );
+        }
         let relays = self.group.as_ref().is_some_and(|group| group.has_relays());
         if relays && selection != Selection::All {
             return Err("for a relay everything is encrypted: restart without --relay to leave something in clear");

@@ -42,10 +42,11 @@ impl ViewerRole {
             membership.tell_again(task.peer.map(|peer| peer.id));
             return;
         }
+        let relayed = matches!(media, MediaFrom::Relay | MediaFrom::RelayEnrolled);
         let session = &mut task.connection.session;
         let mut need = session.repair_need();
         let (narrow, selection) = (need.is_some() || session.is_shaped(), session.selection());
-        if media != MediaFrom::Session {
+        if relayed {
             need = None;
             self.shared.hub.seal_by_group(subscription.id, None);
             subscription.queue.clear();
@@ -59,9 +60,18 @@ impl ViewerRole {
         };
         match group.join(self.shared.observation.clock.now(), media, session) {
             Ok(mut membership) => {
-                if media == MediaFrom::RelayEnrolled {
-                    // Its sheets come with its frames.
+                if matches!(media, MediaFrom::RelayEnrolled | MediaFrom::Sealed) {
+                    // Its sheets come with its frames, or it gets none.
                     membership.begin();
+                }
+                if media == MediaFrom::Sealed {
+                    let frames = Some(Arc::clone(membership.frames()));
+                    self.shared.hub.seal_by_group(subscription.id, frames);
+                    self.shared.hub.request_keyframe();
+                    if let Err(failure) = group.tell_archive(&membership) {
+                        tracing::error!(viewer = %task.name(), "the archive's node gets no keys: {failure}");
+                    }
+                    tracing::info!(viewer = %task.name(), "it is an archive's node: it gets all sealed, and no key");
                 }
                 if media == MediaFrom::Session && !self.shared.hub.makes_keyframes() {
                     membership.wait_for_keyframe();

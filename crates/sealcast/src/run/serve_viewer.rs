@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::session::{Event, Input, Session};
-use sealcast_proto::wire::CloseReason;
+use sealcast_proto::wire::{CloseReason, MediaFrom};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;
@@ -138,6 +138,17 @@ pub(super) async fn serve_viewer<T: Transport>(
     departure
 }
 
+/// Ends the session of who wants to be an archive's node and is none here, or the other way round.
+fn refuse_archive<T: Transport>(task: &mut Task<T>, media: MediaFrom) -> Result<(), Ended> {
+    let words = match media {
+        MediaFrom::Sealed => "it is no archive's node of this camera: name it with --archive-node",
+        _ => "an archive's node of this camera watches nothing: use another identity",
+    };
+    tracing::warn!(viewer = %task.name(), "refused: {words}");
+    task.handle(Input::Close(CloseReason::NotAuthorised, words))?;
+    Err(Ended::Closed)
+}
+
 /// Reason for the wake-up of a viewer's task.
 pub(super) enum Woken {
     /// A frame is queued, or it is time to check that the end of the stream has arrived.
@@ -168,7 +179,7 @@ impl<T: Transport> Role<T> for ViewerRole {
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         let session = &task.connection.session;
         // A constant rate has no room for what the viewer missed.
-        let start = match session.is_shaped() || !task.connection.carries_media() {
+        let start = match session.is_shaped() || !task.connection.carries_media() || self.is_archive(task) {
             true => Start::NextKeyframe,
             false => Start::KeptGroup,
         };
@@ -185,7 +196,8 @@ impl<T: Transport> Role<T> for ViewerRole {
             stays_behind: false,
             catches_up: false,
         });
-        if !task.connection.carries_media() {
+        // An archive's node gets nothing that is sealed for it.
+        if !task.connection.carries_media() || self.is_archive(task) {
             self.shared.hub.seal_by_group(id, None);
         }
         self.offer_group(task)?;
@@ -195,6 +207,9 @@ impl<T: Transport> Role<T> for ViewerRole {
     fn event(&mut self, task: &mut Task<T>, event: Event) -> Result<(), Ended> {
         match event {
             Event::JoinsGroup(media) => {
+                if self.is_archive(task) != (media == MediaFrom::Sealed) {
+                    return refuse_archive(task, media);
+                }
                 self.join_group(task, media);
                 return Ok(());
             }
@@ -270,6 +285,12 @@ impl<T: Transport> Role<T> for ViewerRole {
 }
 
 impl ViewerRole {
+    /// True if the peer is an archive's node, which may open nothing.
+    fn is_archive<T: Transport>(&self, task: &Task<T>) -> bool {
+        let peer = task.peer.map(|peer| peer.id);
+        peer.is_some_and(|peer| self.shared.admission.is_archive_node(&peer))
+    }
+
     /// Apply the publisher's requested settings to this session.
     fn apply_settings<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.settings.apply(&mut task.connection, &mut task.listener)

@@ -248,15 +248,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 tracing::debug!(peer = %self.name(), epoch, "new keys");
             }
             Event::Clock(estimate) => self.observation.clock_estimate(estimate),
-            Event::Closed { reason, text } => {
-                if R::PUBLISHES {
-                    tracing::info!(viewer = %self.name(), %reason, text, "the {} left", R::PEER);
-                }
-                if let (Some(known), CloseReason::NotAuthorised) = (&self.known, reason) {
-                    known.forget();
-                }
-                self.last_words = Some((*reason, text.clone()));
-            }
+            Event::Closed { reason, text } => self.note_closed::<R>(*reason, text),
             Event::Selection(selection) if R::PUBLISHES => {
                 tracing::info!(viewer = %self.name(), encrypt = %selection, "what is encrypted for a {}", R::PEER);
             }
@@ -283,11 +275,23 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             | Event::Gateway(_)
             | Event::JoinsGroup(_)
             | Event::GroupSaid(_)
+            | Event::SealedRecord(_)
             | Event::Tesla(_)
             | Event::Hears(_)
             | Event::Challenged(_) => {}
         }
         role.event(self, event)
+    }
+
+    /// The peer ended the session.
+    fn note_closed<R: Role<T, Listener = L>>(&mut self, reason: CloseReason, text: &str) {
+        if R::PUBLISHES {
+            tracing::info!(viewer = %self.name(), %reason, text, "the {} left", R::PEER);
+        }
+        if let (Some(known), CloseReason::NotAuthorised) = (&self.known, reason) {
+            known.forget();
+        }
+        self.last_words = Some((reason, text.to_owned()));
     }
 
     /// The publisher sends to a multicast group: listen to it.

@@ -77,6 +77,17 @@ pub(super) struct ViewerState {
 }
 
 impl ViewerState {
+    /// The state of an end that has no sink: it opens nothing.
+    pub(super) fn without_sink(offer: Offer, observation: Arc<Observation>) -> Self {
+        Self {
+            offer,
+            budget: Duration::ZERO,
+            observation,
+            keeps_sealed: false,
+            queue: Arc::new(FrameQueue::new(QueueLimits::default())),
+        }
+    }
+
     /// Delivery of media on carriers that may lose it.
     pub(super) fn delivery(&self) -> Delivery {
         Delivery {
@@ -155,7 +166,7 @@ pub async fn watch(
 }
 
 /// Stop the session and allow a short time for its close message.
-async fn stop_session(stop: &watch::Sender<bool>, watching: impl Future<Output = Result<()>>) -> Result<()> {
+pub(super) async fn stop_session(stop: &watch::Sender<bool>, watching: impl Future<Output = Result<()>>) -> Result<()> {
     // Sending fails if the session is already gone.
     let _ = stop.send(true);
     let _ = tokio::time::timeout(GOODBYE_PATIENCE * 2, watching).await;

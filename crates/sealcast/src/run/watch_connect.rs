@@ -14,6 +14,7 @@ use super::accept::PendingSession;
 use super::connection::Listener;
 use super::exchange::HandshakeTimer;
 use super::offer::CarrierConfig;
+use super::record::{Recorder, RecordingRole, Unopened};
 use super::relay::{AttendingRole, RelayUrl, RelayedCamera, SessionLine, Unwatched, line, watch_relays};
 use super::session_task::{Role, SessionTask};
 use super::watch::{After, GOODBYE_PATIENCE, ViewerState, WatchingRole, after, session_task};
@@ -30,6 +31,8 @@ pub(super) struct ConnectingViewer {
     stop: watch::Receiver<bool>,
     /// Where its sessions meet what comes through relays, if its frames do.
     line: Option<SessionLine>,
+    /// Takes what sessions bring to an archive's node.
+    recorder: Option<Recorder>,
     /// True once a session has been established since the program began.
     established: bool,
     /// True if a session has been established since the last retry delay.
@@ -46,10 +49,20 @@ impl ConnectingViewer {
             ticket,
             stop,
             line: None,
+            recorder: None,
             established: false,
             connected: false,
             refused_in_words: false,
         }
+    }
+
+    /// Record what sessions bring, without opening it.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep).
+    pub(super) async fn record(mut self, recorder: Recorder, reconnect: bool) -> Result<()> {
+        self.recorder = Some(recorder);
+        self.keep_connected(reconnect).await
     }
 
     /// Watch, through relays if there are any, until the stream is over or the user stops.
@@ -157,9 +170,13 @@ impl ConnectingViewer {
         };
         let stop = self.stop.clone();
         let kept_secret = || kept_secret(&state, ticket);
-        let run = match &mut self.line {
-            None => run(state.task(pending), &mut WatchingRole { applicant: None }, stop).await,
-            Some(line) => {
+        let run = match (&mut self.line, &mut self.recorder) {
+            (None, None) => run(state.task(pending), &mut WatchingRole { applicant: None }, stop).await,
+            (None, Some(recorder)) => {
+                let task = session_task(&state, pending, Unopened::default());
+                run(task, &mut RecordingRole::new(recorder), stop).await
+            }
+            (Some(line), _) => {
                 let task = session_task(&state, pending, Unwatched);
                 let run = run(task, &mut AttendingRole::new(line, kept_secret), stop).await;
                 line.closed();

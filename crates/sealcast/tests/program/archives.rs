@@ -19,21 +19,21 @@ const RECORDING: &str = "recording to an archive";
 const CARRIERS: [&str; 3] = ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", "quic://127.0.0.1:0"];
 
 /// Who may open the archives of a test.
-struct Recipient {
+pub(super) struct Recipient {
     dir: TempDir,
     file: PathBuf,
-    text: String,
+    pub(super) text: String,
 }
 
-fn run(home: &Path, args: &[&str]) -> Output {
+pub(super) fn run(home: &Path, args: &[&str]) -> Output {
     sealcast(home).args(args).output().expect("the program runs")
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn recipient() -> Recipient {
+pub(super) fn recipient() -> Recipient {
     let dir = home();
     let file = dir.path().join("alice.key");
     let made = run(dir.path(), &["archive", "keygen", file.to_str().expect("UTF-8")]);
@@ -43,7 +43,7 @@ fn recipient() -> Recipient {
 }
 
 impl Recipient {
-    fn archive(&self, name: &str) -> PathBuf {
+    pub(super) fn archive(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
@@ -55,12 +55,12 @@ impl Recipient {
         read_identities(&self.file).expect("an identity")
     }
 
-    fn check(&self, archive: &Path) -> Report {
+    pub(super) fn check(&self, archive: &Path) -> Report {
         check(archive, &self.identities()).expect("a folder")
     }
 
     /// Exports an archive to a file, and returns what the program said.
-    fn export(&self, archive: &Path, out: &Path, more: &[&str]) -> Output {
+    pub(super) fn export(&self, archive: &Path, out: &Path, more: &[&str]) -> Output {
         let (archive, key) = (archive.to_str().expect("UTF-8"), self.file.to_str().expect("UTF-8"));
         let into = file_url(out) + "?overwrite";
         let args = ["replay", archive, "--identity", key, "--into", &into, "--fast"];
@@ -69,7 +69,7 @@ impl Recipient {
 }
 
 /// True if the sealed bytes of an archive hold this run of a picture's bytes.
-fn holds(archive: &Path, needle: &[u8]) -> bool {
+pub(super) fn holds(archive: &Path, needle: &[u8]) -> bool {
     let segments = Folder::open(archive).expect("a folder").segments().expect("readable");
     segments.iter().any(|segment| {
         let bytes = segment.read().expect("readable");

@@ -54,7 +54,8 @@ export class Hosting {
     }
     const again = this.#joined !== undefined;
     // Said once more by who has its frames from a relay, it means that a sheet is missing.
-    const twice = again && (this.#joined !== message.media || message.media === "session");
+    const once = message.media === "session" || message.media === "sealed";
+    const twice = again && (this.#joined !== message.media || once);
     if (message.stream !== this.#offer.stream || twice) {
       throw new ProtocolError("protocol-error");
     }

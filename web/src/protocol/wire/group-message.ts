@@ -12,8 +12,11 @@ export type SignMode = (typeof SIGN_MODES)[number];
 
 /** Bytes of a challenge. */
 export const CHALLENGE_LEN = 16;
-/** Where a member's frames come from: its session with the camera, a relay, or a relay by the key of an enrolment. */
-const MEDIA = ["session", "relay", "relay-enrolled"] as const;
+/**
+ * Where a member's frames come from: its session with the camera, a relay, or a relay by the key of an enrolment; or it
+ * is an archive's node, which gets them sealed over its session.
+ */
+const MEDIA = ["session", "relay", "relay-enrolled", "sealed"] as const;
 export type MediaFrom = (typeof MEDIA)[number];
 
 /** A control message of a group. Sheets, answers, certificates and signatures are read by whom they are for. */

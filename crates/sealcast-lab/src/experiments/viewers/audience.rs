@@ -15,7 +15,7 @@ use sealcast::run::{
 };
 use sealcast::sink::Sink;
 use sealcast_proto::clock::ClockEstimate;
-use sealcast_proto::session::GroupPolicy;
+use sealcast_proto::session::{GroupPolicy, OpenedBy};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::Ticket;
 use tokio::io::{AsyncReadExt, BufReader};
@@ -179,7 +179,10 @@ fn watching(ticket: Ticket, relay: Option<RelayUrl>, got: Arc<Got>) -> Result<Wa
     let mut offer = offer(Arc::new(entropy::identity()?));
     offer.group = Some(GroupPolicy {
         sign: SignMode::Off,
-        relayed: relay.is_some(),
+        opened_by: match relay {
+            Some(_) => OpenedBy::Program,
+            None => OpenedBy::Session,
+        },
     });
     Ok(WatchOptions {
         publisher: PublisherAt::Connect(ticket),

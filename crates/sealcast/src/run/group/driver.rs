@@ -105,6 +105,7 @@ impl Group {
         let announced = announced.map_err(|error: LeaderError| unusable(&error))?;
         if let Some(announced) = announced {
             self.tell(state, now, &announced);
+            self.tell_archives(state, announced.epoch)?;
             state.tell_relays(&announced);
             state.give_up_lost(now);
             if !announced.admitted.is_empty() {
@@ -296,7 +297,7 @@ impl State {
             .collect();
         for seat in &mut self.seats {
             let answer = answers.remove(&seat.id);
-            if !seat.hears_all() {
+            if !seat.gets_frames() {
                 answer
                     .iter()
                     .for_each(|answer| seat.tell(Told::Answer(answer.to_bytes())));

@@ -1,5 +1,6 @@
 //! A publisher's group: each frame is sealed once for all viewers (docs/groups.md).
 
+mod archive;
 mod driver;
 mod membership;
 mod multicast;
@@ -24,6 +25,7 @@ use super::queue::Queued;
 use super::serve_viewer::VIDEO;
 use super::shape::FrameProof;
 use super::{FrameQueue, Observation, Offer, QueueLimits};
+use crate::archive::Recipient;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::keys::epoch_numbers::EpochNumbers;
@@ -50,6 +52,8 @@ pub struct GroupOptions {
     pub numbers: EpochNumbers,
     /// Where each record is sent once for all viewers who hear it.
     pub multicast: Option<MulticastOut>,
+    /// Who can open what archive's nodes record.
+    pub archive_to: Vec<Recipient>,
 }
 
 impl GroupOptions {
@@ -79,6 +83,8 @@ pub(super) enum Told {
     Certificate(Arc<[u8]>),
     Signature(Arc<[u8]>),
     Commitment(Arc<[u8]>),
+    Recipients(Arc<[u8]>),
+    ArchiveKey(u64, Arc<[u8]>),
 }
 
 impl Told {
@@ -89,6 +95,8 @@ impl Told {
             Self::Certificate(bytes) => GroupMessage::Certificate(bytes),
             Self::Signature(bytes) => GroupMessage::Signature(bytes),
             Self::Commitment(bytes) => GroupMessage::Commitment(bytes),
+            Self::Recipients(bytes) => GroupMessage::Recipients(bytes),
+            Self::ArchiveKey(epoch, file) => GroupMessage::ArchiveKey { epoch: *epoch, file },
         }
     }
 }
@@ -167,6 +175,7 @@ pub(super) struct Group {
     gop_key: Option<GopSigningKey>,
     queue: QueueLimits,
     multicast: Option<Multicast>,
+    archive_to: Vec<Recipient>,
     /// Members joined, left, or challenged.
     changed: Notify,
 }
@@ -220,6 +229,7 @@ impl Group {
             gop_key,
             queue,
             multicast: multicast.transpose()?,
+            archive_to: options.archive_to,
             changed: Notify::new(),
         })
     }
@@ -241,8 +251,8 @@ impl Group {
     ) -> std::result::Result<Membership, LeaderError> {
         let mut state = self.lock();
         let id = free_number(&state.seats).ok_or(LeaderError::Full)?;
-        let enrolled = media == MediaFrom::RelayEnrolled;
-        if !enrolled {
+        let has_leaf = matches!(media, MediaFrom::Session | MediaFrom::Relay);
+        if has_leaf {
             state.sealer.admit(now, id, session.key)?;
         }
         let (told, hears) = mpsc::channel(MAX_TOLD);
@@ -259,7 +269,7 @@ impl Group {
             narrow: session.narrow,
             selection: session.selection,
             hearing: Hearing::Away,
-            begun: enrolled,
+            begun: !has_leaf,
             first: Arc::clone(&first),
             told_again: None,
             lost: false,
@@ -336,6 +346,7 @@ impl Group {
         let leaf = match seat.media {
             MediaFrom::RelayEnrolled => peer.and_then(|peer| state.relayed.leaf_of(peer)),
             MediaFrom::Session | MediaFrom::Relay => Some(id),
+            MediaFrom::Sealed => None,
         };
         // A sheet costs a signature, and says the same until the next epoch.
         let epoch = state.sealer.announced_epoch();

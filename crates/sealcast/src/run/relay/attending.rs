@@ -6,6 +6,7 @@ use std::time::Instant;
 use sealcast_proto::keys::PresharedKey;
 use sealcast_proto::session::{Event, Input};
 use sealcast_proto::unit::Assembled;
+use sealcast_proto::wire::MediaFrom;
 
 use super::frames::SharedKey;
 use super::line::{SessionLine, Wish};
@@ -44,6 +45,14 @@ impl<'a, K> AttendingRole<'a, K> {
             enrolled: false,
         }
     }
+
+    /// Which key opens its sheets.
+    fn media(&self) -> MediaFrom {
+        match self.enrolled {
+            true => MediaFrom::RelayEnrolled,
+            false => MediaFrom::Relay,
+        }
+    }
 }
 
 impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRole<'_, K> {
@@ -76,8 +85,7 @@ impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRol
             Event::GroupSaid(message) => {
                 // The first thing that the camera says is its offer.
                 if !task.connection.session.attends_group() {
-                    let enrolled = self.enrolled;
-                    task.handle(Input::JoinRelayed { enrolled })?;
+                    task.handle(Input::JoinGroup(self.media()))?;
                 }
                 self.line.said(message);
             }
@@ -101,9 +109,7 @@ impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRol
         if task.connection.session.attends_group() {
             task.handle(match wish {
                 Wish::Challenge(random) => Input::Challenge(random),
-                Wish::Sheet => Input::JoinRelayed {
-                    enrolled: self.enrolled,
-                },
+                Wish::Sheet => Input::JoinGroup(self.media()),
             })?;
         }
         Ok(false)

@@ -296,6 +296,7 @@ fn camera_gateway(peer: PeerId, observation: Arc<Observation>) -> (Arc<CameraGat
     let everybody = ByHand {
         allow: AllowList::empty(),
         open: true,
+        archive_nodes: Vec::new(),
     };
     let gateway = CameraGateway {
         registry: watch::Sender::new(registry),

@@ -1,0 +1,125 @@
+//! Puts sealed records together into frames by their headers, for who has no key (archive.md §8).
+
+use crate::wire::{Accept, Header, Kind, Malformed};
+
+/// Most bytes of the records of one frame: a frame of 16 MiB in the shortest records that a publisher makes of it has
+/// less than five times that length.
+const MAX_GATHERED: usize = 80 << 20;
+
+/// The records of a frame as they came, of which none was opened: those of the description before it, its own, and its
+/// proof. Or those of a description alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gathered {
+    /// True if it says that it can be decoded without earlier frames.
+    pub keyframe: bool,
+    /// True if a unit header begins the payload of each record.
+    pub units: bool,
+    /// The camera's wall clock when it sealed the frame's first record, ns since 1970.
+    pub sealed_at: u64,
+    /// The records in their order.
+    pub records: Vec<Vec<u8>>,
+    /// How many of them are of the description.
+    described: usize,
+}
+
+impl Gathered {
+    /// The description before the frame by itself, if it has one.
+    pub fn description(&self) -> Option<Self> {
+        (self.described > 0).then(|| Self {
+            records: self.records[..self.described].to_vec(),
+            ..self.clone()
+        })
+    }
+
+    /// True if it is a description without a frame.
+    pub fn describes_only(&self) -> bool {
+        self.described == self.records.len()
+    }
+
+    /// The low 16 bits of the epochs of its records.
+    pub fn epochs(&self) -> impl Iterator<Item = u16> {
+        self.records
+            .iter()
+            .filter_map(|record| header(record).ok())
+            .map(|header| header.epoch)
+    }
+
+    /// Number of bytes of its records.
+    pub fn bytes(&self) -> usize {
+        self.records.iter().map(Vec::len).sum()
+    }
+}
+
+/// Gathers the records of a group's frames. What headers say is believed: a key that opens the records will tell.
+#[derive(Debug)]
+pub struct Gather {
+    /// True if a proof follows each frame.
+    proofs: bool,
+    next: Gathered,
+    bytes: usize,
+    /// The last record of the frame has come.
+    whole: bool,
+}
+
+impl Gather {
+    /// Nothing has come. `proofs` if each frame is followed by the record with its proof.
+    pub fn new(proofs: bool) -> Self {
+        Self {
+            proofs,
+            next: Gathered::default(),
+            bytes: 0,
+            whole: false,
+        }
+    }
+
+    /// Takes the next record. Returns the frame that it completes. What does not belong to a frame is left out.
+    ///
+    /// # Errors
+    /// [`Malformed`]: it is no media record of a group.
+    pub fn take(&mut self, record: Vec<u8>) -> Result<Option<Gathered>, Malformed> {
+        let header = header(&record)?;
+        let flags = header.flags;
+        if flags.proof() {
+            return Ok(if self.whole { self.finish(record) } else { None });
+        }
+        let begins = flags.first() && self.next.records.len() > self.next.described;
+        if self.whole || begins || self.bytes + record.len() > MAX_GATHERED {
+            self.clear();
+        }
+        let inside = self.next.records.len() > self.next.described;
+        if flags.codec_config() {
+            self.next.described += 1;
+        } else if flags.first() {
+            (self.next.keyframe, self.next.sealed_at) = (flags.keyframe(), header.timestamp);
+        } else if !inside {
+            // Its beginning is missing.
+            return Ok(None);
+        }
+        self.next.units = flags.unit();
+        self.whole = flags.last() && !flags.codec_config();
+        if self.whole && !self.proofs {
+            return Ok(self.finish(record));
+        }
+        self.bytes += record.len();
+        self.next.records.push(record);
+        Ok(None)
+    }
+
+    fn finish(&mut self, record: Vec<u8>) -> Option<Gathered> {
+        self.next.records.push(record);
+        let gathered = std::mem::take(&mut self.next);
+        self.clear();
+        Some(gathered)
+    }
+
+    fn clear(&mut self) {
+        self.next = Gathered::default();
+        (self.bytes, self.whole) = (0, false);
+    }
+}
+
+fn header(record: &[u8]) -> Result<Header, Malformed> {
+    let header = Header::parse(record, Accept::Signed { clear: true }).map_err(|_| Malformed)?;
+    let of_media = header.kind == Kind::Media && !header.flags.repair();
+    of_media.then_some(header).ok_or(Malformed)
+}

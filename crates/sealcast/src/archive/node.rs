@@ -1,0 +1,159 @@
+//! What an archive's node writes: a group's records, which it cannot open (archive.md §8).
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use sealcast_proto::archive::{EndCause, Gathered, SegmentWriter};
+use sealcast_proto::clock::ClockEstimate;
+
+use super::options::Keeping;
+use super::recipients::{MAX_RECIPIENTS, Recipient};
+use super::recording::{Recording, Standing};
+use super::times::by_own_clock;
+use crate::failure::{Failure, FailureKind, Result};
+
+/// Keys of epochs that are kept at the same time: records of the present one, of the next, and of some before.
+const MAX_HELD_KEYS: usize = 8;
+
+/// What a camera tells an archive's node, in its order.
+pub enum ToNode {
+    /// A session begins: nothing that came before holds any more.
+    Begins,
+    /// Who can open what is recorded: `age1pq1…`, one a line.
+    Recipients(Vec<u8>),
+    /// The key of an epoch, encrypted for them.
+    Key {
+        /// The full number of the epoch.
+        epoch: u64,
+        /// The age file.
+        file: Vec<u8>,
+    },
+    /// A frame.
+    Frame {
+        /// Its records.
+        frame: Gathered,
+        /// What is known of the camera's clock.
+        clock: Option<ClockEstimate>,
+    },
+}
+
+/// An archive that is written by who cannot open it.
+pub struct NodeArchive {
+    recording: Recording,
+    recipients: Vec<Recipient>,
+    /// Keys of the newest epochs.
+    keys: VecDeque<(u64, Vec<u8>)>,
+    /// The description in force.
+    description: Option<Gathered>,
+}
+
+impl NodeArchive {
+    /// Opens the archive in a folder for writing. It goes on where it ended.
+    ///
+    /// # Errors
+    /// Kind `Sink`: the folder cannot be written, or somebody else writes to it.
+    pub fn open(folder: &Path, keeping: Keeping) -> Result<Self> {
+        Ok(Self {
+            recording: Recording::open(folder, keeping)?,
+            recipients: Vec::new(),
+            keys: VecDeque::new(),
+            description: None,
+        })
+    }
+
+    /// Takes what the camera tells. Returns true if a keyframe should be asked for.
+    ///
+    /// # Errors
+    /// Kind `Sink`: it cannot be written; kind `Refused`: the camera names recipients that are none.
+    pub fn take(&mut self, told: ToNode) -> Result<bool> {
+        match told {
+            ToNode::Begins => {
+                (self.description, self.recipients) = (None, Vec::new());
+                self.keys.clear();
+                self.recording.end(EndCause::Changed)?;
+            }
+            ToNode::Recipients(text) => self.recipients = recipients(&text)?,
+            ToNode::Key { epoch, file } => {
+                if self.keys.len() == MAX_HELD_KEYS {
+                    self.keys.pop_front();
+                }
+                self.keys.push_back((epoch, file));
+            }
+            ToNode::Frame { frame, clock } => self.frame(by_own_clock(frame.sealed_at, clock), &frame)?,
+        }
+        Ok(self.recording.wants_keyframe())
+    }
+
+    /// Completes the archive.
+    ///
+    /// # Errors
+    /// Kind `Sink`.
+    pub fn finish(&mut self) -> Result<()> {
+        self.recording.end(EndCause::Stopped)
+    }
+
+    fn frame(&mut self, time: (u64, u64), frame: &Gathered) -> Result<()> {
+        if let Some(description) = frame.description() {
+            self.description = Some(description);
+        }
+        let before = match frame.description() {
+            Some(_) => None,
+            None => self.description.clone(),
+        };
+        let held: Option<Vec<&(u64, Vec<u8>)>> = frame.epochs().map(|low| self.key(low)).collect();
+        let Some(keys) = held.filter(|_| !self.recipients.is_empty()) else {
+            self.recording.drop_frame();
+            return Ok(());
+        };
+        let writer = self.recording.writer();
+        let takes = writer.is_some_and(|writer| keys.iter().all(|(epoch, _)| writer.takes_wrapped(*epoch)));
+        let changed = writer.is_some() && !takes;
+        let keys: Vec<(u64, Vec<u8>)> = keys.into_iter().cloned().collect();
+        let fill = |begins: bool, writer: &mut SegmentWriter, out: &mut Vec<u8>| {
+            keys.iter()
+                .for_each(|(epoch, file)| writer.wrapped_key(*epoch, file, out));
+            if let Some(before) = before.as_ref().filter(|_| begins) {
+                writer.gathered(before, time, out);
+            }
+            writer.gathered(frame, time, out);
+        };
+        match (frame.keyframe, self.recording.standing(frame.keyframe)) {
+            (_, Standing::GoesOn) if takes => self.recording.append(&mut |writer, out| fill(false, writer, out)),
+            (true, _) => {
+                let cause = if changed { EndCause::Changed } else { EndCause::Full };
+                self.recording.end(cause)?;
+                self.recording
+                    .begin(&self.recipients, &mut |writer, out| fill(true, writer, out))
+            }
+            (false, _) => {
+                self.recording.drop_frame();
+                Ok(())
+            }
+        }
+    }
+
+    /// The newest key of an epoch with these low 16 bits.
+    fn key(&self, low: u16) -> Option<&(u64, Vec<u8>)> {
+        self.keys.iter().rev().find(|(epoch, _)| *epoch as u16 == low)
+    }
+}
+
+/// The recipients that a camera names.
+fn recipients(text: &[u8]) -> Result<Vec<Recipient>> {
+    let fail = |why: &str| {
+        let what = format!("the camera's words on who may open the archive cannot be used: {why}");
+        Failure::new(
+            FailureKind::Refused,
+            what,
+            "both ends need the same version of sealcast",
+        )
+    };
+    let text = std::str::from_utf8(text).map_err(|_| fail("they are no text"))?;
+    let found = text.lines().map(str::parse).collect::<Result<Vec<Recipient>>>();
+    let found = found.map_err(|failure| fail(&failure.what))?;
+    match found.len() {
+        0 => Err(fail("they name nobody")),
+        1..=MAX_RECIPIENTS => Ok(found),
+        _ => Err(fail("they name too many")),
+    }
+}

@@ -1,0 +1,55 @@
+//! `sealcast archive record`.
+
+use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
+use sealcast_proto::sign::SignMode;
+use sealcast_proto::wire::TransportKind;
+
+use super::args::RecordArgs;
+use super::{build, shutdown};
+use crate::archive::{Keeping, NodeArchive};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::files::End;
+use crate::meter::metrics::Metrics;
+use crate::run::{Observation, RecordOptions, build_info, record};
+
+pub(super) fn run(args: &RecordArgs) -> Result<()> {
+    shutdown::single_threaded_runtime()?.block_on(run_async(args))
+}
+
+async fn run_async(args: &RecordArgs) -> Result<()> {
+    let settings = build::settings(&args.session)?;
+    let sealing = build::Sealing::without_media(RekeyPolicy::default());
+    let mut offer = build::own_offer(&args.session, End::Archive, sealing, &settings)?;
+    // What is signed is for those who open it.
+    offer.group = Some(GroupPolicy {
+        sign: SignMode::Off,
+        opened_by: OpenedBy::Program,
+    });
+    let peer = offer.identity.peer_id();
+    // Before anything can fail: the camera must be told of this id first.
+    tracing::info!(%peer, "archive's node");
+    let mut ticket = build::ticket(&args.ticket)?;
+    if ticket.transport != TransportKind::Tcp {
+        let what = "an archive's node records over TCP alone: elsewhere a record that is lost is missing for ever";
+        let hint = "use the camera's ticket for TCP, such as that of --also-listen tcp://…";
+        return Err(Failure::new(FailureKind::Usage, what, hint));
+    }
+    // The camera admits it by its id, and an invite would make it a viewer.
+    ticket.invite = None;
+    let (folder, keeping) = Keeping::parse(&args.archive)?;
+    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let archive = NodeArchive::open(&folder, keeping)?;
+    let metrics = Metrics::new(build_info());
+    let observing = Observation::start("record", build::observe(&settings)?, metrics).await?;
+    let observation = observing.observation();
+    observation.setting("archive", &args.archive);
+    observation.setting("peer", &peer.to_string());
+    let options = RecordOptions {
+        ticket,
+        offer,
+        archive,
+        reconnect: !args.no_reconnect,
+    };
+    let outcome = record(options, observation, stop).await;
+    observing.finish(outcome)
+}

@@ -1,0 +1,275 @@
+//! An archive's node: it records what a camera seals for its group, and can open nothing of it (archive.md §8).
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use sealcast_proto::archive::{Gather, Gathered};
+use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::session::{Event, Input};
+use sealcast_proto::sign::SignMode;
+use sealcast_proto::unit::Assembled;
+use sealcast_proto::wire::{Control, GroupMessage, MediaFrom, Ticket};
+use tokio::sync::watch;
+
+use super::connection::{Ended, Listener};
+use super::retry::turned_on;
+use super::serve_viewer::VIDEO;
+use super::session_task::{Role, SessionTask};
+use super::watch::ViewerState;
+use super::watch_connect::ConnectingViewer;
+use super::{Observation, Offer};
+use crate::archive::{NodeArchive, ToNode};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::meter::labels::{Direction, DropCause};
+use crate::transport::AnyTransport;
+
+/// Frames and messages that may wait for the disk.
+const MAX_UNWRITTEN: usize = 1024;
+/// Bytes of frames that may wait for the disk.
+const MAX_UNWRITTEN_BYTES: usize = 64 << 20;
+
+/// The settings of an archive's node.
+pub struct RecordOptions {
+    /// The camera.
+    pub ticket: Ticket,
+    /// Identity, suites, mechanisms, and the group's policy.
+    pub offer: Offer,
+    /// Where it writes.
+    pub archive: NodeArchive,
+    /// True to reconnect when the connection breaks.
+    pub reconnect: bool,
+}
+
+/// Records until the stream ends or `stop` turns true.
+///
+/// # Errors
+/// The camera refuses us or is not the one in the ticket, the archive cannot be written, or the connection breaks and
+/// `reconnect` is off.
+pub async fn record(
+    options: RecordOptions,
+    observation: Arc<Observation>,
+    mut stop: watch::Receiver<bool>,
+) -> Result<()> {
+    let (to_writer, told) = mpsc::sync_channel(MAX_UNWRITTEN);
+    let shared = Arc::new(Shared::default());
+    let (writer_failed, mut writer_fails) = watch::channel(false);
+    let writer = write(options.archive, told, Arc::clone(&shared), writer_failed)?;
+    let recorder = Recorder {
+        to_writer,
+        shared,
+        observation: Arc::clone(&observation),
+        skips: false,
+    };
+    let (session_stop, session_stopped) = watch::channel(false);
+    let state = ViewerState::without_sink(options.offer, observation);
+    let node = ConnectingViewer::new(Arc::new(state), options.ticket, session_stopped);
+    let outcome = {
+        let recording = node.record(recorder, options.reconnect);
+        tokio::pin!(recording);
+        tokio::select! {
+            outcome = &mut recording => outcome,
+            _ = turned_on(&mut stop) => super::watch::stop_session(&session_stop, recording).await,
+            _ = turned_on(&mut writer_fails) => super::watch::stop_session(&session_stop, recording).await,
+        }
+    };
+    // The recorder is gone, so the writer comes to its end.
+    let written = tokio::task::spawn_blocking(move || writer.join()).await;
+    let panicked = || {
+        Failure::new(
+            FailureKind::Internal,
+            "the archive's thread panicked",
+            "please report this",
+        )
+    };
+    let written = match written {
+        Ok(Ok(written)) => written,
+        _ => Err(panicked()),
+    };
+    // If the archive could not be written, that is why the session ended.
+    written.and(outcome)
+}
+
+/// What the writer tells the session.
+#[derive(Default)]
+struct Shared {
+    wants_keyframe: AtomicBool,
+    waiting: AtomicUsize,
+}
+
+/// Writes what sessions bring, on a thread of its own.
+fn write(
+    mut archive: NodeArchive,
+    told: Receiver<ToNode>,
+    shared: Arc<Shared>,
+    failed: watch::Sender<bool>,
+) -> Result<JoinHandle<Result<()>>> {
+    let body = move || {
+        let written = told.into_iter().try_for_each(|told| {
+            if let ToNode::Frame { frame, .. } = &told {
+                shared.waiting.fetch_sub(frame.bytes(), Ordering::Relaxed);
+            }
+            if archive.take(told)? {
+                shared.wants_keyframe.store(true, Ordering::Relaxed);
+            }
+            Ok(())
+        });
+        if written.is_err() {
+            // It fails only if nobody waits any more.
+            let _ = failed.send(true);
+        }
+        written.and(archive.finish())
+    };
+    let started = thread::Builder::new().name("recording".to_owned()).spawn(body);
+    started.map_err(|error| {
+        let what = format!("the system gives no thread for the archive ({error})");
+        Failure::new(FailureKind::Internal, what, "raise the limit on threads")
+    })
+}
+
+/// Passes on what sessions bring to the thread that writes.
+pub(super) struct Recorder {
+    to_writer: SyncSender<ToNode>,
+    shared: Arc<Shared>,
+    observation: Arc<Observation>,
+    /// Frames are left out up to the next keyframe, because the disk was too slow.
+    skips: bool,
+}
+
+impl Recorder {
+    /// Passes on what is no frame, and must not be left out.
+    fn tell(&self, told: ToNode) -> std::result::Result<(), Ended> {
+        self.to_writer.try_send(told).map_err(|refused| {
+            let words = match refused {
+                TrySendError::Full(_) => "the disk is too slow for the archive",
+                TrySendError::Disconnected(_) => "the archive is not written any more",
+            };
+            Ended::Carrier(io::Error::other(words))
+        })
+    }
+
+    fn frame(&mut self, frame: Gathered, clock: Option<ClockEstimate>) {
+        let metrics = &self.observation.metrics;
+        metrics.record_frame(Direction::In);
+        let (keyframe, bytes) = (frame.keyframe, frame.bytes());
+        let room = self.shared.waiting.load(Ordering::Relaxed) + bytes <= MAX_UNWRITTEN_BYTES;
+        let dependent = self.skips && !keyframe;
+        self.shared.waiting.fetch_add(bytes, Ordering::Relaxed);
+        let passed = room && !dependent && self.to_writer.try_send(ToNode::Frame { frame, clock }).is_ok();
+        if passed {
+            self.skips = false;
+            return;
+        }
+        self.shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
+        if !std::mem::replace(&mut self.skips, true) {
+            tracing::warn!("the disk is too slow: frames are not in the archive up to the next keyframe");
+        }
+        metrics.record_dropped(DropCause::Queue, 1);
+        self.shared.wants_keyframe.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The listener of a session that opens no media.
+#[derive(Default)]
+pub(super) struct Unopened {
+    clock: Option<ClockEstimate>,
+    /// The camera seals for this end alone.
+    served_alone: bool,
+}
+
+impl Listener for Unopened {
+    fn media(&mut self, _: Assembled, _: Instant) -> bool {
+        self.served_alone = true;
+        false
+    }
+
+    fn clock(&mut self, estimate: ClockEstimate) {
+        self.clock = Some(estimate);
+    }
+}
+
+type Task = SessionTask<AnyTransport, Unopened>;
+
+/// The node's end of a session.
+pub(super) struct RecordingRole<'a> {
+    recorder: &'a mut Recorder,
+    gather: Option<Gather>,
+}
+
+impl<'a> RecordingRole<'a> {
+    /// The end of a session that begins.
+    pub(super) fn new(recorder: &'a mut Recorder) -> Self {
+        Self { recorder, gather: None }
+    }
+
+    fn said(&mut self, task: &mut Task, message: &[u8]) -> std::result::Result<(), Ended> {
+        let Ok(Control::Group(message)) = Control::parse(message) else {
+            return Ok(());
+        };
+        match message {
+            GroupMessage::Offer { sign, .. } => {
+                // Whatever is signed, a proof follows each frame.
+                let proofs = SignMode::from_byte(sign) != Some(SignMode::Off);
+                self.gather = Some(Gather::new(proofs));
+                task.handle(Input::JoinGroup(MediaFrom::Sealed))
+            }
+            GroupMessage::Recipients(recipients) => self.recorder.tell(ToNode::Recipients(recipients.to_vec())),
+            GroupMessage::ArchiveKey { epoch, file } => {
+                let file = file.to_vec();
+                self.recorder.tell(ToNode::Key { epoch, file })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Role<AnyTransport> for RecordingRole<'_> {
+    type Listener = Unopened;
+    type Woken = Infallible;
+
+    const PUBLISHES: bool = false;
+    const PEER: &'static str = "publisher";
+    const ESTABLISHED: &'static str = "recording what can be opened elsewhere";
+    const STOPPING: &'static str = "the archive's node stops";
+
+    fn established(&mut self, _: &mut Task) -> std::result::Result<(), Ended> {
+        self.recorder.tell(ToNode::Begins)
+    }
+
+    fn event(&mut self, task: &mut Task, event: Event) -> std::result::Result<(), Ended> {
+        match event {
+            Event::GroupSaid(message) => self.said(task, &message),
+            Event::SealedRecord(record) => {
+                let gathered = self.gather.as_mut().map(|gather| gather.take(record));
+                if let Some(Ok(Some(frame))) = gathered {
+                    self.recorder.frame(frame, task.listener.clock);
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn send(&mut self, task: &mut Task) -> std::result::Result<(), Ended> {
+        if task.listener.served_alone {
+            let words = "it sends its stream for this node alone: name this node there with --archive-node";
+            return Err(Ended::Carrier(io::Error::other(words)));
+        }
+        if task.established && self.recorder.shared.wants_keyframe.swap(false, Ordering::Relaxed) {
+            task.handle(Input::RequestKeyframe(VIDEO))?;
+        }
+        Ok(())
+    }
+
+    async fn wait(&mut self) -> Infallible {
+        std::future::pending().await
+    }
+
+    fn woken(&mut self, _: &mut Task, never: Infallible) -> std::result::Result<bool, Ended> {
+        match never {}
+    }
+}

@@ -1,0 +1,168 @@
+//! Archive's nodes: they record what they cannot open.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use sealcast::archive::{Folder, check};
+use sealcast::failure::FailureKind;
+use sealcast_testkit::media::{STREET, clip};
+use sealcast_testkit::program::{
+    PATIENCE, Program, Publisher, beginning, file_url, home, publish, sealcast, until, watch,
+};
+
+use super::archives::{Recipient, holds, recipient, run, text};
+use super::groups::{GROUP, MEMBER, frames, goes_on, watching};
+
+const CARD: &str = "test:160x120@25?gop=10";
+const NODE: &str = "it is an archive's node";
+
+/// Makes the identity of a node, and returns its peer id.
+fn node_of(home: &Path) -> String {
+    let made = run(home, &["keygen", "--for", "archive"]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    text(&made.stdout).trim().to_owned()
+}
+
+fn camera(home: &Path, source: &str, node: &str, recipient: &Recipient, more: &[&str]) -> Publisher {
+    let archive = ["--archive-node", node, "--archive-to", &recipient.text];
+    publish(home, source, &[&GROUP, &archive[..], more].concat())
+}
+
+fn record(home: &Path, ticket: &str, archive: &Path) -> Program {
+    let into = format!("{}?segment=1s", archive.display());
+    let mut command = sealcast(home);
+    command.args(["archive", "record", ticket, &into]);
+    Program::run("the archive's node", command)
+}
+
+/// Number of frames that are in an archive, as anybody can count them.
+fn frames_in(archive: &Path) -> u64 {
+    check(archive, &[]).map_or(0, |report| report.frames)
+}
+
+#[test]
+fn a_node_records_each_frame_as_the_camera_sealed_it_for_those_whom_the_camera_names() {
+    let (recipient, stranger) = (recipient(), recipient());
+    let (own, nodes, dir) = (home(), home(), home());
+    let clip = beginning(&clip(STREET, dir.path()), 2, own.path());
+    let original = frames(&clip);
+    let archive = recipient.archive("of-a-node");
+    let source = format!("{}?loop", file_url(&clip));
+    let publisher = camera(own.path(), &source, &node_of(nodes.path()), &recipient, &[]);
+    let mut node = record(nodes.path(), &publisher.ticket, &archive);
+    publisher.program.says(NODE, PATIENCE);
+    until("frames are recorded", || frames_in(&archive) >= 110);
+    node.stop();
+    let report = recipient.check(&archive);
+    assert_eq!((report.faults, report.notes), (vec![], vec![]));
+    assert_eq!((report.signed, report.unsigned), (report.frames, 0));
+    let out = recipient.archive("out.h264");
+    let exported = recipient.export(&archive, &out, &[]);
+    assert!(exported.status.success(), "{}", text(&exported.stderr));
+    let received = frames(&out);
+    assert_eq!(received.len() as u64, report.frames);
+    assert!(received.iter().all(|frame| original.contains(frame)));
+    assert!(!holds(&archive, &original[0][100..132]), "a picture is in clear");
+    let refused = stranger.export(&archive, &out, &[]);
+    assert_eq!(refused.status.code(), Some(FailureKind::Keys.exit_code().into()));
+}
+
+#[test]
+fn new_keys_restarts_and_kills_of_a_node_lose_nothing_that_it_wrote() {
+    let recipient = recipient();
+    let (own, nodes) = (home(), home());
+    let archive = recipient.archive("goes-on");
+    let node_id = node_of(nodes.path());
+    let publisher = camera(own.path(), CARD, &node_id, &recipient, &["--sign", "both"]);
+    let mut before = 0;
+    for time in 0..6 {
+        let node = record(nodes.path(), &publisher.ticket, &archive);
+        publisher.program.says_times(NODE, time + 1, PATIENCE);
+        // Who comes and goes has the group draw new keys.
+        let guest = home();
+        let mut viewer = watching(guest.path(), &publisher.ticket, &[]);
+        publisher.program.says_times(MEMBER, time + 1, PATIENCE);
+        goes_on(&viewer);
+        viewer.stop();
+        until("more is recorded", || frames_in(&archive) > before + 20);
+        thread::sleep(Duration::from_millis(time as u64 * 137));
+        node.signal("KILL");
+        drop(node);
+        let report = recipient.check(&archive);
+        assert_eq!(report.faults, Vec::<String>::new(), "kill {time}");
+        assert_eq!((report.signed, report.unsigned), (report.frames, 0), "kill {time}");
+        before = report.frames;
+    }
+    let exported = recipient.export(&archive, &recipient.archive("out.mp4"), &[]);
+    assert!(exported.status.success(), "{}", text(&exported.stderr));
+    // One altered byte is told, and where.
+    let segment = Folder::open(&archive).expect("a folder").segment(2);
+    let mut bytes = fs::read(&segment).expect("there");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&segment, bytes).expect("space");
+    let report = recipient.check(&archive);
+    assert!(
+        report.faults.iter().any(|fault| fault.contains("segment 2")),
+        "{report:?}"
+    );
+}
+
+#[test]
+fn a_node_is_no_viewer_and_a_viewer_no_node() {
+    let recipient = recipient();
+    let (own, nodes, others) = (home(), home(), home());
+    let node = node_of(nodes.path());
+    let refused = i32::from(FailureKind::Refused.exit_code());
+    // Whoever is admitted as well: the identity decides.
+    let publisher = camera(own.path(), CARD, &node, &recipient, &["--open"]);
+    let identity = nodes.path().join("keys/identity-archive");
+    let out = nodes.path().join("out.h264");
+    let mut viewer = watch(
+        nodes.path(),
+        &publisher.ticket,
+        &["--identity", identity.to_str().expect("UTF-8"), "--to", &file_url(&out)],
+    );
+    assert_eq!(viewer.ends(PATIENCE), refused, "{}", viewer.said());
+    assert!(viewer.said().contains("watches nothing"), "{}", viewer.said());
+    assert!(!fs::metadata(&out).is_ok_and(|file| file.len() > 0), "it saw something");
+    let archive = recipient.archive("none");
+    let mut stranger = record(others.path(), &publisher.ticket, &archive);
+    assert_eq!(stranger.ends(PATIENCE), refused, "{}", stranger.said());
+    assert!(stranger.said().contains("--archive-node"), "{}", stranger.said());
+    assert_eq!(frames_in(&archive), 0);
+}
+
+#[test]
+fn what_a_node_cannot_do_is_said_before_anything_begins() {
+    let recipient = recipient();
+    let (own, nodes) = (home(), home());
+    let node = node_of(nodes.path());
+    let usage = Some(FailureKind::Usage.exit_code().into());
+    let to: &[&str] = &["--archive-to", &recipient.text];
+    let named: &[&str] = &["--archive-node", &node];
+    for (more, words) in [
+        ([named, to].concat(), "--group"),
+        ([&["--group"], named].concat(), "--archive-to"),
+        ([&["--group"], to].concat(), "--archive-node"),
+        (
+            [&["--group", "--encrypt", "keyframes"], named, to].concat(),
+            "--encrypt",
+        ),
+        ([&["--group", "--archive-node", "nobody"], to].concat(), "no peer id"),
+    ] {
+        let told = run(own.path(), &[&["publish", CARD][..], &more].concat());
+        assert_eq!(told.status.code(), usage, "{more:?}: {}", text(&told.stderr));
+        assert!(text(&told.stderr).contains(words), "{more:?}: {}", text(&told.stderr));
+    }
+    let udp = camera(own.path(), CARD, &node, &recipient, &["--listen", "udp://127.0.0.1:0"]);
+    let into = recipient.archive("none");
+    let told = run(
+        nodes.path(),
+        &["archive", "record", &udp.ticket, into.to_str().expect("UTF-8")],
+    );
+    assert_eq!(told.status.code(), usage, "{}", text(&told.stderr));
+    assert!(text(&told.stderr).contains("over TCP alone"), "{}", text(&told.stderr));
+}
