@@ -15,6 +15,7 @@ mod fuzz;
 mod installed;
 mod kernels;
 mod load;
+mod manual;
 mod metadata;
 mod packages;
 mod paths;
@@ -65,6 +66,7 @@ cargo xtask COMMAND
   cameras [--install]       publish from video devices of a virtual machine; --install installs QEMU and a kernel
   relay [--install]         check crates/sealcast-moq with a real relay; --install installs moq-relay
   reproducible [--quick]    build the program twice, in two folders, and compare the bytes; --quick: not optimised
+  manual                    write the manual pages and completions of packaging/ from the program's options
   sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json
   dist [--counts FILE]      build the program to install with profile-guided optimisation (20 minutes); with the counts
                             of another build of these sources it has the same bytes
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         ["sbom"] => summary.step("sbom", sbom::step),
         ["dist"] => summary.step("dist", || dist::step(None)),
         ["dist", "--counts", file] => summary.step("dist", || dist::step(Some(file.as_ref()))),
+        ["manual"] => summary.step("manual", manual::step),
         ["reference"] => summary.step("reference", reference::step),
         ["relay"] => summary.step("relay", relay::step),
         ["relay", "--install"] => {

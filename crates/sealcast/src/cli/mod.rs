@@ -21,7 +21,7 @@ mod watch;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use sealcast_proto::keys::{EpochSecret, Secret, Side};
 use sealcast_proto::seal::suite::AEGIS_128X4;
@@ -58,6 +58,11 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::from(failure.kind.exit_code())
         }
     }
+}
+
+/// The commands and their options, for manual pages and completions.
+pub fn command() -> clap::Command {
+    Arguments::command()
 }
 
 fn init_log(verbose: u8) {

@@ -18,6 +18,7 @@ mod group_wire;
 mod groups;
 mod joiners;
 mod latency;
+mod manual;
 mod multicast;
 mod quic;
 mod relays;
