@@ -22,6 +22,7 @@ use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::files::End;
 use crate::meter::metrics::Metrics;
+use crate::platform::service_manager;
 use crate::private_file::{read_secret, read_secret_line};
 use crate::run::gateway::{
     CameraAt, CameraGatewayOptions, Cameras, Renewal, ViewerGatewayOptions, camera_gateway, check_selection,
@@ -101,6 +102,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         drop(renew.send(renewal).await);
         Ok(())
     };
+    service_manager::ready();
     let outcome = tokio::select! {
         outcome = camera_gateway(options, observation, stop) => outcome,
         never = shutdown::on_hangup(hangups, read_again) => match never {},

@@ -18,6 +18,7 @@ use crate::keys::entropy;
 use crate::keys::epoch_numbers::EpochNumbers;
 use crate::keys::files::{self, End};
 use crate::meter::metrics::Metrics;
+use crate::platform::service_manager;
 use crate::private_file::read_secret_line;
 use crate::run::{
     Admission, ControlSocket, FrameProof, GROUP_STREAM, GroupOptions, Observation, Offer, PublishOptions, QueueLimits,
@@ -94,6 +95,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         relays,
     };
     let by_hand = || peers::viewers_by_hand(&build::settings(&args.session)?);
+    service_manager::ready();
     let outcome = tokio::select! {
         outcome = publish(options, observation, stop) => outcome,
         never = peers::read_again(hangups, &admission, by_hand) => match never {},

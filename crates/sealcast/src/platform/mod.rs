@@ -5,4 +5,5 @@ pub mod kernel_clock;
 pub mod machine;
 pub mod print_config;
 pub mod probe;
+pub mod service_manager;
 pub mod versions;

@@ -6,11 +6,7 @@ use std::process::{Command, Output};
 use sealcast_testkit::shown;
 
 const SEALCAST: &str = env!("CARGO_BIN_EXE_sealcast");
-const PROMPTS: &[&str] = &[
-    "sealcast ",
-    "ExecStart=/usr/local/bin/sealcast ",
-    "cargo run --release -- ",
-];
+const PROMPTS: &[&str] = &["sealcast ", "cargo run --release -- "];
 
 /// Parses a command without running it: with `--help` at the end, the program only parses the line up to a pipe.
 fn parse(command: &str) -> Output {

@@ -25,6 +25,7 @@ mod relays;
 mod reports;
 mod secrets;
 mod selection;
+mod services;
 mod shape;
 mod slow_viewer;
 mod stages;

@@ -23,6 +23,7 @@ use self::login_delays::LoginDelays;
 use super::MAX_REQUESTS;
 use super::request_mux::Request;
 use crate::failure::Result;
+use crate::platform::service_manager;
 use crate::run::retry::turned_on;
 use crate::run::{Observation, Offer};
 use crate::transport::tcp;
@@ -72,6 +73,7 @@ pub async fn viewer_gateway(
     observation.selection(Selection::All);
     let listener = tcp::listen("rtsp", options.rtsp)?;
     tracing::info!(address = %options.rtsp, "players are served");
+    service_manager::ready();
     let (sender, requests) = mpsc::channel(MAX_REQUESTS);
     let shared = Arc::new(ViewerGateway {
         requests: sender,
