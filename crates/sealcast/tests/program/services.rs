@@ -1,10 +1,12 @@
-//! What `packaging/` gives to service managers fits the program.
+//! What `packaging/` gives to service managers and monitoring fits the program.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sealcast_testkit::program::{PATIENCE, Program, free_port, home, publish_by, sealcast};
+use sealcast_testkit::gateways::{camera_gateway, viewer_gateway};
+use sealcast_testkit::program::{PATIENCE, Program, free_port, home, publish, publish_by, sealcast, watch};
 
 fn packaging(place: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -140,4 +142,91 @@ fn units_start_commands_that_there_are_and_give_up_on_wrong_configurations() {
             assert!(!given_up.contains(&passing), "{unit} gives up on {passing}");
         }
     }
+}
+
+/// The lines of metrics that a publisher with a viewer, a gateway and their viewers show.
+fn shown() -> Vec<String> {
+    let [near, far, beside] = [home(), home(), home()];
+    let metrics = ["--metrics", "127.0.0.1:0"];
+    let publisher = publish(near.path(), "test:160x120@10", &metrics);
+    let viewer = watch(
+        far.path(),
+        &publisher.ticket,
+        &[&metrics[..], &["--to", "null:"]].concat(),
+    );
+    viewer.says("/metrics", PATIENCE);
+    viewer.has_counted("sealcast_frames_total{dir=\"in\"}", 10.0);
+    let camera = camera_gateway(beside.path(), "rtsp://127.0.0.1:9/x", &metrics);
+    let players = viewer_gateway(far.path(), &camera.ticket, free_port(), &metrics);
+    players.says("/metrics", PATIENCE);
+    let programs = [&publisher.program, &viewer, &camera.program, &players];
+    programs
+        .iter()
+        .flat_map(|program| program.metrics().lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
+/// Selectors of our metrics in a text: names with what they ask of labels.
+fn selectors(text: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let text = text.replace("\\\"", "\"");
+    for (at, _) in text.match_indices("sealcast_") {
+        let rest = &text[at..];
+        let end = rest
+            .find(|c: char| !c.is_ascii_lowercase() && c != '_')
+            .unwrap_or(rest.len());
+        let labels = rest[end..]
+            .strip_prefix('{')
+            .and_then(|rest| rest.split('}').next())
+            .unwrap_or_default();
+        let equal = labels.split(',').map(str::trim).filter(|label| {
+            label
+                .split_once("=\"")
+                .is_some_and(|(name, value)| !name.ends_with(['!', '~']) && !value.contains('$'))
+        });
+        found
+            .entry(rest[..end].to_owned())
+            .or_default()
+            .extend(equal.map(str::to_owned));
+    }
+    found
+}
+
+/// What only machines with a sensor or a meter show; docs/meters.md names it.
+const MEASURED: [&str; 2] = ["sealcast_temperature_celsius", "sealcast_energy_joules_total"];
+
+#[test]
+fn alerts_and_dashboard_ask_for_metrics_and_labels_that_there_are() {
+    let shown = shown();
+    let meters = std::fs::read_to_string(packaging("../docs/meters.md")).expect("the document");
+    assert!(MEASURED.iter().all(|name| meters.contains(name)), "docs/meters.md");
+    for (file, least) in [("prometheus/sealcast.rules.yml", 8), ("grafana/sealcast.json", 12)] {
+        let asked = selectors(&read(file));
+        assert!(asked.len() >= least, "{file} asks for {} metrics", asked.len());
+        for (name, labels) in asked.into_iter().filter(|(name, _)| !MEASURED.contains(&&**name)) {
+            let lines: Vec<&String> = shown
+                .iter()
+                .filter(|line| {
+                    line.strip_prefix(&name)
+                        .is_some_and(|rest| rest.starts_with(['{', ' ']))
+                })
+                .collect();
+            assert!(!lines.is_empty(), "{file}: there is no metric {name}");
+            for label in labels {
+                let there = lines.iter().any(|line| line.contains(&label));
+                assert!(there, "{file}: no {name} has {label}: {lines:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_metric_that_does_not_exist_would_be_noticed() {
+    let asked = selectors("rate(sealcast_frames_total{dir=\\\"in\\\", job=\"$job\"}[5m]) > sealcast_gone");
+    let names: Vec<&str> = asked.keys().map(String::as_str).collect();
+    assert_eq!(names, ["sealcast_frames_total", "sealcast_gone"]);
+    assert_eq!(
+        asked["sealcast_frames_total"],
+        BTreeSet::from(["dir=\"in\"".to_owned()])
+    );
 }
