@@ -8,10 +8,12 @@
 mod cameras;
 mod checks;
 mod codec;
+mod deb;
 mod deny;
 mod dist;
 mod formal;
 mod fuzz;
+mod install_test;
 mod installed;
 mod kernels;
 mod load;
@@ -45,7 +47,7 @@ cargo xtask COMMAND
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
                             (600), two builds with the same bytes, the address sanitizer and Miri, aarch64,
-                            the relay client, cameras, formal models
+                            the relay client, cameras, installing the package, formal models
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
@@ -67,6 +69,10 @@ cargo xtask COMMAND
   relay [--install]         check crates/sealcast-moq with a real relay; --install installs moq-relay
   reproducible [--quick]    build the program twice, in two folders, and compare the bytes; --quick: not optimised
   manual                    write the manual pages and completions of packaging/ from the program's options
+  deb [--program FILE]      make the Debian package, of the program in FILE or of one that is built for it (10 minutes)
+  install-test [--program FILE] [--install]
+                            install, upgrade, use, remove and purge the package in a fresh Debian system (needs root);
+                            --install installs what makes one
   sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json
   dist [--counts FILE]      build the program to install with profile-guided optimisation (20 minutes); with the counts
                             of another build of these sources it has the same bytes
@@ -110,6 +116,14 @@ fn main() -> ExitCode {
         ["dist"] => summary.step("dist", || dist::step(None)),
         ["dist", "--counts", file] => summary.step("dist", || dist::step(Some(file.as_ref()))),
         ["manual"] => summary.step("manual", manual::step),
+        ["deb"] => summary.step("deb", || deb::step(None)),
+        ["deb", "--program", file] => summary.step("deb", || deb::step(Some(file.as_ref()))),
+        ["install-test"] => summary.step("install", || install_test::step(None)),
+        ["install-test", "--install"] => {
+            summary.step("tools", install_test::install);
+            summary.step("install", || install_test::step(None))
+        }
+        ["install-test", "--program", file] => summary.step("install", || install_test::step(Some(file.as_ref()))),
         ["reference"] => summary.step("reference", reference::step),
         ["relay"] => summary.step("relay", relay::step),
         ["relay", "--install"] => {
@@ -179,6 +193,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("fuzz", || fuzz::step(fuzzing, None));
     summary.step("relay", relay::step);
     summary.step("cameras", cameras::step);
+    summary.step("install", || install_test::step(None));
     models(summary)
 }
 

@@ -74,6 +74,18 @@ pub(crate) fn host() -> Result<String, String> {
         .ok_or_else(|| "`rustc --version --verbose` names no host".to_owned())
 }
 
+/// The packages whose code the program for `target` contains, if it is built alone.
+pub(crate) fn in_the_program(target: &str) -> Result<Vec<Package>, String> {
+    let together = &[PROGRAM];
+    let inside = inside(&tree_of(&Build { target, together }, "normal")?);
+    let mut packages = metadata::locked(metadata::WORKSPACE)?;
+    let package = |label: Label| {
+        let found = packages.remove(&label);
+        found.ok_or_else(|| format!("no package {} {}", label.0, label.1))
+    };
+    inside.into_iter().map(package).collect()
+}
+
 /// Writes the bill and returns the number of its components.
 pub(crate) fn write(build: &Build<'_>, place: &Path) -> Result<usize, String> {
     let bill = bill(build)?;

@@ -218,8 +218,8 @@ fn configuration() -> String {
     page.control("SH", ["DESCRIPTION"]);
     page.text([roman(
         "A file in TOML that --config or SEALCAST_CONFIG names; none is read by itself. It holds no secrets: a \
-         camera's password, a ticket with an invite or a key stands in a file of its own, which only its user may read and \
-         which an option names. Relative paths start from the folder in which the program is started. \
+         camera's password, a ticket with an invite or a key stands in a file of its own, which only its user may \
+         read and which an option names. Relative paths start from the folder in which the program is started. \
          sealcast config example prints a file with every option; sealcast config check says whether a file is right, \
          and what is in force.",
     )]);
