@@ -5,10 +5,10 @@ use std::process::Command;
 
 use crate::deb;
 use crate::packages;
-use crate::shell::{exists, output, root, run, target_dir};
+use crate::shell::{command, exists, output, root, run, target_dir};
 use crate::summary::Outcome;
 
-const TOOLS: [&str; 3] = ["mmdebstrap", "unshare", "ip"];
+const TOOLS: [&str; 4] = ["mmdebstrap", "unshare", "nsenter", "ip"];
 const HOW: &str = "cargo xtask install-test --install";
 /// The release that is tested, and what it has beside its base: what the package needs, and nothing that it should
 /// name and does not.
@@ -44,7 +44,13 @@ fn test(program: &Path) -> Result<(), String> {
         for (folder, version) in [("first", version.clone()), ("second", format!("{version}+next"))] {
             deb::package(program, &version, &system.join("packages").join(folder))?;
         }
-        inside(&system)
+        for script in ["installed.sh", "services.sh"] {
+            let to = system.join("packages").join(script);
+            let copied = std::fs::copy(root().join("packaging/test").join(script), &to);
+            copied.map_err(|error| format!("{}: {error}", to.display()))?;
+        }
+        inside(&system)?;
+        booted(&system)
     });
     // It is large, and a run begins with a fresh one.
     let _ = std::fs::remove_dir_all(&system);
@@ -76,13 +82,15 @@ fn fresh_system(place: &Path, system: &Path) -> Result<(), String> {
         .arg(system))
 }
 
-/// Runs the script in the system, with processes, mounts and a network of its own.
+/// Runs a script in the system, with processes, mounts and a network of its own: without an init, as in a container.
 fn inside(system: &Path) -> Result<(), String> {
-    let script = root().join("packaging/test/installed.sh");
-    let to = system.join("packages/installed.sh");
-    std::fs::copy(&script, &to).map_err(|error| format!("{}: {error}", to.display()))?;
     let enter = "ip link set lo up && mount -t proc proc \"$1/proc\" && exec chroot \"$1\" sh /packages/installed.sh";
     let mut command = Command::new("unshare");
     command.args(["--mount", "--pid", "--fork", "--kill-child", "--net", "--ipc", "--uts"]);
     run(command.args(["sh", "-c", enter, "sh"]).arg(system))
+}
+
+/// Boots the system, and uses the package's services.
+fn booted(system: &Path) -> Result<(), String> {
+    run(command("sh", &["packaging/test/boot.sh"]).arg(system))
 }
