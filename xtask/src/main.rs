@@ -13,6 +13,7 @@ mod deny;
 mod dist;
 mod formal;
 mod fuzz;
+mod image;
 mod install_test;
 mod installed;
 mod kernels;
@@ -47,7 +48,7 @@ cargo xtask COMMAND
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
                             (600), two builds with the same bytes, the address sanitizer and Miri, aarch64,
-                            the relay client, cameras, installing the package, formal models
+                            the relay client, cameras, the package and the image, formal models
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
@@ -73,6 +74,8 @@ cargo xtask COMMAND
   install-test [--program FILE] [--install]
                             install, upgrade, use, remove and purge the package in a fresh Debian system (needs root);
                             --install installs what makes one
+  image [--program FILE] [--install]
+                            make the container image and stream between containers of it; --install installs podman
   sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json
   dist [--counts FILE]      build the program to install with profile-guided optimisation (20 minutes); with the counts
                             of another build of these sources it has the same bytes
@@ -124,6 +127,12 @@ fn main() -> ExitCode {
             summary.step("install", || install_test::step(None))
         }
         ["install-test", "--program", file] => summary.step("install", || install_test::step(Some(file.as_ref()))),
+        ["image"] => summary.step("image", || image::step(None)),
+        ["image", "--install"] => {
+            summary.step("tools", image::install);
+            summary.step("image", || image::step(None))
+        }
+        ["image", "--program", file] => summary.step("image", || image::step(Some(file.as_ref()))),
         ["reference"] => summary.step("reference", reference::step),
         ["relay"] => summary.step("relay", relay::step),
         ["relay", "--install"] => {
@@ -194,6 +203,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("relay", relay::step);
     summary.step("cameras", cameras::step);
     summary.step("install", || install_test::step(None));
+    summary.step("image", || image::step(None));
     models(summary)
 }
 

@@ -23,7 +23,7 @@ struct Part {
 }
 
 /// All libraries, each with its licence, and then every text once.
-pub(super) fn third_party(target: &str) -> Result<String, String> {
+pub(crate) fn third_party(target: &str) -> Result<String, String> {
     let mut parts = crates(target)?;
     parts.extend(page()?);
     let mut users: BTreeMap<String, Vec<&str>> = BTreeMap::new();

@@ -14,6 +14,7 @@ use crate::paths::{Places, cargo_home, forget_assembly};
 use crate::sbom;
 use crate::shell::{cargo, command, exists, output, root, run, target_dir};
 use crate::summary::Outcome;
+pub(crate) use licences::third_party;
 use tree::Tree;
 
 pub(crate) const NAME: &str = "sealcast";
