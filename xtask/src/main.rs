@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alerts;
 mod cameras;
 mod checks;
 mod codec;
@@ -34,6 +35,7 @@ mod tidy;
 mod venv;
 mod web;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -48,7 +50,7 @@ cargo xtask COMMAND
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
                             (600), two builds with the same bytes, the address sanitizer and Miri, aarch64,
-                            the relay client, cameras, the package and the image, formal models
+                            the relay client, cameras, the package, the image and the alerts, formal models
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
@@ -76,6 +78,7 @@ cargo xtask COMMAND
                             --install installs what makes one
   image [--program FILE] [--install]
                             make the container image and stream between containers of it; --install installs podman
+  alerts [--install]        check the alerts for Prometheus, and when each fires; --install installs promtool
   sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json
   dist [--counts FILE]      build the program to install with profile-guided optimisation (20 minutes); with the counts
                             of another build of these sources it has the same bytes
@@ -118,21 +121,7 @@ fn main() -> ExitCode {
         ["sbom"] => summary.step("sbom", sbom::step),
         ["dist"] => summary.step("dist", || dist::step(None)),
         ["dist", "--counts", file] => summary.step("dist", || dist::step(Some(file.as_ref()))),
-        ["manual"] => summary.step("manual", manual::step),
-        ["deb"] => summary.step("deb", || deb::step(None)),
-        ["deb", "--program", file] => summary.step("deb", || deb::step(Some(file.as_ref()))),
-        ["install-test"] => summary.step("install", || install_test::step(None)),
-        ["install-test", "--install"] => {
-            summary.step("tools", install_test::install);
-            summary.step("install", || install_test::step(None))
-        }
-        ["install-test", "--program", file] => summary.step("install", || install_test::step(Some(file.as_ref()))),
-        ["image"] => summary.step("image", || image::step(None)),
-        ["image", "--install"] => {
-            summary.step("tools", image::install);
-            summary.step("image", || image::step(None))
-        }
-        ["image", "--program", file] => summary.step("image", || image::step(Some(file.as_ref()))),
+        ["manual" | "deb" | "install-test" | "image" | "alerts", ..] => return packaging_command(&words, summary),
         ["reference"] => summary.step("reference", reference::step),
         ["relay"] => summary.step("relay", relay::step),
         ["relay", "--install"] => {
@@ -204,6 +193,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("cameras", cameras::step);
     summary.step("install", || install_test::step(None));
     summary.step("image", || image::step(None));
+    summary.step("alerts", alerts::step);
     models(summary)
 }
 
@@ -233,6 +223,29 @@ fn check(summary: &mut Summary) -> bool {
     summary.step("format", checks::format);
     summary.step("tidy", tidy::step);
     summary.step("clippy", checks::clippy)
+}
+
+/// What is made of the program for other machines.
+fn packaging_command(words: &[&str], mut summary: Summary) -> ExitCode {
+    let _installed = match words {
+        ["install-test", "--install"] => summary.step("tools", install_test::install),
+        ["image", "--install"] => summary.step("tools", image::install),
+        ["alerts", "--install"] => summary.step("tools", alerts::install),
+        [_] | ["deb" | "install-test" | "image", "--program", _] => true,
+        _ => return usage(),
+    };
+    let program = match words {
+        [_, "--program", file] => Some(Path::new(*file)),
+        _ => None,
+    };
+    let _went_well = match words[0] {
+        "manual" => summary.step("manual", manual::step),
+        "alerts" => summary.step("alerts", alerts::step),
+        "deb" => summary.step("deb", || deb::step(program)),
+        "install-test" => summary.step("install", || install_test::step(program)),
+        _ => summary.step("image", || image::step(program)),
+    };
+    summary.finish()
 }
 
 fn fuzz_command(words: &[&str], mut summary: Summary) -> ExitCode {
