@@ -93,6 +93,8 @@ MESSAGES = {
     34: ("archive-key", [("epoch", 8), ("file", "rest")]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
+SOUND_CONFIGURATION = [("codec", 1), ("channels", 2), ("reserved", 2), ("samples_per_second", 4),
+                       ("samples_per_frame", 4), ("parameters", "bytes")]
 CODEC_CONFIGURATION = [("codec", 1), ("width", 2), ("height", 2), ("rate_numerator", 4), ("rate_denominator", 4),
                        ("parameters", "bytes")]
 
@@ -224,6 +226,37 @@ def decode_codec_configuration(data):
         raise Malformed
     if fields["codec"] == 2 and fields["parameters"]:
         raise Malformed
+    return fields
+
+
+AAC, OPUS, ULAW, ALAW = 16, 17, 18, 19
+
+
+def encode_sound_configuration(**fields):
+    return _encode_fields(SOUND_CONFIGURATION, {**fields, "reserved": 0})
+
+
+def decode_sound_configuration(data):
+    fields = _decode_fields(SOUND_CONFIGURATION, Reader(data))
+    if fields.pop("reserved") or fields["codec"] not in (AAC, OPUS, ULAW, ALAW):
+        raise Malformed
+    if not 1 <= fields["channels"] <= 8 or not 8000 <= fields["samples_per_second"] <= 192000:
+        raise Malformed
+    parameters = fields["parameters"]
+    if fields["codec"] == AAC and not 2 <= len(parameters) <= 256:
+        raise Malformed
+    if fields["codec"] in (ULAW, ALAW) and parameters:
+        raise Malformed
+    if fields["codec"] == OPUS:
+        if fields["samples_per_second"] != 48000 or len(parameters) < 11:
+            raise Malformed
+        version, channels, family = parameters[0], parameters[1], parameters[10]
+        if version != 1 or channels != fields["channels"] or family not in (0, 1):
+            raise Malformed
+        if family == 0 and channels > 2:
+            raise Malformed
+        if len(parameters) != 11 + (2 + channels if family else 0):
+            raise Malformed
     return fields
 
 

@@ -256,6 +256,61 @@ def codec_configurations():
     return check_names(cases + _negative(control.decode_codec_configuration, rows))
 
 
+def sound_configurations():
+    aac = {"codec": 16, "channels": 2, "samples_per_second": 48000, "samples_per_frame": 1024,
+           "parameters": bytes.fromhex("1190")}
+    head = bytes.fromhex("0102380180bb0000000000")
+    opus = {"codec": 17, "channels": 2, "samples_per_second": 48000, "samples_per_frame": 960, "parameters": head}
+    surround = bytes.fromhex("0106000080bb00000000010402") + bytes([0, 4, 1, 2, 3, 5])
+    ulaw = {"codec": 18, "channels": 1, "samples_per_second": 8000, "samples_per_frame": 160, "parameters": b""}
+    table = [
+        ("AAC-LC, 48 kHz, stereo", aac),
+        ("AAC, largest fields", {**aac, "channels": 8, "samples_per_second": 192000, "samples_per_frame": 2**32 - 1,
+                                 "parameters": fixed("specific", 256)}),
+        ("AAC, packets of several lengths", {**aac, "samples_per_frame": 0}),
+        ("Opus, stereo", opus),
+        ("Opus, six channels", {**opus, "channels": 6, "samples_per_frame": 0, "parameters": surround}),
+        ("G.711, u-law", ulaw),
+        ("G.711, A-law, 16 kHz, stereo", {**ulaw, "codec": 19, "channels": 2, "samples_per_second": 16000}),
+    ]
+    cases = []
+    for name, fields in table:
+        data = control.encode_sound_configuration(**fields)
+        assert control.decode_sound_configuration(data) == fields
+        cases.append({"name": name, "expect": "ok", "fields": _json(fields), "bytes": data.hex()})
+
+    def made(base, **changed):
+        return control.encode_sound_configuration(**{**base, **changed})
+
+    good = made(aac)
+    rows = [
+        ("empty", b"", "malformed", "The fields are missing."),
+        ("one byte more", good + b"\0", "malformed", "A byte is left over."),
+        ("one byte less", good[:-1], "malformed", "The parameters are short."),
+        ("codec 1", made(aac, codec=1), "malformed", "H.264 is no sound."),
+        ("codec 15", made(ulaw, codec=15), "malformed", "16 to 19 are the codecs of sound."),
+        ("codec 20", made(ulaw, codec=20), "malformed", "16 to 19 are the codecs of sound."),
+        ("no channels", made(aac, channels=0), "malformed", "1 to 8 channels."),
+        ("9 channels", made(aac, channels=9), "malformed", "1 to 8 channels."),
+        ("a reserved bit", good[:4] + b"\1" + good[5:], "malformed", "The reserved field is 0."),
+        ("7999 samples", made(ulaw, samples_per_second=7999), "malformed", "8 000 is the least."),
+        ("192001 samples", made(aac, samples_per_second=192001), "malformed", "192 000 is the most."),
+        ("AAC, no parameters", made(aac, parameters=b""), "malformed", "An AudioSpecificConfig has 2 bytes or more."),
+        ("AAC, 257 bytes", made(aac, parameters=fixed("specific", 257)), "malformed", "256 bytes at most."),
+        ("u-law with parameters", made(ulaw, parameters=b"\0"), "malformed", "G.711 has no parameters."),
+        ("A-law with parameters", made(ulaw, codec=19, parameters=head), "malformed", "G.711 has no parameters."),
+        ("Opus, 44.1 kHz", made(opus, samples_per_second=44100), "malformed", "Opus has 48 000."),
+        ("Opus, cut", made(opus, parameters=head[:10]), "malformed", "An OpusHead has 11 bytes or more."),
+        ("Opus, a byte more", made(opus, parameters=head + b"\0"), "malformed", "Family 0 has no mapping."),
+        ("Opus, version 2", made(opus, parameters=b"\2" + head[1:]), "malformed", "The version is 1."),
+        ("Opus, other channels", made(opus, channels=1), "malformed", "The OpusHead has two."),
+        ("Opus, family 0 with 3", made(opus, channels=3, parameters=b"\1\3" + head[2:]), "malformed", "One or two."),
+        ("Opus, family 2", made(opus, parameters=head[:10] + b"\2"), "malformed", "0 and 1 are the families."),
+        ("Opus, a short mapping", made(opus, channels=6, parameters=surround[:-1]), "malformed", "Six bytes map six."),
+    ]
+    return check_names(cases + _negative(control.decode_sound_configuration, rows))
+
+
 def preambles():
     usual = {"frame": 41, "media_time": 1_366_666_667, "captured": 1_790_000_000_000_000_000,
              "encoded": 1_790_000_000_004_000_000, "previous_seal": 61_250, "previous_send": 98_001,
@@ -363,5 +418,5 @@ def group_messages():
 def generate():
     return {
         "messages": messages(), "group_messages": group_messages(), "codec_configurations": codec_configurations(),
-        "preambles": preambles(),
+        "sound_configurations": sound_configurations(), "preambles": preambles(),
     }

@@ -1,7 +1,7 @@
 //! The bodies of blocks (archive.md §3).
 
 use crate::sign::Hash;
-use crate::wire::{HEADER_LEN, MAX_RECORD, Malformed, Reader, TAG_LEN, put_bytes16};
+use crate::wire::{Accept, HEADER_LEN, Header, MAX_RECORD, Malformed, Reader, TAG_LEN, put_bytes16};
 
 /// Length of an archive's name in bytes.
 pub const ARCHIVE_ID_LEN: usize = 16;
@@ -122,6 +122,12 @@ impl<'a> FrameBlock<'a> {
             left -= 4 + next_record(&mut records)?.len();
         }
         Ok(frame)
+    }
+
+    /// The stream of the frame, as its last record says, which is not verified yet.
+    pub fn stream(&self) -> Option<u32> {
+        let header = Header::parse(self.records().last()?, Accept::Signed { clear: true });
+        header.ok().map(|header| header.stream)
     }
 
     /// Its records, as they came.

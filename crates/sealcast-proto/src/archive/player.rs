@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::contents::FrameBlock;
 use crate::seal::{MediaKey, Opener, Refusal, Sealed, SealedFrame};
 use crate::sign::{FrameHasher, FrameProof, FrameRefusal, FrameVerifier, ReceivedFrame, record_hash};
-use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, Preamble, StreamInfo};
+use crate::unit::{Assembled, AssembledFrame, Description, FrameOrder, MAX_FRAME, Preamble};
 use crate::wire::{Accept, Header, Malformed, PeerId, append};
 
 /// Longest description: its parameter sets have a length of 16 bits.
@@ -25,8 +25,8 @@ pub enum Proof {
 
 /// A frame that was opened.
 pub struct Opened {
-    /// The description before it, if it has one.
-    pub info: Option<StreamInfo>,
+    /// The descriptions before the frame, if it has any: of its stream, and of the other.
+    pub infos: Vec<Description>,
     /// The frame; `None` if it cannot be decoded since earlier ones are missing.
     pub frame: Option<AssembledFrame>,
     /// What the camera's signature says.
@@ -81,7 +81,7 @@ impl Default for Player {
 /// The parts of a frame as they are opened.
 #[derive(Default)]
 struct Parts {
-    info: Option<StreamInfo>,
+    infos: Vec<Description>,
     description: Vec<u8>,
     frame: Option<AssembledFrame>,
     whole: bool,
@@ -100,7 +100,7 @@ impl Player {
     pub fn begin_segment(&mut self, follows: bool) {
         self.keys.clear();
         if !follows {
-            self.order.lost();
+            self.order.begin_anew();
         }
     }
 
@@ -114,16 +114,21 @@ impl Player {
         self.keys.insert(key.epoch() as u16, held);
     }
 
-    /// Opens the description that the frames after it need.
+    /// Opens the descriptions that the frames after it need; there is at least one.
     ///
     /// # Errors
     /// [`Unplayable`].
-    pub fn description(&mut self, block: &FrameBlock<'_>) -> Result<StreamInfo, Unplayable> {
+    pub fn description(&mut self, block: &FrameBlock<'_>) -> Result<Vec<Description>, Unplayable> {
         let mut parts = Parts::default();
         for record in block.records() {
             self.record(record, block.units, &mut parts)?;
         }
-        parts.info.ok_or(Unplayable::Malformed)
+        for description in &parts.infos {
+            self.order.described(description);
+        }
+        Some(parts.infos)
+            .filter(|infos| !infos.is_empty())
+            .ok_or(Unplayable::Malformed)
     }
 
     /// Opens a frame.
@@ -150,12 +155,15 @@ impl Player {
             return Err(Unplayable::Malformed);
         }
         let proof = self.verify(&parts, of);
+        for description in &parts.infos {
+            self.order.described(description);
+        }
         let frame = match self.order.next(frame)? {
             Assembled::Frame(frame) => Some(frame),
             _ => None,
         };
         Ok(Opened {
-            info: parts.info,
+            infos: parts.infos,
             frame,
             proof,
             camera: of.0,
@@ -184,7 +192,7 @@ impl Player {
         }
         parts.hasher.push_hash(&hash);
         if header.flags.codec_config() {
-            return parts.describe(opened.payload(), last_part);
+            return parts.describe(header.stream, opened.payload(), last_part);
         }
         parts.of = Some((held.camera, held.epoch, header.stream as u16));
         parts.extend(header, opened.payload())
@@ -210,13 +218,14 @@ impl Player {
 }
 
 impl Parts {
-    fn describe(&mut self, part: &[u8], last: bool) -> Result<(), Unplayable> {
+    fn describe(&mut self, stream: u32, part: &[u8], last: bool) -> Result<(), Unplayable> {
         if self.frame.is_some() || self.description.len() + part.len() > MAX_DESCRIPTION {
             return Err(Unplayable::Malformed);
         }
         self.description.extend_from_slice(part);
         if last {
-            self.info = Some(StreamInfo::parse(&std::mem::take(&mut self.description))?);
+            self.infos
+                .push(Description::parse(stream, &std::mem::take(&mut self.description))?);
         }
         Ok(())
     }

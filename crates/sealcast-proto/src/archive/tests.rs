@@ -6,7 +6,7 @@ use super::*;
 use crate::keys::{EpochKeys, EpochSecret, Identity, Secret, Side};
 use crate::seal::suite::{AES_256_GCM, RECOMMENDED};
 use crate::seal::{MediaKey, RecordMeta, SealLimits, SealedFrame, SealedRecord};
-use crate::unit::{Codec, FrameRate, Preamble, StreamInfo};
+use crate::unit::{Codec, Description, FrameRate, Preamble, StreamInfo};
 use crate::wire::{Flags, PeerId};
 
 const SECOND: u64 = 1_000_000_000;
@@ -224,7 +224,7 @@ fn a_later_segment_begins_with_the_description_that_came_before_and_follows_the_
             Block::WrappedKey { .. } | Block::End(_) => {}
         }
     }
-    assert_eq!((described, frames), (Some(info()), 1));
+    assert_eq!((described, frames), (Some(vec![Description::Picture(info())]), 1));
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn give(viewer: &mut GroupOpener, millis: u64, sealing: &Sealing) -> Made {
     while let Some(media) = viewer.next_media() {
         match media {
             Assembled::Frame(frame) => made.shown.push(frame.preamble.frame),
-            Assembled::Info(_) => {}
+            Assembled::Info(_) | Assembled::Sound(_) => {}
             Assembled::Lost | Assembled::Undecodable { .. } => made.broken = true,
         }
     }

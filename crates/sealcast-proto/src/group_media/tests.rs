@@ -37,6 +37,7 @@ fn open(opener: &mut GroupOpener, now: u64, records: Vec<Vec<u8>>) -> (Vec<Optio
             assert_eq!(told, info());
             None
         }
+        Assembled::Sound(_) => panic!("groups carry the picture"),
         Assembled::Lost | Assembled::Undecodable { .. } => Some(None),
     });
     (released.collect(), refused)

@@ -80,9 +80,15 @@ impl std::fmt::Debug for SealedRecord {
 
 impl SealedRecord {
     /// True if it is of a stream's description.
-    fn describes(&self) -> bool {
+    pub(crate) fn describes(&self) -> bool {
         let header = self.bytes.first_chunk().map(Header::read);
         header.is_some_and(|header| header.flags.codec_config())
+    }
+
+    /// Its stream.
+    pub(crate) fn stream(&self) -> u32 {
+        let header = self.bytes.first_chunk().map(Header::read);
+        header.map_or(0, |header| header.stream)
     }
 }
 
@@ -96,6 +102,28 @@ pub struct SealedFrame {
 }
 
 impl SealedFrame {
+    /// The descriptions before the frame, each by itself, with their streams.
+    pub fn descriptions(&self) -> Vec<(u32, Self)> {
+        let mut streams: Vec<(u32, Self)> = Vec::new();
+        for record in self.records.iter().filter(|record| record.describes()) {
+            let stream = record.stream();
+            let known = streams.iter().position(|(known, _)| *known == stream);
+            let at = known.unwrap_or_else(|| {
+                let units = self.units;
+                streams.push((
+                    stream,
+                    Self {
+                        records: Vec::new(),
+                        units,
+                    },
+                ));
+                streams.len() - 1
+            });
+            streams[at].1.records.push(Arc::clone(record));
+        }
+        streams
+    }
+
     /// The description before the frame by itself, if it has one.
     pub fn description(&self) -> Option<Self> {
         let records = self.records.iter().filter(|record| record.describes());

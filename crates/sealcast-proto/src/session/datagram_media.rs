@@ -125,7 +125,8 @@ impl Session {
         cutter: &mut Cutter,
     ) -> Result<SealedRecords, SessionError> {
         let outbound = self.own_outbound().ok_or(SessionError::Misuse)?;
-        let (packing, selection) = (outbound.packing(self.config.unit), self.selecting.in_force());
+        let (packing, in_force) = (outbound.packing(self.config.unit), self.selecting.in_force());
+        let selection = outgoing.selection(in_force);
         outgoing.pack(packing, cutter, selection, &mut |sealing, pieces| {
             self.push_media(now, sealing, pieces)
         })

@@ -6,8 +6,8 @@ use super::machine::{Session, State};
 use crate::clock::Now;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::unit::{
-    Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Piece, Pieces, Preamble, Room, Selection, StreamInfo, Unit, Unsplit,
-    cut_padded,
+    Codec, Cutter, MAX_FRAME, PREAMBLE_LEN, Piece, Pieces, Preamble, Room, SOUND_STREAM, Selection, SoundInfo,
+    StreamInfo, Unit, Unsplit, cut_padded,
 };
 use crate::wire::{Flags, HEADER_LEN, MAX_RECORD, MAX_STREAM, TAG_LEN};
 
@@ -62,6 +62,25 @@ impl std::fmt::Debug for OutgoingPackets<'_> {
     }
 }
 
+/// A packet of sound on its way to a viewer.
+#[derive(Clone, Copy)]
+pub struct OutgoingSound<'a> {
+    /// Its stamps, and its number among the packets of sound.
+    pub preamble: Preamble,
+    /// The packet.
+    pub data: &'a [u8],
+}
+
+impl std::fmt::Debug for OutgoingSound<'_> {
+    /// The sound itself is not shown, only its length.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OutgoingSound")
+            .field("preamble", &self.preamble)
+            .field("data", &self.data.len())
+            .finish()
+    }
+}
+
 /// Seals one record: its flags, whether to encrypt it, and the parts of its payload.
 pub(crate) type SealOne<'a, E> = dyn FnMut(Flags, bool, &[&[u8]]) -> Result<SealedRecords, E> + 'a;
 
@@ -75,9 +94,21 @@ pub(crate) struct OutgoingUnit<'a> {
     pub(super) keyframe: bool,
     pub(super) preamble: Preamble,
     pub(super) data: &'a [u8],
+    /// True if it is sound beside a picture.
+    pub(super) sound: bool,
 }
 
 impl OutgoingUnit<'_> {
+    /// What of it is encrypted while this selection is in force. Selections are about pictures.
+    pub(super) fn selection(&self, in_force: Selection) -> Selection {
+        if self.sound { Selection::All } else { in_force }
+    }
+
+    /// True if it is a good place for another epoch.
+    fn begins_group(&self) -> bool {
+        self.keyframe && !self.sound
+    }
+
     /// Its preamble, if it travels in these pieces.
     pub(super) fn preamble(&self, pieces: &Pieces<'_>) -> Preamble {
         Preamble {
@@ -204,6 +235,7 @@ impl<'a> From<&OutgoingFrame<'a>> for OutgoingUnit<'a> {
             keyframe: frame.keyframe,
             preamble: frame.preamble,
             data: frame.data,
+            sound: false,
         }
     }
 }
@@ -216,6 +248,20 @@ impl<'a> From<&OutgoingPackets<'a>> for OutgoingUnit<'a> {
             keyframe: true,
             preamble: packets.preamble,
             data: packets.data,
+            sound: false,
+        }
+    }
+}
+
+impl<'a> From<&OutgoingSound<'a>> for OutgoingUnit<'a> {
+    fn from(sound: &OutgoingSound<'a>) -> Self {
+        Self {
+            stream: SOUND_STREAM,
+            codec: None,
+            keyframe: true,
+            preamble: sound.preamble,
+            data: sound.data,
+            sound: true,
         }
     }
 }
@@ -272,6 +318,20 @@ impl Session {
         self.seal_unit(now, &packets.into(), out)
     }
 
+    /// Seal a packet of sound, as [`seal_frame`](Self::seal_frame) does a frame. It is encrypted whatever selection is
+    /// in force.
+    ///
+    /// # Errors
+    /// As [`seal_frame`](Self::seal_frame).
+    pub fn seal_sound(
+        &mut self,
+        now: Now,
+        sound: &OutgoingSound<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<SealedRecords, SessionError> {
+        self.seal_unit(now, &sound.into(), out)
+    }
+
     fn seal_unit(
         &mut self,
         now: Now,
@@ -281,7 +341,7 @@ impl Session {
         if unit.data.len() + unit.padding() > MAX_FRAME {
             return Err(SessionError::Misuse);
         }
-        self.before_media(now, unit.stream, unit.keyframe)?;
+        self.before_media(now, unit.stream, unit.begins_group())?;
         // Cutting borrows the cutter while sealing borrows the session.
         let mut cutter = std::mem::take(&mut self.cutter);
         let waited = self.media_backlog();
@@ -302,7 +362,7 @@ impl Session {
         cutter: &mut Cutter,
         out: &mut Vec<u8>,
     ) -> Result<SealedRecords, SessionError> {
-        let (cut_into, selection) = (self.config.unit, self.selecting.in_force());
+        let (cut_into, selection) = (self.config.unit, unit.selection(self.selecting.in_force()));
         unit.seal_each(cut_into, cutter, selection, &mut |flags, encrypt, parts| {
             self.seal_media(now, unit.stream, flags, encrypt, parts, out)
         })
@@ -321,17 +381,45 @@ impl Session {
         info: &StreamInfo,
         out: &mut Vec<u8>,
     ) -> Result<SealedRecords, SessionError> {
-        if !info.is_valid() {
+        if !info.is_valid() || stream == SOUND_STREAM {
             return Err(SessionError::Misuse);
         }
         self.before_media(now, stream, false)?;
         self.cutter.describe(stream, info);
         let encrypt = self.selecting.in_force().encrypts_description();
+        self.seal_description(now, stream, &info.to_bytes(), encrypt, out)
+    }
+
+    /// Seal the description of sound, as [`seal_info`](Self::seal_info) does a picture's. It is always encrypted.
+    ///
+    /// # Errors
+    /// As [`seal_info`](Self::seal_info).
+    pub fn seal_sound_info(
+        &mut self,
+        now: Now,
+        info: &SoundInfo,
+        out: &mut Vec<u8>,
+    ) -> Result<SealedRecords, SessionError> {
+        if !info.is_valid() {
+            return Err(SessionError::Misuse);
+        }
+        self.before_media(now, SOUND_STREAM, false)?;
+        self.seal_description(now, SOUND_STREAM, &info.to_bytes(), true, out)
+    }
+
+    fn seal_description(
+        &mut self,
+        now: Now,
+        stream: u32,
+        info: &[u8],
+        encrypt: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<SealedRecords, SessionError> {
         if self.unordered() {
-            return self.push_info(now, stream, &info.to_bytes(), encrypt);
+            return self.push_info(now, stream, info, encrypt);
         }
         self.seal_for_cells_or(out, |session, out| {
-            session.seal_media(now, stream, Flags::CONFIG, encrypt, &[&info.to_bytes()], out)
+            session.seal_media(now, stream, Flags::CONFIG, encrypt, &[info], out)
         })
     }
 

@@ -80,7 +80,7 @@ pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
 pub(crate) use flow::{BlockSealer, Content, Mark, Ordered, Packing, Place, Prefix, Sealing, blocks_of};
 pub use flow::{InboundCounts, OutboundCounts, Packets, RepairNeed};
 pub use machine::Session;
-pub use media::{OutgoingFrame, OutgoingPackets, SealedRecords};
+pub use media::{OutgoingFrame, OutgoingPackets, OutgoingSound, SealedRecords};
 pub(crate) use media::{OutgoingUnit, pack_whole};
 pub use path::Elsewhere;
 pub use rekey::RekeyCause;

@@ -154,7 +154,7 @@ fn assemble(
         // A byte stream loses nothing, so no publisher sends repair records on it.
         return Err(Malformed);
     }
-    if record.follows_gap() {
+    if record.follows_gap() && !assembler.carries_sound() {
         out.push_back(Output::Media(Assembled::Lost));
     }
     out.extend(assembler.take(record, arrived)?.map(Output::Media));

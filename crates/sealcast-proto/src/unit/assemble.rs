@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::frame_order::FrameOrder;
 use super::jpeg_split::join;
-use super::{Layout, MAX_FRAME, MAX_UNITS_TOLD, Preamble, StreamInfo, UnitArrival};
+use super::{Description, Layout, MAX_FRAME, MAX_UNITS_TOLD, Preamble, SoundInfo, StreamInfo, UnitArrival};
 use crate::seal::{Opened, SealedFrame};
 use crate::wire::{Header, Malformed, append};
 
@@ -36,7 +37,7 @@ pub struct AssembledFrame {
 
 impl AssembledFrame {
     /// Restores the frame as the source gave it: cuts off the padding, and joins the parts of an image.
-    fn restore(&mut self) -> Result<(), Malformed> {
+    pub(super) fn restore(&mut self) -> Result<(), Malformed> {
         let padding = self.preamble.padding as usize;
         let end = self.data.len().checked_sub(padding).ok_or(Malformed)?;
         if self.data[end..].iter().any(|&byte| byte != 0) {
@@ -85,8 +86,11 @@ impl fmt::Debug for AssembledFrame {
 /// Output of a viewer's session for media records.
 #[derive(Clone, Debug)]
 pub enum Assembled {
-    /// The stream's description, new or changed.
+    /// The picture's description, new or changed.
     Info(StreamInfo),
+    /// The sound's description, new or changed. From here on a loss is known by the frame numbers of each stream, and
+    /// no longer by [`Lost`](Self::Lost): what is missing may be sound, and the picture whole.
+    Sound(SoundInfo),
     /// A frame that can be decoded after those handed out before it.
     Frame(AssembledFrame),
     /// A frame that cannot be decoded because an earlier one is missing. A keyframe should be requested.
@@ -100,44 +104,12 @@ pub enum Assembled {
     Lost,
 }
 
-/// Decides which complete frames can be decoded, in the order in which they are handed out.
-pub(crate) struct FrameOrder {
-    last: Option<u64>,
-    waiting_for_keyframe: bool,
-}
-
-impl FrameOrder {
-    pub(crate) fn new() -> Self {
-        Self {
-            last: None,
-            waiting_for_keyframe: true,
+impl From<Description> for Assembled {
+    fn from(description: Description) -> Self {
+        match description {
+            Description::Picture(info) => Self::Info(info),
+            Description::Sound(info) => Self::Sound(info),
         }
-    }
-
-    /// Notes a loss: nothing that may depend on it can be decoded.
-    pub(crate) fn lost(&mut self) {
-        self.waiting_for_keyframe = true;
-    }
-
-    /// Restores the next complete frame, and decides on it.
-    ///
-    /// # Errors
-    /// [`Malformed`] if the frame is not what its preamble says.
-    pub(crate) fn next(&mut self, mut frame: AssembledFrame) -> Result<Assembled, Malformed> {
-        frame.restore()?;
-        let number = frame.preamble.frame;
-        let expected = self.last.map(|last| last.saturating_add(1));
-        let skipped = expected.map_or(0, |expected| number.saturating_sub(expected));
-        if expected.is_some_and(|expected| expected != number) {
-            self.waiting_for_keyframe = true;
-        }
-        self.last = Some(number);
-        if self.waiting_for_keyframe && !frame.keyframe {
-            return Ok(Assembled::Undecodable { frame: number, skipped });
-        }
-        self.waiting_for_keyframe = false;
-        frame.skipped = skipped;
-        Ok(Assembled::Frame(frame))
     }
 }
 
@@ -152,7 +124,8 @@ struct Parts {
 ///
 /// Loss is detected in three ways, none of which relies on what the network says: [`lost`](Self::lost) is called for a
 /// record that was refused; a record [follows a gap](Opened::follows_gap) in the numbers of its key; or a frame follows
-/// a gap in the frame numbers. A gap may also be due to another stream, which costs no more than a keyframe.
+/// a gap in the frame numbers. Where there is sound only the last of them counts: a record may be missing of either
+/// stream.
 pub(crate) struct Assembler {
     parts: Option<Parts>,
     order: FrameOrder,
@@ -176,9 +149,18 @@ impl Assembler {
     /// Keeps a record of a description as it came, where such are kept. `begins` if it is the first one.
     pub(crate) fn keep_description(&mut self, record: &Opened<'_>, begins: bool) {
         if begins {
-            self.sealed.records.clear();
+            // That of another stream may stand before it.
+            let stream = record.header().stream;
+            self.sealed
+                .records
+                .retain(|kept| kept.describes() && kept.stream() != stream);
         }
         self.sealed.records.extend(record.sealed());
+    }
+
+    /// True if the session carries sound beside the picture.
+    pub(crate) fn carries_sound(&self) -> bool {
+        self.order.carries_sound()
     }
 
     /// Notes that a record was lost: nothing that may depend on it is handed out.
@@ -200,7 +182,9 @@ impl Assembler {
         }
         if header.flags.codec_config() {
             self.keep_description(record, true);
-            return Ok(Some(Assembled::Info(StreamInfo::parse(record.payload())?)));
+            let description = Description::parse(header.stream, record.payload())?;
+            self.order.described(&description);
+            return Ok(Some(description.into()));
         }
         if header.flags.first() {
             self.begin(record, arrived)?;
@@ -389,7 +373,7 @@ mod tests {
             stream.frame(3, false),
             Assembled::Undecodable { frame: 3, skipped: 2 }
         ));
-        assert!(stream.assembler.order.waiting_for_keyframe);
+        assert!(stream.assembler.order.waits_for_keyframe(1));
         assert!(matches!(
             stream.frame(4, false),
             Assembled::Undecodable { frame: 4, skipped: 0 }
@@ -441,7 +425,7 @@ mod tests {
                 .record(part(true, false, true), b"end", told)
                 .expect("well formed");
             assert!(end.is_none(), "{end:?}");
-            assert!(stream.assembler.order.waiting_for_keyframe);
+            assert!(stream.assembler.order.waits_for_keyframe(1));
         }
     }
 

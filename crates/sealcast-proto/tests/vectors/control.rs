@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use sealcast_proto::unit::{Codec, Preamble, StreamInfo};
+use sealcast_proto::unit::{Codec, Description, Preamble, SOUND_STREAM, SoundCodec, StreamInfo};
 use sealcast_proto::wire::{CellPlan, Control, GroupMessage, MulticastGroup, Numbers};
 use sealcast_testkit::vectors::{Hex, hex, load};
 use serde::Deserialize;
@@ -14,6 +14,7 @@ struct File {
     messages: Vec<Case>,
     group_messages: Vec<Case>,
     codec_configurations: Vec<Case>,
+    sound_configurations: Vec<Case>,
     preambles: Vec<Case>,
 }
 
@@ -214,6 +215,43 @@ fn codec_configurations_are_the_references() {
         }
     }
     assert_eq!((good, malformed), (4, 12));
+}
+
+#[test]
+fn sound_configurations_are_the_references() {
+    let cases = load::<File>("control").sound_configurations;
+    let (mut good, mut malformed) = (0, 0);
+    for case in cases {
+        assert!(case.message.is_none() && case.frame_bytes.is_none());
+        let parsed = Description::parse(SOUND_STREAM, &case.bytes.0);
+        let on_video = Description::parse(1, &case.bytes.0);
+        assert!(on_video.is_err(), "{}: sound on stream 1", case.name);
+        if case.expect == "ok" {
+            let Ok(Description::Sound(info)) = parsed else {
+                panic!("{}: {parsed:?}", case.name)
+            };
+            assert_eq!(info.to_bytes(), case.bytes.0, "{}", case.name);
+            let fields = json!({
+                "codec": match info.codec {
+                    SoundCodec::Aac => 16,
+                    SoundCodec::Opus => 17,
+                    SoundCodec::Ulaw => 18,
+                    SoundCodec::Alaw => 19,
+                },
+                "channels": info.channels,
+                "samples_per_second": info.samples_per_second,
+                "samples_per_frame": info.samples_per_frame,
+                "parameters": hex(&info.parameters),
+            });
+            assert_eq!(Some(fields), case.fields, "{}", case.name);
+            good += 1;
+        } else {
+            assert_eq!(case.expect, "malformed");
+            assert!(parsed.is_err(), "{}", case.name);
+            malformed += 1;
+        }
+    }
+    assert_eq!((good, malformed), (7, 23));
 }
 
 #[test]

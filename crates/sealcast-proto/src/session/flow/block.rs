@@ -27,6 +27,8 @@ pub(super) struct Block {
     /// Time at which the last of its source records arrived or was recovered.
     pub(super) filled: Duration,
     have: u128,
+    /// True if what it held was handed out before what came before it.
+    pub(super) taken: bool,
     /// Length of every part but the last, once one of them has arrived.
     unit: Option<usize>,
     /// The parts at their offsets, without the first `cut` bytes of the block, up to the end of the furthest part that
@@ -62,6 +64,7 @@ impl Block {
             last_arrival: now,
             filled: now,
             have: 0,
+            taken: false,
             unit: None,
             data: Vec::new(),
             cut: 0,
@@ -73,6 +76,30 @@ impl Block {
                 .flatten()
                 .map(Box::new),
         }
+    }
+
+    /// Takes the block out, and leaves one in its place that is complete and holds nothing.
+    pub(super) fn take(&mut self) -> Self {
+        let header = UnitHeader {
+            number: 0,
+            index: 0,
+            sources: self.sources,
+            repairs: 0,
+        };
+        let mut left = Self::new(
+            self.stream,
+            header,
+            Flags::frame(self.keyframe, true, true),
+            self.last_arrival,
+        );
+        (left.repairs, left.have, left.taken) = (self.repairs, self.have, true);
+        std::mem::replace(self, left)
+    }
+
+    /// The number of the frame that this block is, if it is a whole one.
+    pub(super) fn whole_frame(&self) -> Option<u64> {
+        let whole = self.first && self.last && self.complete() && !self.config && !self.proof && !self.taken;
+        self.preamble.as_ref().filter(|_| whole).map(|preamble| preamble.frame)
     }
 
     /// Number of records, repair records included.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::block::Block;
 use super::copies::Copies;
 use super::feedback::{Reports, When};
+use super::inbound_counts::InboundCounts;
 use super::nack::{Due, MAX_MISSING, Nacks, Since};
 use super::ordered::{Mark, Marks, Ordered};
 use super::tail_loss_probe::RepeatedTail;
@@ -16,7 +17,7 @@ use crate::repair::{Decoder, MAX_SYMBOL};
 use crate::seal::{Opened, SealedFrame, SealedRecord};
 use crate::session::Delivery;
 use crate::session::keyring::Repeated;
-use crate::unit::{Assembled, AssembledFrame, FrameOrder, MAX_FRAME, StreamInfo, UnitHeader};
+use crate::unit::{Assembled, AssembledFrame, Description, FrameOrder, MAX_FRAME, UnitHeader};
 use crate::wire::{Control, MAX_NACK_ENTRIES, Malformed, Numbers, append};
 
 /// Blocks held at once.
@@ -31,28 +32,6 @@ const TAIL_PATIENCE: Duration = Duration::from_millis(6);
 const MOST_SPACING: Duration = Duration::from_millis(40);
 /// After this many records in a row of blocks without repair symbols, sealed records are no longer kept.
 const UNREPAIRED: u32 = 256;
-
-/// Counters of what arrived, for the meters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct InboundCounts {
-    /// Source records that arrived by themselves or were sent again.
-    pub sources: u64,
-    /// Repair records.
-    pub repairs: u64,
-    /// Source records recovered from repair records.
-    pub recovered: u64,
-    /// Numbers asked for.
-    pub asked: u64,
-    /// Blocks given up.
-    pub given_up: u64,
-    /// Records that arrived when they were no longer needed.
-    pub late: u64,
-    /// Second copies of records: those asked for or recovered whose original arrived after all, and the end of the
-    /// stream, which the sender repeats when it gets no report.
-    pub duplicates: u64,
-    /// Source records with their payload in clear, recovered ones included, but for proofs, which always are.
-    pub in_clear: u64,
-}
 
 /// A frame of which some blocks are complete.
 struct Building {
@@ -343,15 +322,54 @@ impl Inbound {
     fn advance(&mut self) -> Result<(), Malformed> {
         while let Some(block) = self.blocks.get(&self.expected) {
             if !block.complete() {
-                return Ok(());
+                break;
             }
             let end = self.expected + block.len();
             if let Some(block) = self.blocks.remove(&self.expected) {
                 self.held -= block.held();
                 self.expected = end;
                 self.missing.forget_below(end);
-                self.hand_out(block)?;
+                if !block.taken {
+                    self.hand_out(block)?;
+                }
             }
+        }
+        self.pass_by()
+    }
+
+    /// Where there is sound beside a picture, hands out the frames of one that need not wait for what is missing of the
+    /// other: a frame whose number is the next of its stream misses nothing. Each call looks at the blocks that are
+    /// held, [`MAX_BLOCKS`] at most.
+    fn pass_by(&mut self) -> Result<(), Malformed> {
+        if !self.order.carries_sound() {
+            return Ok(());
+        }
+        let order = &self.order;
+        let ready = |block: &Block| {
+            let follows = |frame| order.follows(block.stream, frame, block.keyframe);
+            block.whole_frame().is_some_and(follows)
+        };
+        let Some(first) = self
+            .blocks
+            .iter()
+            .find(|(_, block)| ready(block))
+            .map(|(&first, _)| first)
+        else {
+            return Ok(());
+        };
+        // Those before it are of the other stream, or this would not be the next of its own.
+        let mut at = Some(first);
+        while let Some(block) = at.and_then(|at| self.blocks.get_mut(&at)) {
+            let follows = |frame| self.order.follows(block.stream, frame, block.keyframe);
+            if block.whole_frame().is_some_and(follows) {
+                let held = block.held();
+                let taken = block.take();
+                self.held = self.held + block.held() - held;
+                self.hand_out(taken)?;
+            }
+            at = at
+                .and_then(|at| self.blocks.range(at + 1..).next())
+                .map(|(&next, _)| next);
         }
         Ok(())
     }
@@ -363,9 +381,13 @@ impl Inbound {
             return Ok(());
         }
         if block.config {
-            let info = StreamInfo::parse(&block.into_parts().1)?;
-            self.description.clone_from(&marks.sealed);
-            self.out.push_back(Ordered::Media(Assembled::Info(info), marks));
+            let stream = block.stream;
+            let description = Description::parse(stream, &block.into_parts().1)?;
+            self.order.described(&description);
+            // That of another stream may stand before it.
+            self.description.retain(|kept| kept.stream() != stream);
+            self.description.extend(marks.sealed.iter().cloned());
+            self.out.push_back(Ordered::Media(description.into(), marks));
             return Ok(());
         }
         let (stream, last, keyframe, sealed_at) = (block.stream, block.last, block.keyframe, block.sealed_at);
@@ -384,6 +406,10 @@ impl Inbound {
                 sealed: SealedFrame::default(),
             };
             frame.tell_units(units);
+            if last {
+                // What is being put together may be a frame of another stream.
+                return self.judge(Building { frame, marks });
+            }
             self.building = Some(Building { frame, marks });
         } else {
             // If the beginning of the frame was given up, drop the rest too.
@@ -401,13 +427,19 @@ impl Inbound {
             frame.arrived = frame.arrived.max(arrived);
             frame.tell_units(units);
         }
-        if last && let Some(Building { mut frame, mut marks }) = self.building.take() {
-            let mut records = std::mem::take(&mut self.description);
-            records.append(&mut marks.sealed);
-            frame.sealed = SealedFrame { records, units: true };
-            let judged = self.order.next(frame)?;
-            self.out.push_back(Ordered::Media(judged, marks));
+        match self.building.take_if(|_| last) {
+            Some(whole) => self.judge(whole),
+            None => Ok(()),
         }
+    }
+
+    /// Hands out a whole frame, if it can be decoded.
+    fn judge(&mut self, Building { mut frame, mut marks }: Building) -> Result<(), Malformed> {
+        let mut records = std::mem::take(&mut self.description);
+        records.append(&mut marks.sealed);
+        frame.sealed = SealedFrame { records, units: true };
+        let judged = self.order.next(frame)?;
+        self.out.push_back(Ordered::Media(judged, marks));
         Ok(())
     }
 
@@ -416,8 +448,10 @@ impl Inbound {
         self.counts.given_up += 1;
         self.building = None;
         self.description.clear();
-        self.order.lost();
-        self.out.push_back(Ordered::Media(Assembled::Lost, Marks::default()));
+        if !self.order.carries_sound() {
+            self.order.lost();
+            self.out.push_back(Ordered::Media(Assembled::Lost, Marks::default()));
+        }
         let kept = self.blocks.split_off(&number);
         self.held = kept.values().map(Block::held).sum();
         self.blocks = kept;

@@ -7,6 +7,7 @@ mod block_sealer;
 mod copies;
 mod feedback;
 mod inbound;
+mod inbound_counts;
 mod mtu;
 mod nack;
 #[cfg(test)]
@@ -25,7 +26,7 @@ use crate::clock::RoundTrip;
 pub(crate) use block_sealer::{BlockSealer, Packing, Place, Prefix, blocks_of};
 pub(super) use feedback::When;
 pub(super) use inbound::Inbound;
-pub use inbound::InboundCounts;
+pub use inbound_counts::InboundCounts;
 pub(crate) use ordered::{Mark, Ordered};
 pub(super) use outbound::Outbound;
 pub use outbound::{OutboundCounts, Packets};
