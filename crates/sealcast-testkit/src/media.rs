@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use sealcast::media::{Frame, ReceivedFrame};
+use sealcast::media::{Frame, ReceivedFrame, Track};
 use sealcast::sink::Sink;
 use sealcast::source::{FileOptions, FileSource, Source};
 
@@ -167,14 +167,21 @@ pub fn received(frame: &Frame) -> ReceivedFrame {
     }
 }
 
-/// Pumps up to `limit` frames from a source into a sink; returns them.
+/// Pumps up to `limit` pictures, and the sound between them, from a source into a sink; returns the pictures.
 pub fn pump(source: &mut dyn Source, sink: &mut dyn Sink, limit: usize) -> Vec<Frame> {
     sink.start(&source.info()).expect("the sink takes the stream");
+    if let Some(sound) = source.sound() {
+        sink.start_sound(&sound).expect("the sink takes the sound");
+    }
     let mut frames = Vec::new();
     while frames.len() < limit {
         let Some(frame) = source.next().expect("the source delivers") else {
             break;
         };
+        if frame.track == Track::Sound {
+            sink.write_sound(&received(&frame)).expect("the sink writes sound");
+            continue;
+        }
         sink.write(&received(&frame)).expect("the sink writes");
         frames.push(frame);
     }

@@ -3,18 +3,29 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-pub use sealcast_proto::unit::{Codec, FrameRate, StampKind, StreamInfo};
+pub use sealcast_proto::unit::{Codec, FrameRate, SoundCodec, SoundInfo, StampKind, StreamInfo};
+
+/// What a frame is a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Track {
+    /// The picture.
+    Picture,
+    /// The sound beside it.
+    Sound,
+}
 
 /// One access unit as the source made it: H.264 in Annex B with start codes (parameter sets before every keyframe),
-/// or one JPEG image.
+/// or one JPEG image; or a packet of sound.
 #[derive(Clone, Debug)]
 pub struct Frame {
+    /// What it is a part of.
+    pub track: Track,
     /// Frame number in its stream, from 0. Sources write 0; the source thread sets the number as it publishes the
     /// frame, so a gap always means that a frame was lost after that point.
     pub number: u64,
-    /// True if it can be decoded without earlier frames. Always true for Motion JPEG.
+    /// True if it can be decoded without earlier frames. Always true for Motion JPEG and for sound.
     pub keyframe: bool,
-    /// Presentation time since the start of the stream.
+    /// Presentation time since the start of the stream, which picture and sound have in common.
     pub media_time: Duration,
     /// The instant that `stamp` names; equal to `captured` if the source knows no earlier one.
     pub began: Instant,

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::{Link, LinkProfile};
 use crate::clock::Now;
-use crate::session::{Elsewhere, Event, Handled, Input, OutgoingFrame, Output, Session, SessionError};
+use crate::session::{Elsewhere, Event, Handled, Input, OutgoingFrame, OutgoingSound, Output, Session, SessionError};
 use crate::sign::FrameRefusal;
-use crate::unit::{Assembled, StreamInfo};
+use crate::unit::{Assembled, SoundInfo, StreamInfo};
 use crate::wire::{AddressBytes, HEADER_LEN, Kind, MAX_RECORD, RetryCookies, TAG_LEN, Unconnected};
 
 /// Address of the initiator in every world, from which its cookie is made.
@@ -203,6 +203,27 @@ impl World {
         self.end(at)
             .session
             .seal_info(now, stream, info, &mut Vec::new())
+            .map(drop)
+    }
+
+    /// Makes an end publish a packet of sound, where media may be lost.
+    ///
+    /// # Errors
+    /// See [`Session::seal_sound`].
+    pub fn publish_sound(&mut self, at: Direction, sound: &OutgoingSound<'_>) -> Result<(), SessionError> {
+        let now = self.time(at);
+        self.end(at).session.seal_sound(now, sound, &mut Vec::new()).map(drop)
+    }
+
+    /// Makes an end publish the description of sound, where media may be lost.
+    ///
+    /// # Errors
+    /// See [`Session::seal_sound_info`].
+    pub fn describe_sound(&mut self, at: Direction, info: &SoundInfo) -> Result<(), SessionError> {
+        let now = self.time(at);
+        self.end(at)
+            .session
+            .seal_sound_info(now, info, &mut Vec::new())
             .map(drop)
     }
 

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use sealcast_proto::archive::{Block, FrameBlock, Opened, Player, Proof, Segment, SegmentKey};
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::sign::Hash;
+use sealcast_proto::unit::{Description, SOUND_STREAM};
 
 use super::check::{segment_key, wrapped_key};
 use super::folder::{Folder, SegmentFile};
@@ -16,7 +17,7 @@ use super::list::entry_of;
 use super::recipients::ArchiveIdentity;
 use super::times::{Moment, show_time};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{ReceivedFrame, StreamInfo};
+use crate::media::{ReceivedFrame, SoundInfo, StreamInfo};
 use crate::sink::Sink;
 use crate::source::Pacer;
 
@@ -42,7 +43,9 @@ pub struct Replay {
 pub struct Replayed {
     /// Frames that the sink got.
     pub frames: u64,
-    /// Of these, the ones with the camera's own signature.
+    /// Packets of sound that it got.
+    pub sounds: u64,
+    /// Of the frames, the ones with the camera's own signature.
     pub signed: u64,
     /// Times of the first and the last of them, ns since 1970.
     pub span: Option<(u64, u64)>,
@@ -75,6 +78,8 @@ pub fn replay(replay: &Replay, sink: &mut dyn Sink) -> Result<Replayed> {
         from,
         to,
         info: None,
+        heard: None,
+        playing_sound: None,
         clock: MediaClock::default(),
         skip: false,
         done: Replayed::default(),
@@ -138,6 +143,9 @@ struct Playing<'a> {
     from: u64,
     to: u64,
     info: Option<StreamInfo>,
+    /// The sound that is described, and the one that the sink was told of.
+    heard: Option<SoundInfo>,
+    playing_sound: Option<SoundInfo>,
     clock: MediaClock,
     /// Nothing is shown before the next keyframe.
     skip: bool,
@@ -230,7 +238,7 @@ impl Playing<'_> {
                     }
                 },
                 Ok(Block::Description(description)) => match self.player.description(&description) {
-                    Ok(info) => self.describe(info)?,
+                    Ok(infos) => infos.into_iter().try_for_each(|info| self.describe(info))?,
                     Err(why) => self
                         .done
                         .faults
@@ -263,6 +271,7 @@ impl Playing<'_> {
         }
         while let Some(Ok(block)) = segment.next_block() {
             match block {
+                Block::Frame(frame) if frame.stream() == Some(SOUND_STREAM) => {}
                 Block::Frame(frame) if frame.keyframe && frame.time <= self.from => found = frame.time,
                 Block::Frame(frame) if frame.time > self.from => break,
                 _ => {}
@@ -290,8 +299,11 @@ impl Playing<'_> {
             self.skip = true;
             return Ok(());
         }
-        if let Some(info) = &opened.info {
+        for info in &opened.infos {
             self.describe(info.clone())?;
+        }
+        if block.stream() == Some(SOUND_STREAM) {
+            return self.play_sound(opened, block, begin);
         }
         self.skip &= !block.keyframe;
         if block.time < begin || self.skip || self.info.is_none() {
@@ -300,12 +312,46 @@ impl Playing<'_> {
         self.show(opened, block)
     }
 
-    fn describe(&mut self, info: StreamInfo) -> Result<()> {
+    fn describe(&mut self, description: Description) -> Result<()> {
+        let info = match description {
+            Description::Picture(info) => info,
+            Description::Sound(info) => {
+                self.heard = Some(info);
+                return Ok(());
+            }
+        };
         if self.info.as_ref() != Some(&info) {
             self.sink.start(&info)?;
             self.info = Some(info);
         }
         Ok(())
+    }
+
+    /// Plays a packet of sound. There is none before the first picture.
+    fn play_sound(&mut self, opened: Opened, block: &FrameBlock<'_>, begin: u64) -> Result<()> {
+        let (Some(frame), Some(heard)) = (opened.frame, &self.heard) else {
+            return Ok(());
+        };
+        if block.time < begin || self.done.frames == 0 {
+            return Ok(());
+        }
+        if self.playing_sound.as_ref() != Some(heard) {
+            self.sink.start_sound(heard)?;
+            self.playing_sound = Some(heard.clone());
+        }
+        let media_time = self.clock.at(frame.preamble.media_time);
+        if let Some(pacer) = &mut self.pacer {
+            pacer.sleep_until(media_time);
+        }
+        self.done.sounds += 1;
+        self.sink.stamped(block.time, None);
+        self.sink.write_sound(&ReceivedFrame {
+            number: frame.preamble.frame,
+            keyframe: true,
+            media_time,
+            opened: Instant::now(),
+            data: Bytes::from(frame.data),
+        })
     }
 
     fn show(&mut self, opened: Opened, block: &FrameBlock<'_>) -> Result<()> {

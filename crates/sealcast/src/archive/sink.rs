@@ -1,5 +1,7 @@
 //! A sink that writes an archive (archive.md §7).
 
+use std::collections::BTreeMap;
+
 use sealcast_proto::archive::EndCause;
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::seal::SealedFrame;
@@ -21,8 +23,8 @@ pub struct ArchiveSink {
     sealed: SealedFrame,
     /// The next frame's time, and to within how many nanoseconds it is known.
     time: (u64, u64),
-    /// The description in force.
-    description: Option<SealedFrame>,
+    /// The descriptions in force, of the picture and of the sound, with their streams.
+    descriptions: BTreeMap<u32, SealedFrame>,
 }
 
 impl ArchiveSink {
@@ -36,21 +38,20 @@ impl ArchiveSink {
             recipients: options.recipients,
             sealed: SealedFrame::default(),
             time: (0, u64::MAX),
-            description: None,
+            descriptions: BTreeMap::new(),
         })
     }
 
     /// Begins a segment with the next frame.
     fn begin(&mut self, keyframe: bool) -> Result<()> {
         let (sealed, time) = (&self.sealed, self.time);
-        let before = match sealed.description() {
-            Some(_) => None,
-            None => self.description.as_ref(),
-        };
+        let (own, before) = (sealed.descriptions(), &self.descriptions);
         self.recording.begin(&self.recipients, &mut |writer, out| {
-            before
-                .iter()
-                .for_each(|description| writer.description(description, time, out));
+            for (stream, description) in before {
+                if writer.takes(description) && own.iter().all(|(own, _)| own != stream) {
+                    writer.description(description, time, out);
+                }
+            }
             writer.frame(keyframe, sealed, time, out);
         })
     }
@@ -73,9 +74,7 @@ impl Sink for ArchiveSink {
     }
 
     fn sealed(&mut self, frame: SealedFrame) {
-        if let Some(description) = frame.description() {
-            self.description = Some(description);
-        }
+        self.descriptions.extend(frame.descriptions());
         self.sealed = frame;
     }
 
@@ -109,6 +108,15 @@ impl Sink for ArchiveSink {
                 Ok(())
             }
         };
+        self.sealed = SealedFrame::default();
+        written
+    }
+
+    fn write_sound(&mut self, _: &ReceivedFrame) -> Result<()> {
+        let sealed = !self.sealed.records.is_empty();
+        let takes = self.recording.writer().is_some_and(|writer| writer.takes(&self.sealed));
+        // Segments begin with pictures, so sound before the first, or under a key of which no picture came, is left out.
+        let written = if sealed && takes { self.append(true) } else { Ok(()) };
         self.sealed = SealedFrame::default();
         written
     }

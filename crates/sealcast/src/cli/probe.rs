@@ -91,6 +91,7 @@ async fn receive(
         sink,
         budget: Duration::from_millis(budget.into()),
         queue: QueueLimits::default(),
+        sound: false,
         reconnect: true,
         relays: Vec::new(),
     };

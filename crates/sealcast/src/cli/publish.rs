@@ -88,6 +88,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
             ..QueueLimits::default()
         },
         rate,
+        sound: configured.sound,
         viewers,
         settings: RuntimeSettings::new(selection),
         control,

@@ -77,6 +77,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         sink,
         budget: asked.unwrap_or(budget),
         queue: QueueLimits::default(),
+        sound: configured.sound,
         reconnect: configured.reconnect,
         relays,
     };

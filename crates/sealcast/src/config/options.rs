@@ -78,6 +78,9 @@ options! {
         /// When the source fails, open it again until it is back, and keep the viewers meanwhile, instead of ending
         retry: bool { on_flag("retry", PUBLISH) }
 
+        /// Send the sound that the source has beside the picture: AAC, Opus, G.711. Groups and relays get none
+        sound: bool { off_flag("no-sound", "Leave out the sound that the source has beside the picture", PUBLISH) }
+
         /// Where to listen for viewers: tcp://, udp:// or quic://. docs/networks.md has the options of the latter two,
         /// which follow a ?, as in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200
         listen: String { flag("listen", "URL", PUBLISHERS).default("tcp://[::]:9553") }
@@ -228,6 +231,9 @@ options! {
         /// Relays that have the camera's stream, as for `publish`: they are heard instead of the camera, which is asked
         /// only to enrol this viewer. When one falls silent, the next one is heard
         relay: Vec<String> { flag("relay", "URL", WATCH).default("").secret("a token") }
+
+        /// Take the sound beside the picture, where the sink can hold it: file:OUT.mp4, archive:
+        sound: bool { off_flag("no-sound", "Leave out the sound beside the picture", WATCH) }
 
         /// Connect again when the connection breaks
         reconnect: bool { off_flag("no-reconnect", "Do not connect again when the connection breaks", WATCH) }

@@ -54,6 +54,12 @@ pub struct Totals {
     pub frames_out: u64,
     /// Frames received, verified and opened.
     pub frames_in: u64,
+    /// Packets of sound sealed and sent.
+    pub sound_out: u64,
+    /// Packets of sound received, verified and opened.
+    pub sound_in: u64,
+    /// Packets of sound dropped, or missing among those received.
+    pub sound_dropped: u64,
     /// Bytes of sealed records sent, including framing.
     pub bytes_out: u64,
     /// Bytes of records received and opened, including framing.
@@ -125,6 +131,8 @@ struct Inner {
     rekeys: Counts,
     frames: Counts,
     frames_dropped: Counts,
+    sound: Counts,
+    sound_dropped: Counter,
     rtcp_refused: Counts,
     handshakes: Counts,
     viewers: Gauge,
@@ -168,6 +176,7 @@ impl Metrics {
         let answers = "Datagrams sent to strangers, without a session";
         let rtcp = "RTCP of players that was not passed on to a camera";
         let frames = "Frames sealed and sent, or received and opened";
+        let sound = "Packets of sound sealed and sent, or received and opened";
         let offset = "The peer's wall clock minus ours";
         let spread = "How far the clock offset may be from the truth if the path is symmetric";
         let uncertainty = "How far the clock offset may be from the truth, whatever the path";
@@ -199,6 +208,8 @@ impl Metrics {
             epoch: families::gauge(r, "epoch", "Number of the newest epoch of keys in use"),
             rekeys: Counts::register(r, "rekeys", "Epochs that ended", "cause", RekeyCause::NAMES),
             frames: Counts::register(r, "frames", frames, "dir", Direction::NAMES),
+            sound: Counts::register(r, "sound_packets", sound, "dir", Direction::NAMES),
+            sound_dropped: families::counter(r, "sound_dropped", "Packets of sound dropped or missing"),
             frames_dropped: Counts::register(r, "frames_dropped", "Frames dropped", "cause", DropCause::NAMES),
             rtcp_refused: Counts::register(r, "rtcp_refused", rtcp, "reason", RtcpRefusal::NAMES),
             handshakes: Counts::register(r, "handshakes", "Handshakes ended", "outcome", HandshakeOutcome::NAMES),
@@ -327,6 +338,16 @@ impl Metrics {
         self.inner.frames.add(direction as usize, 1);
     }
 
+    /// Counts a packet of sound, which is no frame.
+    pub fn record_sound(&self, direction: Direction) {
+        self.inner.sound.add(direction as usize, 1);
+    }
+
+    /// Counts `count` packets of sound that were dropped or are missing.
+    pub fn sound_dropped(&self, count: u64) {
+        self.inner.sound_dropped.inc_by(count);
+    }
+
     /// Counts `count` dropped frames.
     pub fn record_dropped(&self, cause: DropCause, count: u64) {
         self.inner.frames_dropped.add(cause as usize, count);
@@ -402,6 +423,9 @@ impl Metrics {
         Totals {
             frames_out: inner.frames.get(Direction::Out as usize),
             frames_in: inner.frames.get(Direction::In as usize),
+            sound_out: inner.sound.get(Direction::Out as usize),
+            sound_in: inner.sound.get(Direction::In as usize),
+            sound_dropped: inner.sound_dropped.get(),
             bytes_out: inner.bytes.get(Direction::Out as usize),
             bytes_in: inner.bytes.get(Direction::In as usize),
             records_sealed: records(Direction::Out),

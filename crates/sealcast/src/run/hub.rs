@@ -12,7 +12,7 @@ use super::keyframe_requests::KeyframeRequests;
 use super::target_rate::{PathTarget, TargetRate};
 use super::{FrameQueue, QueueLimits};
 use crate::failure::Failure;
-use crate::media::{Frame, StreamInfo};
+use crate::media::{Frame, SoundInfo, StreamInfo, Track};
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
 use crate::run::queue::Queued;
@@ -45,6 +45,14 @@ impl Queued for QueuedFrame {
 
     fn kept(&self) -> bool {
         self.kept
+    }
+
+    fn sound(&self) -> bool {
+        self.frame.track == Track::Sound
+    }
+
+    fn media_time(&self) -> Duration {
+        self.frame.media_time
     }
 }
 
@@ -98,6 +106,7 @@ struct State {
     next_id: u64,
     info: Option<StreamInfo>,
     info_version: u64,
+    sound: Option<SoundInfo>,
     end: Option<SourceEnd>,
 }
 
@@ -128,6 +137,7 @@ impl Hub {
                 next_id: 0,
                 info: None,
                 info_version: 0,
+                sound: None,
                 end: None,
             }),
             joined: Condvar::new(),
@@ -252,6 +262,17 @@ impl Hub {
         state.info_version += 1;
     }
 
+    /// Description of the sound beside the picture, if there is some.
+    pub(super) fn sound(&self) -> Option<SoundInfo> {
+        self.lock().sound.clone()
+    }
+
+    pub(super) fn set_sound(&self, sound: Option<SoundInfo>) {
+        let mut state = self.lock();
+        state.sound = sound;
+        state.info_version += 1;
+    }
+
     /// The version of the stream's description, and the description itself if it is newer than `version`.
     pub(super) fn info_since(&self, version: u64) -> (u64, Option<StreamInfo>) {
         let state = self.lock();
@@ -333,6 +354,19 @@ impl Hub {
             if pushed.wants_keyframe && !state.targets.stays_behind(viewer.id) {
                 self.request_keyframe();
             }
+        }
+    }
+
+    /// Put a packet of sound into every viewer's queue. What is sealed for a group has no sound.
+    pub(super) fn publish_sound(&self, sound: Frame) {
+        let frame = Arc::new(sound);
+        let state = self.lock();
+        for queue in state.viewers.iter().filter_map(|viewer| viewer.queue.as_ref()) {
+            let dropped = queue.push_sound(QueuedFrame {
+                frame: Arc::clone(&frame),
+                kept: false,
+            });
+            self.metrics.sound_dropped(u64::from(dropped));
         }
     }
 

@@ -22,7 +22,7 @@ use super::serve_viewer::serve_viewer;
 use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Offer, QueueLimits, RuntimeSettings};
 use crate::keys::mechanism;
 use crate::keys::peers::{KnownPeers, Terms};
-use crate::media::{Codec, Frame, FrameRate, StampKind, StreamInfo};
+use crate::media::{Codec, Frame, FrameRate, StampKind, StreamInfo, Track};
 use crate::meter::metrics::Metrics;
 use crate::transport::memory_pair;
 
@@ -51,6 +51,7 @@ fn offer(seed: u8) -> Offer {
 fn frame(number: u64, data: &[u8]) -> Frame {
     let now = Instant::now();
     Frame {
+        track: Track::Picture,
         number,
         keyframe: true,
         media_time: Duration::from_millis(40) * number as u32,

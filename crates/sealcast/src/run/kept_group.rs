@@ -52,11 +52,12 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::media::StampKind;
+    use crate::media::{StampKind, Track};
 
     fn frame(number: u64, keyframe: bool, bytes: usize) -> Arc<Frame> {
         let now = Instant::now();
         Arc::new(Frame {
+            track: Track::Picture,
             number,
             keyframe,
             media_time: Duration::ZERO,

@@ -70,6 +70,8 @@ pub struct PublishOptions {
     pub queue: QueueLimits,
     /// Bounds of the bit rate. They apply where the path is measured and the source can change its rate.
     pub rate: RateConfig,
+    /// False to leave out the sound of the source. For a group it is left out in any case.
+    pub sound: bool,
     /// Origin of the viewers.
     pub viewers: Viewers,
     /// Settings that can change at run time, such as the parts to encrypt.
@@ -125,8 +127,9 @@ impl Publisher {
             Some(group) => options.relays.into_iter().map(|relay| group.relay(relay)).collect(),
             None => Vec::new(),
         };
+        let sound = carries_sound(options.sound, &*source, group.is_some());
         let source = source_thread::start(
-            (source, options.reopen),
+            (source, options.reopen, sound),
             Arc::clone(&hub),
             observation.metrics.clone(),
             frame_tap,
@@ -273,6 +276,24 @@ async fn finish_relays(shared: &PublisherState, mut fed: JoinSet<Result<()>>) {
     if tokio::time::timeout(RELAY_PATIENCE, told).await.is_err() {
         tracing::warn!("a relay was not told that the stream is over: viewers there wait for a while");
     }
+}
+
+/// True if the sound of a source is sent, if it has some.
+fn carries_sound(wanted: bool, source: &dyn Source, group: bool) -> bool {
+    let Some(sound) = source.sound().filter(|_| wanted) else {
+        return wanted && !group;
+    };
+    let codec = sound.codec.name();
+    if group {
+        tracing::warn!(
+            codec,
+            "the sound of the source is left out: groups and relays carry the picture alone"
+        );
+        return false;
+    }
+    let (channels, rate) = (sound.channels, sound.samples_per_second);
+    tracing::info!(codec, channels, rate, "with sound");
+    true
 }
 
 /// The bounds of the rate for a source. A source whose rate cannot be changed keeps its own rate: starting below that

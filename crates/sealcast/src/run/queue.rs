@@ -1,6 +1,7 @@
 //! Bounded queues between a producer, which never waits, and a consumer. There are two policies for a full queue.
 //! Frames are dropped by whole groups of pictures, oldest first ([`FrameQueue::push`]). Packets, whose pictures the
-//! queue does not know, are dropped all at once ([`FrameQueue::make_room`], called before `push`).
+//! queue does not know, are dropped all at once ([`FrameQueue::make_room`], called before `push`). Sound beside the frames
+//! is dropped packet by packet, oldest first ([`FrameQueue::push_sound`]).
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,6 +10,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::kept_group::MAX_KEPT_FRAMES;
+
+/// Most packets of sound in a queue: five seconds of AAC at 48 kHz, or of Opus and G.711 in packets of 20 ms.
+pub(super) const MAX_SOUND: usize = 256;
+/// How much earlier than the first picture sound may be, by media time. What is older came before the consumer.
+const SOUND_LEAD: Duration = Duration::from_millis(100);
 
 /// The properties of a frame that a queue needs.
 pub trait Queued: Send {
@@ -20,6 +26,14 @@ pub trait Queued: Send {
     /// [`MAX_KEPT_FRAMES`] of them beyond its number of frames.
     fn kept(&self) -> bool {
         false
+    }
+    /// True for a packet of sound.
+    fn sound(&self) -> bool {
+        false
+    }
+    /// Its media time.
+    fn media_time(&self) -> Duration {
+        Duration::ZERO
     }
 }
 
@@ -62,6 +76,10 @@ pub struct Skipped<F> {
 
 struct State<F> {
     frames: VecDeque<F>,
+    /// Sound, each packet with the number of frames that were pushed before it.
+    sound: VecDeque<(u64, F)>,
+    /// Number of frames that were taken or dropped.
+    gone: u64,
     bytes: usize,
     /// Number of kept frames among them.
     kept: usize,
@@ -82,8 +100,34 @@ impl<F: Queued> State<F> {
         self.frames.push_back(frame);
     }
 
+    /// Add sound; returns true if older sound had to be dropped for it.
+    fn push_sound(&mut self, sound: F) -> bool {
+        let full = self.sound.len() >= MAX_SOUND;
+        if full {
+            self.drop_sound();
+        }
+        self.bytes += sound.size();
+        self.sound.push_back((self.gone + self.frames.len() as u64, sound));
+        full
+    }
+
+    fn drop_sound(&mut self) -> Option<F> {
+        let (_, sound) = self.sound.pop_front()?;
+        self.bytes -= sound.size();
+        Some(sound)
+    }
+
+    /// The next frame or packet of sound, in the order in which they were pushed. There is no sound before the first
+    /// frame.
+    fn next(&mut self) -> Option<F> {
+        let gone = self.gone;
+        let sound = self.begun && self.sound.front().is_some_and(|(before, _)| *before <= gone);
+        if sound { self.drop_sound() } else { self.pop() }
+    }
+
     fn pop(&mut self) -> Option<F> {
         let frame = self.frames.pop_front()?;
+        self.gone += 1;
         self.bytes -= frame.size();
         self.kept -= usize::from(frame.kept());
         Some(frame)
@@ -106,6 +150,7 @@ impl<F: Queued> State<F> {
     fn clear(&mut self) -> usize {
         let count = self.frames.len();
         self.drop_first(count);
+        while self.drop_sound().is_some() {}
         self.skipping = true;
         self.emptied += 1;
         count
@@ -125,6 +170,8 @@ impl<F: Queued> FrameQueue<F> {
     pub fn new(limits: QueueLimits) -> Self {
         let state = State {
             frames: VecDeque::new(),
+            sound: VecDeque::new(),
+            gone: 0,
             bytes: 0,
             kept: 0,
             begun: false,
@@ -164,7 +211,16 @@ impl<F: Queued> FrameQueue<F> {
             };
         }
         let asked = std::mem::take(&mut state.asked) && !frame.keyframe();
-        state.begun = true;
+        if !std::mem::replace(&mut state.begun, true) {
+            let earliest = frame.media_time().saturating_sub(SOUND_LEAD);
+            while state
+                .sound
+                .front()
+                .is_some_and(|(_, sound)| sound.media_time() < earliest)
+            {
+                state.drop_sound();
+            }
+        }
         state.skipping = false;
         state.push(frame);
         let mut dropped = 0;
@@ -182,6 +238,18 @@ impl<F: Queued> FrameQueue<F> {
         }
     }
 
+    /// Add a packet of sound. If there is too much, the oldest is dropped. Returns true if one was that the consumer
+    /// would have got.
+    pub fn push_sound(&self, sound: F) -> bool {
+        let mut state = self.lock();
+        if state.closed {
+            return false;
+        }
+        let dropped = state.push_sound(sound) && state.begun;
+        self.wake(state);
+        dropped
+    }
+
     /// The consumer lost the picture: the next push says that a keyframe should be requested.
     pub fn ask_for_keyframe(&self) {
         self.lock().asked = true;
@@ -194,12 +262,13 @@ impl<F: Queued> FrameQueue<F> {
 
     /// The next frame, if there is one.
     pub fn pop(&self) -> Option<F> {
-        self.lock().pop()
+        self.lock().next()
     }
 
     /// True if a frame can be taken.
     pub fn holds_frame(&self) -> bool {
-        !self.lock().frames.is_empty()
+        let state = self.lock();
+        !state.frames.is_empty() || (state.begun && !state.sound.is_empty())
     }
 
     /// True if one of the frames is a keyframe.
@@ -267,7 +336,7 @@ impl<F: Queued> FrameQueue<F> {
     /// True if the queue is closed and empty.
     pub fn finished(&self) -> bool {
         let state = self.lock();
-        state.closed && state.frames.is_empty()
+        state.closed && state.frames.is_empty() && (state.sound.is_empty() || !state.begun)
     }
 
     fn wake(&self, state: MutexGuard<'_, State<F>>) {
@@ -288,7 +357,7 @@ impl<F: Queued> FrameQueue<F> {
     pub fn wait_pop(&self) -> Option<F> {
         let mut state = self.lock();
         loop {
-            if let Some(frame) = state.pop() {
+            if let Some(frame) = state.next() {
                 return Some(frame);
             }
             if state.closed {
@@ -322,6 +391,47 @@ mod tests {
 
     fn drain(queue: &FrameQueue<(u32, bool)>) -> Vec<u32> {
         std::iter::from_fn(|| queue.pop()).map(|frame| frame.0).collect()
+    }
+
+    #[test]
+    fn sound_comes_in_its_place_and_outlives_dropped_pictures() {
+        let queue = queue(3);
+        queue.push_sound((100, true));
+        assert!(queue.pop().is_none(), "there is no sound before the picture");
+        queue.push((0, true));
+        queue.push_sound((101, true));
+        for number in 1..3 {
+            queue.push((number, false));
+        }
+        queue.push_sound((102, true));
+        assert_eq!(
+            (0..2)
+                .filter_map(|_| queue.pop())
+                .map(|frame| frame.0)
+                .collect::<Vec<_>>(),
+            [100, 0]
+        );
+        for number in 3..6 {
+            queue.push((number, false));
+        }
+        queue.push_sound((103, true));
+        queue.push((6, true));
+        queue.close();
+        assert!(!queue.finished());
+        assert_eq!(drain(&queue), [101, 102, 103, 6]);
+        assert!(queue.finished());
+    }
+
+    #[test]
+    fn too_much_sound_loses_the_oldest_and_no_picture() {
+        let queue = queue(3);
+        queue.push((0, true));
+        let dropped = (0..MAX_SOUND as u32 + 2)
+            .filter(|number| queue.push_sound((1000 + number, true)))
+            .count();
+        assert_eq!(dropped, 2);
+        let left = drain(&queue);
+        assert_eq!((left.len(), left[0], left[1]), (1 + MAX_SOUND, 0, 1002));
     }
 
     #[test]

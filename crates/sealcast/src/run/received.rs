@@ -9,7 +9,7 @@ use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::{Refusal, SealedFrame};
 use sealcast_proto::session::InboundCounts;
 use sealcast_proto::sign::{FrameRefusal, TeslaNews};
-use sealcast_proto::unit::{Assembled, AssembledFrame, Codec, StreamInfo};
+use sealcast_proto::unit::{Assembled, AssembledFrame, Codec, SOUND_STREAM, SoundInfo, StreamInfo};
 
 use super::connection::Listener;
 use super::passage::FrameTimeline;
@@ -18,7 +18,7 @@ use super::queue::Queued;
 use super::serve_viewer::VIDEO;
 use super::unproved::Unproved;
 use super::{FrameQueue, Observation};
-use crate::media::ReceivedFrame;
+use crate::media::{ReceivedFrame, Track};
 use crate::meter::labels::{Direction, DropCause, TeslaOutcome};
 use crate::meter::stage::Stage;
 
@@ -27,7 +27,10 @@ const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A frame on its way to the sink, and its timeline.
 pub(super) struct Delivered {
+    pub(super) track: Track,
     pub(super) info: Arc<StreamInfo>,
+    /// Description of the sound, once there is some.
+    pub(super) sound: Option<Arc<SoundInfo>>,
     pub(super) frame: ReceivedFrame,
     pub(super) timeline: FrameTimeline,
     /// Its records as they came, where such are kept.
@@ -52,6 +55,14 @@ impl Queued for Delivered {
     fn kept(&self) -> bool {
         self.timeline.preamble.kept
     }
+
+    fn sound(&self) -> bool {
+        self.track == Track::Sound
+    }
+
+    fn media_time(&self) -> Duration {
+        self.frame.media_time
+    }
 }
 
 /// The listener of a viewer's session.
@@ -62,6 +73,9 @@ pub(super) struct Receiver {
     /// Frames that came.
     frames: u64,
     info: Option<Arc<StreamInfo>>,
+    sound: Option<Arc<SoundInfo>>,
+    /// False if the user wants none of the sound.
+    wants_sound: bool,
     clock: Option<ClockEstimate>,
     /// A frame was dropped because the stream's description is missing; the frames that depend on it cannot be shown
     /// either.
@@ -86,6 +100,8 @@ impl Receiver {
             in_order,
             frames: 0,
             info: None,
+            sound: None,
+            wants_sound: true,
             clock: None,
             undescribed: false,
             last_request: None,
@@ -95,6 +111,12 @@ impl Receiver {
             unproved: Unproved::default(),
             forged: 0,
         }
+    }
+
+    /// The same, which hands on sound or not.
+    pub(super) fn with_sound(mut self, wanted: bool) -> Self {
+        self.wants_sound = wanted;
+        self
     }
 
     /// Add the media received since the last call to the metrics.
@@ -132,9 +154,46 @@ impl Receiver {
         ask
     }
 
-    fn frame(&mut self, frame: AssembledFrame, arrived: Instant) {
-        if frame.stream != VIDEO {
+    /// A packet of sound. What of it is lost is counted, and nothing is requested.
+    fn sound(&mut self, frame: AssembledFrame, arrived: Instant) {
+        let metrics = &self.observation.metrics;
+        metrics.record_sound(Direction::In);
+        metrics.sound_dropped(frame.skipped);
+        let (Some(info), Some(sound)) = (&self.info, &self.sound) else {
+            metrics.sound_dropped(1);
             return;
+        };
+        if !self.wants_sound {
+            return;
+        }
+        let dropped = self.queue.push_sound(Delivered {
+            track: Track::Sound,
+            info: Arc::clone(info),
+            sound: Some(Arc::clone(sound)),
+            timeline: FrameTimeline {
+                preamble: frame.preamble,
+                sealed_at: frame.sealed_at,
+                arrived,
+                released: arrived,
+                clock: self.clock,
+            },
+            frame: ReceivedFrame {
+                number: frame.preamble.frame,
+                keyframe: true,
+                media_time: Duration::from_nanos(frame.preamble.media_time),
+                opened: Instant::now(),
+                data: Bytes::from(frame.data),
+            },
+            sealed: frame.sealed,
+        });
+        metrics.sound_dropped(u64::from(dropped));
+    }
+
+    fn frame(&mut self, frame: AssembledFrame, arrived: Instant) {
+        match frame.stream {
+            VIDEO => {}
+            SOUND_STREAM => return self.sound(frame, arrived),
+            _ => return,
         }
         self.frames += 1;
         self.undescribed &= !frame.keyframe;
@@ -174,6 +233,8 @@ impl Receiver {
             data: Bytes::from(frame.data),
         };
         let pushed = self.queue.push(Delivered {
+            track: Track::Picture,
+            sound: self.sound.clone().filter(|_| self.wants_sound),
             info: Arc::clone(info),
             frame: received,
             timeline,
@@ -190,6 +251,11 @@ impl Listener for Receiver {
     fn media(&mut self, media: Assembled, arrived: Instant) -> bool {
         match media {
             Assembled::Info(info) => self.info = Some(Arc::new(info)),
+            Assembled::Sound(sound) => {
+                if self.sound.as_deref() != Some(&sound) {
+                    self.sound = Some(Arc::new(sound));
+                }
+            }
             Assembled::Frame(frame) => {
                 self.frame(frame, arrived);
                 return true;
@@ -216,7 +282,8 @@ impl Listener for Receiver {
     }
 
     fn refused(&mut self, reason: Refusal, total: u64, in_order: bool) {
-        self.wants_keyframe |= in_order && reason != Refusal::Replay;
+        // Where there is sound it may have been sound: the next picture tells.
+        self.wants_keyframe |= in_order && reason != Refusal::Replay && self.sound.is_none();
         if total.is_power_of_two() {
             tracing::warn!(%reason, total, "refused a record");
         }

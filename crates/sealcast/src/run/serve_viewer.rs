@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
-use sealcast_proto::session::{Event, Input, Session};
+use sealcast_proto::session::{Event, Input, OutgoingSound, Session};
 use sealcast_proto::wire::{CloseReason, MediaFrom};
 use tokio::sync::watch;
 
@@ -21,8 +21,8 @@ use super::runtime_settings::SettingsReceiver;
 use super::session_task::{Role, SessionTask};
 use super::target_rate::PathTarget;
 use super::{FrameQueue, serve_member};
-use crate::media::Codec;
-use crate::meter::labels::DropCause;
+use crate::media::{Codec, Track};
+use crate::meter::labels::{Direction, DropCause};
 use crate::meter::stage::Stage;
 use crate::transport::Transport;
 
@@ -332,12 +332,31 @@ impl ViewerRole {
             return None;
         }
         let queue = Arc::clone(&subscription.queue);
-        let next = self.next_in_time(task, &queue, |queued| queued.frame.encoded)?;
+        let next = loop {
+            let next = self.next_in_time(task, &queue, |queued| queued.frame.encoded)?;
+            if !self.is_stale_sound(task, &next) {
+                break next;
+            }
+            self.shared.observation.metrics.sound_dropped(1);
+        };
         let membership = self.subscription.as_mut()?.membership.as_mut();
         if membership.is_some_and(|membership| membership.is_due_at(&next.frame)) {
             return None;
         }
         Some(next)
+    }
+
+    /// True for sound that waited too long, and can be left out by itself. While the viewer catches up with the picture,
+    /// sound waits with it.
+    fn is_stale_sound<T: Transport>(&self, task: &Task<T>, queued: &QueuedFrame) -> bool {
+        let session = &task.connection.session;
+        let may_drop = session.holds_media() || session.is_shaped();
+        let catches_up = self
+            .subscription
+            .as_ref()
+            .is_some_and(|subscription| subscription.catches_up);
+        let sound = queued.frame.track == Track::Sound;
+        sound && may_drop && !catches_up && queued.frame.encoded.elapsed() >= MOST_WAIT
     }
 
     /// The next frame of a queue. If it waited too long, drop all frames before the newest keyframe.
@@ -348,6 +367,9 @@ impl ViewerRole {
         encoded: impl Fn(&F) -> Instant,
     ) -> Option<F> {
         let frame = queue.pop()?;
+        if frame.sound() {
+            return Some(frame);
+        }
         let waited = encoded(&frame).elapsed();
         let catches_up = &mut self.subscription.as_mut()?.catches_up;
         *catches_up = frame.kept() || (*catches_up && waited >= MOST_WAIT);
@@ -453,8 +475,9 @@ impl ViewerRole {
         };
         let observation = &self.shared.observation;
         let clock = observation.clock;
-        // Repeat the description with every video keyframe, so that a viewer that lost it need not ask.
-        let known = if frame.keyframe && subscription.codec == Codec::H264 {
+        let picture = frame.track == Track::Picture;
+        // Repeat the descriptions with every video keyframe, so that a viewer that lost them need not ask.
+        let known = if picture && frame.keyframe && subscription.codec == Codec::H264 {
             0
         } else {
             subscription.info_version
@@ -463,13 +486,30 @@ impl ViewerRole {
         if let Some(info) = info {
             subscription.info_version = version;
             subscription.codec = info.codec;
-            task.connection
-                .seal(|session, out| session.seal_info(clock.now(), VIDEO, &info, out))?;
+            let sound = self.shared.hub.sound();
+            task.connection.seal(|session, out| {
+                if let Some(sound) = &sound {
+                    session.seal_sound_info(clock.now(), sound, out)?;
+                }
+                session.seal_info(clock.now(), VIDEO, &info, out)
+            })?;
         }
         let previous = subscription.sender.previous();
         let mut outgoing = self.shared.outgoing(frame, subscription.codec, previous);
         outgoing.preamble.kept = *kept;
         let from = task.connection.outgoing_len();
+        if !picture {
+            let (preamble, data) = (outgoing.preamble, outgoing.data);
+            let sound = OutgoingSound { preamble, data };
+            task.connection
+                .seal(|session, out| session.seal_sound(clock.now(), &sound, out))?;
+            observation.metrics.record_sound(Direction::Out);
+            if let Some(tap) = &self.shared.wire_tap {
+                tap(subscription.id, task.connection.outgoing_tail(from));
+            }
+            task.connection.work(&mut task.listener)?;
+            return Ok(());
+        }
         let seal = |session: &mut Session, now, out: &mut Vec<u8>| session.seal_frame(clock.at(now), &outgoing, out);
         let [began, _] = subscription.sender.seal(&mut task.connection, observation, seal)?;
         if let Some(unsplit) = task.connection.session.unsplit() {

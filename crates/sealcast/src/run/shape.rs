@@ -246,7 +246,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::media::StampKind;
+    use crate::media::{StampKind, Track};
 
     const RATE: FrameRate = FrameRate {
         numerator: 25,
@@ -303,6 +303,7 @@ mod tests {
     #[test]
     fn a_source_that_makes_more_than_the_cells_carry_is_found_out_after_some_seconds() {
         let frame = |number: u32, bytes: usize| Frame {
+            track: Track::Picture,
             number: number.into(),
             keyframe: number == 0,
             media_time: Duration::from_millis(40) * number,

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use sealcast_proto::unit::StreamInfo;
+use sealcast_proto::unit::{SoundInfo, StreamInfo};
 
 use super::passage::Passage;
 use super::received::Delivered;
 use super::{FrameQueue, Observation};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::media::Track;
 use crate::sink::Sink;
 
 /// Feed `sink` from `queue` on a new thread until the queue is closed and empty, or the sink fails. On failure
@@ -40,22 +41,35 @@ pub(super) fn start(
 
 fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observation) -> Result<()> {
     let mut current: Option<Arc<StreamInfo>> = None;
+    let mut heard: Option<Arc<SoundInfo>> = None;
     // The frame presented last, until the next one completes what is known of it.
     let mut last: Option<Passage> = None;
     while let Some(delivered) = queue.wait_pop() {
         let Delivered {
+            track,
             info,
+            sound,
             frame,
             timeline,
             sealed,
         } = delivered;
         let taken = Instant::now();
-        if let Some(last) = last.take() {
-            last.complete(observation, Some(&timeline.preamble));
-        }
         if current.as_ref() != Some(&info) {
             sink.start(&info)?;
             current = Some(info);
+        }
+        if let Some(sound) = sound.filter(|sound| heard.as_ref() != Some(sound)) {
+            sink.start_sound(&sound)?;
+            heard = Some(sound);
+        }
+        if track == Track::Sound {
+            sink.sealed(sealed);
+            sink.stamped(timeline.stamped(), timeline.clock);
+            sink.write_sound(&frame)?;
+            continue;
+        }
+        if let Some(last) = last.take() {
+            last.complete(observation, Some(&timeline.preamble));
         }
         sink.sealed(sealed);
         sink.stamped(timeline.stamped(), timeline.clock);

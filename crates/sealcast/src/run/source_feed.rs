@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Hub;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::Frame;
+use crate::media::{Frame, SoundInfo, Track};
 use crate::source::{Source, contain};
 
 /// Opens the source again.
@@ -23,6 +23,8 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) struct SourceFeed {
     source: Box<dyn Source>,
     reopen: Option<Reopen>,
+    /// False if the sound is left out.
+    with_sound: bool,
     skip: Option<SharedSkip>,
     /// What is added to media times: those of a source that was opened again begin anew.
     offset: Duration,
@@ -34,10 +36,11 @@ pub(super) struct SourceFeed {
 
 impl SourceFeed {
     /// The frames of `source`. Without `reopen` they end when it fails.
-    pub(super) fn new(source: Box<dyn Source>, reopen: Option<Reopen>) -> Self {
+    pub(super) fn new(source: Box<dyn Source>, reopen: Option<Reopen>, with_sound: bool) -> Self {
         Self {
             source,
             reopen,
+            with_sound,
             skip: None,
             offset: Duration::ZERO,
             last: None,
@@ -48,6 +51,11 @@ impl SourceFeed {
     /// The source, as long as it does not fail.
     pub(super) fn source(&mut self) -> &mut dyn Source {
         &mut *self.source
+    }
+
+    /// Description of the sound that comes with the picture.
+    pub(super) fn sound(&self) -> Option<SoundInfo> {
+        self.source.sound().filter(|_| self.with_sound)
     }
 
     /// Ask `skip` just before each picture is encoded, whatever source makes it.
@@ -74,6 +82,7 @@ impl SourceFeed {
     pub(super) fn next(&mut self, hub: &Hub) -> Result<Option<Frame>> {
         loop {
             match contain(|| self.source.next()) {
+                Ok(Some(frame)) if frame.track == Track::Sound && !self.with_sound => {}
                 Ok(Some(mut frame)) => {
                     frame.media_time += self.offset;
                     self.last = Some((frame.media_time, Instant::now()));
@@ -162,6 +171,7 @@ mod tests {
             self.made += 1;
             let now = Instant::now();
             Ok(Some(Frame {
+                track: Track::Picture,
                 number: 0,
                 keyframe: true,
                 media_time: Duration::from_millis(40) * (self.made - 1),
@@ -198,7 +208,7 @@ mod tests {
                 _ => Ok(camera(2, None)),
             }
         });
-        let mut feed = SourceFeed::new(camera(3, Some(FailureKind::Source)), Some(reopen));
+        let mut feed = SourceFeed::new(camera(3, Some(FailureKind::Source)), Some(reopen), true);
         let hub = hub();
         let frames: Vec<Duration> = std::iter::from_fn(|| feed.next(&hub).expect("it comes back"))
             .map(|frame| frame.media_time)
@@ -221,7 +231,7 @@ mod tests {
             (FailureKind::Source, Some(refused)),
             (FailureKind::Refused, Some(Box::new(|| Ok(camera(1, None))) as Reopen)),
         ] {
-            let mut feed = SourceFeed::new(camera(0, Some(then)), reopen);
+            let mut feed = SourceFeed::new(camera(0, Some(then)), reopen, true);
             assert!(feed.next(&hub).is_err());
         }
     }
@@ -231,7 +241,7 @@ mod tests {
         let hub = hub();
         hub.stop();
         let away: Reopen = Box::new(|| Err(failure(FailureKind::Source)));
-        let mut feed = SourceFeed::new(camera(0, Some(FailureKind::Source)), Some(away));
+        let mut feed = SourceFeed::new(camera(0, Some(FailureKind::Source)), Some(away), true);
         assert!(feed.next(&hub).expect("no failure").is_none());
     }
 }

@@ -8,7 +8,7 @@ use super::hub::SourceEnd;
 use super::shape::{Capacity, FrameProof, Shape};
 use super::source_feed::{Reopen, SourceFeed};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::Frame;
+use crate::media::{Frame, Track};
 use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
 use crate::source::{Source, contain};
@@ -17,18 +17,19 @@ use crate::source::{Source, contain};
 pub(super) type Tap = Box<dyn FnMut(&Frame) + Send>;
 
 /// Forward frames from `source` to `hub` on a new thread until the source ends or the hub stops. With `reopen`, a
-/// source that fails is opened again until it is back.
+/// source that fails is opened again until it is back. Without `sound` only the picture is forwarded.
 pub(super) fn start(
-    (source, reopen): (Box<dyn Source>, Option<Reopen>),
+    (source, reopen, sound): (Box<dyn Source>, Option<Reopen>, bool),
     hub: Arc<Hub>,
     metrics: Metrics,
     mut tap: Option<Tap>,
     (shape, proof): (Shape, FrameProof),
 ) -> Result<JoinHandle<()>> {
     hub.set_info(source.info());
+    hub.set_sound(source.sound().filter(|_| sound));
     hub.set_makes_keyframes(source.makes_keyframes());
     let most_waiting = shape.most_waiting(&source.info());
-    let mut feed = SourceFeed::new(source, reopen);
+    let mut feed = SourceFeed::new(source, reopen, sound);
     if let Some(most) = most_waiting {
         let (hub, metrics) = (Arc::clone(&hub), metrics.clone());
         feed.skip_if(Arc::new(move || {
@@ -62,8 +63,8 @@ fn pump(
     tap: &mut Option<Tap>,
     mut capacity: Capacity,
 ) -> Result<()> {
-    let mut number = 0;
-    let mut info = feed.source().info();
+    let (mut number, mut sounds) = (0, 0);
+    let (mut info, mut sound) = (feed.source().info(), feed.sound());
     // The source starts at its own rate.
     let mut target = u64::MAX;
     if feed.source().waits_for_viewers() {
@@ -75,6 +76,8 @@ fn pump(
         }
         if feed.take_reopened() {
             target = u64::MAX;
+            // Another description may be lost on its way: a number that is left out shows that.
+            sounds += 1;
         }
         if hub.target() != target {
             target = hub.target();
@@ -83,6 +86,17 @@ fn pump(
         }
         let Some(mut frame) = feed.next(hub)? else { break };
         capacity.made(&frame)?;
+        if frame.track == Track::Sound {
+            let current = feed.sound();
+            if current != sound {
+                hub.set_sound(current.clone());
+                sound = current;
+            }
+            frame.number = sounds;
+            sounds += 1;
+            hub.publish_sound(frame);
+            continue;
+        }
         // Number the frames as they are published: a gap then always means a loss after this point.
         frame.number = number;
         number += 1;
@@ -161,6 +175,7 @@ mod tests {
             self.made += 1;
             let now = Instant::now();
             Ok(Some(Frame {
+                track: Track::Picture,
                 number: 0,
                 keyframe: true,
                 media_time: Duration::ZERO,
@@ -193,7 +208,7 @@ mod tests {
         };
         let source: Box<dyn Source> = Box::new(source);
         let shape = (Shape::Off, FrameProof::None);
-        let thread = start((source, None), hub, metrics, None, shape).expect("a thread");
+        let thread = start((source, None, true), hub, metrics, None, shape).expect("a thread");
         thread.join().expect("it ends");
         assert_eq!(*asked.lock().expect("no panic before"), [500_000, u64::MAX]);
     }
@@ -203,7 +218,7 @@ mod tests {
         let metrics = Metrics::new(build_info());
         let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
         let thread = start(
-            (Box::new(Crashing), None),
+            (Box::new(Crashing), None, true),
             Arc::clone(&hub),
             metrics,
             None,

@@ -52,6 +52,8 @@ pub struct WatchOptions {
     pub budget: Duration,
     /// Limits of the sink's queue.
     pub queue: QueueLimits,
+    /// False to leave out the sound.
+    pub sound: bool,
     /// True to reconnect when the connection breaks.
     pub reconnect: bool,
     /// Relays that have the publisher's stream. With any, it is asked itself only to enrol this viewer.
@@ -73,6 +75,8 @@ pub(super) struct ViewerState {
     pub(super) observation: Arc<Observation>,
     /// True if frames carry their records as they came, for an archive.
     pub(super) keeps_sealed: bool,
+    /// False if the sound is left out.
+    sound: bool,
     queue: Arc<FrameQueue<Delivered>>,
 }
 
@@ -99,7 +103,8 @@ impl ViewerState {
 
     /// What puts frames into the sink's queue.
     pub(super) fn receiver(&self, in_order: bool) -> Receiver {
-        Receiver::new(in_order, Arc::clone(&self.observation), Arc::clone(&self.queue))
+        let receiver = Receiver::new(in_order, Arc::clone(&self.observation), Arc::clone(&self.queue));
+        receiver.with_sound(self.sound)
     }
 
     /// The task of a session that begins.
@@ -132,6 +137,7 @@ pub async fn watch(
         offer: options.offer,
         budget: options.budget,
         keeps_sealed,
+        sound: options.sound,
         observation,
         queue: Arc::clone(&queue),
     });

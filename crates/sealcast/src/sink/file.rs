@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::Sink;
-use super::file_mp4::Fragmenter;
+use super::file_mp4::{Fragmenter, SoundPlace};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Codec, ReceivedFrame, StreamInfo};
+use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::private_file;
 
 /// File format, chosen by the extension.
@@ -53,6 +53,8 @@ pub struct FileSink {
     written: u64,
     codec: Option<Codec>,
     mp4: Option<Fragmenter>,
+    /// It was said that sound is left out.
+    silence_told: bool,
 }
 
 impl FileSink {
@@ -86,6 +88,7 @@ impl FileSink {
             written: 0,
             codec: None,
             mp4: None,
+            silence_told: false,
         })
     }
 
@@ -138,6 +141,30 @@ impl Sink for FileSink {
             self.mp4 = Some(Fragmenter::new(info.clone()));
         }
         Ok(())
+    }
+
+    fn start_sound(&mut self, info: &SoundInfo) -> Result<()> {
+        let path = self.path.display();
+        let Some(mp4) = &mut self.mp4 else {
+            if !std::mem::replace(&mut self.silence_told, true) {
+                tracing::warn!(file = %path, "the stream has sound, which this kind of file cannot hold: record to .mp4");
+            }
+            return Ok(());
+        };
+        let place = mp4.start_sound(info).map_err(|why| unwritable(&self.path, &why))?;
+        if place == SoundPlace::TooLate && !std::mem::replace(&mut self.silence_told, true) {
+            let codec = info.codec.name();
+            tracing::warn!(file = %path, codec, "sound is left out from here on: it began or changed after the file did");
+        }
+        Ok(())
+    }
+
+    fn write_sound(&mut self, packet: &ReceivedFrame) -> Result<()> {
+        let Some(mp4) = &mut self.mp4 else { return Ok(()) };
+        match mp4.push_sound(packet).map_err(|why| unwritable(&self.path, &why))? {
+            Some(bytes) => self.put(&bytes),
+            None => Ok(()),
+        }
     }
 
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {

@@ -8,7 +8,8 @@ use shiguredo_mp4::TrackKind;
 use shiguredo_mp4::mux::{Fmp4SegmentMuxer, MuxError, Sample};
 
 use super::file_mp4_entry::{Description, describe};
-use crate::media::{Codec, ReceivedFrame, StreamInfo};
+use super::file_mp4_sound::SoundTrack;
+use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::source::h264::nal_units;
 
 /// Ticks per second, a multiple of every usual frame rate.
@@ -19,6 +20,9 @@ const FRAGMENT_TICKS: u64 = TIMESCALE as u64 * 9 / 10;
 
 /// Maximum size of a fragment in bytes, whatever its duration.
 const FRAGMENT_BYTES: usize = 32 << 20;
+
+/// Maximum of bytes of sound that wait for a picture to end the fragment.
+const SOUND_BYTES: usize = 256 << 10;
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -44,6 +48,20 @@ pub(crate) struct Fragmenter {
     payload: Vec<u8>,
     ticks: u64,
     last_duration: u32,
+    sound: Option<SoundTrack>,
+    /// Media time at which the file begins, once its header is written.
+    begins: Option<Duration>,
+    /// True once the muxer knows when the track of sound begins.
+    sound_placed: bool,
+}
+
+/// What becomes of sound that a file is told of.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum SoundPlace {
+    /// It gets a track.
+    Track,
+    /// The header is written already, and has no such track.
+    TooLate,
 }
 
 impl Fragmenter {
@@ -62,7 +80,39 @@ impl Fragmenter {
             payload: Vec::new(),
             ticks: 0,
             last_duration: u32::try_from(nominal).unwrap_or(TIMESCALE).max(1),
+            sound: None,
+            begins: None,
+            sound_placed: false,
         }
+    }
+
+    /// There is sound of this kind.
+    pub(crate) fn start_sound(&mut self, info: &SoundInfo) -> Result<SoundPlace> {
+        if self.sound.as_ref().is_some_and(|sound| sound.is_of(info)) {
+            return Ok(SoundPlace::Track);
+        }
+        if self.header_due {
+            self.sound = Some(SoundTrack::new(info.clone())?);
+            return Ok(SoundPlace::Track);
+        }
+        // What follows is not of the kind that the header describes.
+        self.sound = None;
+        Ok(SoundPlace::TooLate)
+    }
+
+    /// Takes the next packet of sound; returns the bytes to write now.
+    pub(crate) fn push_sound(&mut self, packet: &ReceivedFrame) -> Result<Option<Vec<u8>>> {
+        let begins = self.begins;
+        let Some(sound) = &mut self.sound else { return Ok(None) };
+        if begins.is_some_and(|begins| packet.media_time < begins) && sound.first().is_none() {
+            // It was made before the file begins.
+            return Ok(None);
+        }
+        sound.push(packet);
+        if !self.header_due && sound.bytes() > SOUND_BYTES {
+            return self.cut().map(Some);
+        }
+        Ok(None)
     }
 
     /// Takes the next frame; returns the bytes to write now.
@@ -118,7 +168,11 @@ impl Fragmenter {
         if let Some(last) = self.held.take() {
             self.add(last, self.last_duration);
         }
-        if self.samples.is_empty() {
+        if let Some(sound) = &mut self.sound {
+            sound.finish();
+        }
+        let no_sound = self.header_due || self.sound.as_ref().is_none_or(|sound| sound.bytes() == 0);
+        if self.samples.is_empty() && no_sound {
             Ok(None)
         } else {
             self.cut().map(Some)
@@ -144,6 +198,12 @@ impl Fragmenter {
 
     fn cut(&mut self) -> Result<Vec<u8>> {
         let told = |e: MuxError| e.to_string();
+        self.place_tracks().map_err(told)?;
+        if let Some(sound) = &mut self.sound {
+            let (samples, mut payload) = sound.take(self.payload.len());
+            self.samples.extend(samples);
+            self.payload.append(&mut payload);
+        }
         let fragment = self.muxer.create_media_segment_metadata(&self.samples).map_err(told)?;
         let mut out = Vec::new();
         if std::mem::take(&mut self.header_due) {
@@ -153,6 +213,34 @@ impl Fragmenter {
         out.append(&mut self.payload);
         self.samples.clear();
         Ok(out)
+    }
+
+    /// Lets the muxer know both tracks, and that one begins later than the other. It has no setting for that; an empty
+    /// sample at the beginning, which is not written to the file, moves what follows.
+    fn place_tracks(&mut self) -> std::result::Result<(), MuxError> {
+        let shown = self.first_shown.unwrap_or_default();
+        let heard = self.sound.as_ref().and_then(SoundTrack::first);
+        let begins = *self.begins.get_or_insert(heard.map_or(shown, |heard| heard.min(shown)));
+        let mut delays = Vec::new();
+        let picture_first = self.sound.is_some() || shown > begins;
+        if self.header_due && picture_first {
+            delays.extend(self.samples.first().map(|first| Sample {
+                duration: u32::try_from(to_ticks(shown - begins)).unwrap_or(u32::MAX),
+                data_size: 0,
+                ..first.clone()
+            }));
+        }
+        if let Some(sound) = self.sound.as_ref().filter(|_| !self.sound_placed)
+            && (self.header_due || heard.is_some())
+        {
+            let later = heard.map_or(Duration::ZERO, |heard| heard.saturating_sub(begins));
+            delays.push(sound.delay(sound.to_ticks(later)));
+            self.sound_placed = heard.is_some();
+        }
+        // Each track by itself, or the muxer would take their payloads for one.
+        delays
+            .into_iter()
+            .try_for_each(|delay| self.muxer.create_media_segment_metadata(&[delay]).map(drop))
     }
 }
 

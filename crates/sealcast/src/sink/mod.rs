@@ -3,6 +3,7 @@
 mod file;
 pub(crate) mod file_mp4;
 mod file_mp4_entry;
+mod file_mp4_sound;
 pub mod http;
 mod null;
 pub(crate) mod picture_decoder;
@@ -21,7 +22,7 @@ use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::seal::SealedFrame;
 
 use crate::failure::Result;
-use crate::media::{ReceivedFrame, StreamInfo};
+use crate::media::{ReceivedFrame, SoundInfo, StreamInfo};
 
 /// Takes verified frames. Runs on a separate thread behind a bounded queue, so its methods may block.
 pub trait Sink: Send {
@@ -30,6 +31,25 @@ pub trait Sink: Send {
     /// # Errors
     /// This sink cannot store such a stream (an `.mjpeg` file for H.264): kind `Sink`.
     fn start(&mut self, info: &StreamInfo) -> Result<()>;
+
+    /// There is sound of this kind beside the picture. Called after [`start`](Self::start), and before the first packet
+    /// where the publisher says so before; again if it changed. A sink that takes no sound ignores it.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    fn start_sound(&mut self, info: &SoundInfo) -> Result<()> {
+        let _ = info;
+        Ok(())
+    }
+
+    /// Takes one packet of sound, in order. Packets may be missing.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    fn write_sound(&mut self, packet: &ReceivedFrame) -> Result<()> {
+        let _ = packet;
+        Ok(())
+    }
 
     /// True if it wants [`sealed`](Self::sealed) to be called. Asked once, before the first session.
     fn keeps_sealed(&self) -> bool {

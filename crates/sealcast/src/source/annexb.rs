@@ -7,7 +7,7 @@ use sealcast_proto::unit::find_start_code;
 
 use super::coded::{ASSUMED_RATE, CodedFrame, MAX_FRAME_BYTES, MediaError, Result, at_rate};
 use super::h264::{Stream, nal_type, start_code_begin, too_large};
-use crate::media::{FrameRate, StreamInfo};
+use crate::media::{FrameRate, StreamInfo, Track};
 
 /// Bytes read from a file at once.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -172,6 +172,7 @@ impl<R: Read> AnnexBReader<R> {
             let duration = at_rate(1, rate);
             // A byte stream carries no timestamps; decode order is the best approximation.
             return Ok(Some(CodedFrame {
+                track: Track::Picture,
                 keyframe,
                 presented: at,
                 decoded: at,

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::coded::{CodedFrame, MAX_FRAME_BYTES, MediaError, Result, at_rate, sane_rate};
 use super::h264::too_large;
 use super::mjpeg::image_size;
-use crate::media::{Codec, FrameRate, StreamInfo};
+use crate::media::{Codec, FrameRate, StreamInfo, Track};
 
 /// Maximum size of the header list in bytes. A real one has some hundred bytes, or some ten thousand with an OpenDML
 /// super index.
@@ -35,6 +35,7 @@ pub struct AviReader<R> {
     video: Video,
     frames_at: u64,
     count: u64,
+    left_out: Vec<String>,
 }
 
 /// Header fields of the video stream.
@@ -83,9 +84,11 @@ impl<R: Read + Seek> AviReader<R> {
             video: placeholder,
             frames_at: 0,
             count: 0,
+            left_out: Vec::new(),
         };
         let header = reader.header_list()?;
         reader.video = read_header(&header)?;
+        reader.left_out = sounds(&header);
         if let Some(rate) = rate {
             reader.video.rate = rate;
         }
@@ -111,6 +114,11 @@ impl<R: Read + Seek> AviReader<R> {
             rate,
             parameters: Vec::new(),
         }
+    }
+
+    /// Sound that is left out, and why.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
     /// Rewinds to the first frame.
@@ -151,6 +159,7 @@ impl<R: Read + Seek> AviReader<R> {
                 )));
             }
             return Ok(Some(CodedFrame {
+                track: Track::Picture,
                 keyframe: true,
                 presented: at,
                 decoded: at,
@@ -268,6 +277,29 @@ fn chunks(mut data: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
         data = data.get(8 + size + size % 2..).unwrap_or_default();
         Some((id, body))
     })
+}
+
+/// Names the sound among the stream headers, none of which is carried: in AVI it has no times of its own.
+fn sounds(header: &[u8]) -> Vec<String> {
+    let lists = chunks(header).filter(|(id, body)| id == b"LIST" && body.starts_with(b"strl"));
+    let named = lists.take(MAX_STREAMS).filter_map(|(_, list)| {
+        let part = |wanted: &[u8; 4]| chunks(&list[4..]).find(|(id, _)| id == wanted).map(|(_, body)| body);
+        let format = part(b"strh")
+            .filter(|stream| stream.starts_with(b"auds"))
+            .and(part(b"strf"))?;
+        let name = match le16(format, 0)? {
+            1 => "PCM sound".to_owned(),
+            6 => "G.711 A-law sound".to_owned(),
+            7 => "G.711 µ-law sound".to_owned(),
+            0x55 => "MP3 sound".to_owned(),
+            0xff => "AAC sound".to_owned(),
+            other => format!("sound of format {other:#x}"),
+        };
+        Some(format!(
+            "{name} in AVI, which is not carried: put it into MP4 as AAC or Opus"
+        ))
+    });
+    named.collect()
 }
 
 /// Finds the Motion JPEG stream among the stream headers.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::media::FrameRate;
+use crate::media::{FrameRate, Track};
 
 /// Maximum size of a frame from any source: it must fit into one record of the protocol. A longer one in a file or
 /// from a camera is a sign of damage.
@@ -20,6 +20,8 @@ pub(super) const ASSUMED_RATE: FrameRate = FrameRate {
 /// One frame as stored in a file, in decode order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodedFrame {
+    /// What it is a part of.
+    pub track: Track,
     /// True if it can be decoded without earlier frames.
     pub keyframe: bool,
     /// Presentation time, relative to the first picture shown.
@@ -28,7 +30,7 @@ pub struct CodedFrame {
     pub decoded: Duration,
     /// Time until the next frame is due.
     pub duration: Duration,
-    /// The access unit in Annex B, or the JPEG image.
+    /// The access unit in Annex B, the JPEG image, or the packet of sound.
     pub data: Bytes,
 }
 

@@ -18,7 +18,7 @@ use super::raw::RawSource;
 use super::y4m;
 use super::{Encoding, MAX_FRAME_BYTES, Source};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Frame, FrameRate, StampKind, StreamInfo};
+use crate::media::{Frame, FrameRate, SoundInfo, StampKind, StreamInfo, Track};
 
 /// Bytes of a file that are inspected to detect its format.
 const SNIFF_BYTES: usize = 4096;
@@ -89,7 +89,24 @@ impl<R: Read + Seek> Container<R> {
         }
     }
 
-    /// Returns the next frame, in decode order.
+    /// Description of the sound beside the picture, if there is some that sealcast carries.
+    pub fn sound(&self) -> Option<SoundInfo> {
+        match self {
+            Self::Mp4(reader) => reader.sound(),
+            Self::Avi(_) | Self::AnnexB(_) | Self::Jpegs(_) => None,
+        }
+    }
+
+    /// Sound that is left out, and why.
+    fn left_out(&self) -> &[String] {
+        match self {
+            Self::Mp4(reader) => reader.left_out(),
+            Self::Avi(reader) => reader.left_out(),
+            Self::AnnexB(_) | Self::Jpegs(_) => &[],
+        }
+    }
+
+    /// Returns the next frame, of picture or sound, in decode order.
     ///
     /// # Errors
     /// Reading fails, or the file is truncated or contradicts itself.
@@ -291,6 +308,9 @@ impl FileSource {
         let name = path.display().to_string();
         let fail = |error: MediaError| failure(&name, &error);
         let container = Container::open(regular_file(path)?, options.rate).map_err(fail)?;
+        for what in container.left_out() {
+            tracing::warn!(file = name, "sound is left out: the file has {what}");
+        }
         let info = container.info();
         Ok(Self {
             name,
@@ -336,6 +356,10 @@ impl Source for FileSource {
         self.info.clone()
     }
 
+    fn sound(&self) -> Option<SoundInfo> {
+        self.container.as_ref().and_then(Container::sound)
+    }
+
     fn next(&mut self) -> Result<Option<Frame>> {
         let coded = self.next_coded().map_err(|error| {
             self.container = None;
@@ -343,16 +367,21 @@ impl Source for FileSource {
         })?;
         let Some(coded) = coded else { return Ok(None) };
         debug_assert!(coded.data.len() <= MAX_FRAME_BYTES);
-        if let Some(container) = self.container.as_ref().filter(|_| coded.keyframe) {
+        if let Some(container) = self
+            .container
+            .as_ref()
+            .filter(|_| coded.keyframe && coded.track == Track::Picture)
+        {
             self.info = container.info();
         }
         let due = self.elapsed + coded.decoded;
-        self.round_end = due + coded.duration;
+        self.round_end = self.round_end.max(due + coded.duration);
         if self.options.paced {
             self.pacer.sleep_until(due);
         }
         let now = Instant::now();
         Ok(Some(Frame {
+            track: coded.track,
             number: 0,
             keyframe: coded.keyframe,
             media_time: self.elapsed + coded.presented,

@@ -9,7 +9,7 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 
 use super::coded::{ASSUMED_RATE, CodedFrame, MAX_FRAME_BYTES, MediaError, Result, at_rate};
 use super::h264::too_large;
-use crate::media::{Codec, FrameRate, StreamInfo};
+use crate::media::{Codec, FrameRate, StreamInfo, Track};
 
 /// Bytes read from a file at once.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -180,6 +180,7 @@ impl<R: Read> JpegReader<R> {
                 self.count += 1;
                 let duration = at_rate(1, self.rate);
                 return Ok(Some(CodedFrame {
+                    track: Track::Picture,
                     keyframe: true,
                     presented: at,
                     decoded: at,

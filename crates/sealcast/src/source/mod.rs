@@ -9,6 +9,7 @@ pub mod h264;
 pub mod mjpeg;
 pub mod mp4;
 mod mp4_boxes;
+mod mp4_cursor;
 mod mp4_fragments;
 mod mp4_track;
 mod pace;
@@ -17,7 +18,9 @@ mod raw;
 pub mod rtsp;
 mod rtsp_options;
 mod rtsp_session;
+mod rtsp_sound;
 mod rtsp_tunnel;
+mod sound;
 mod stdin;
 pub mod test_card;
 mod url;
@@ -32,13 +35,14 @@ pub(crate) use mp4_track::JPEG_OBJECT_TYPE;
 pub use pace::Pacer;
 pub use raw::RawSource;
 pub use rtsp::RtspSource;
+pub(crate) use sound::dops;
 pub(crate) use url::{Options, file_path};
 pub use url::{SOURCE_URLS, SourceUrl, open, parse_rate};
 
 use std::time::Duration;
 
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Frame, StreamInfo};
+use crate::media::{Frame, SoundInfo, StreamInfo};
 
 /// Returns true if the next picture should not be encoded.
 pub type Skip = Box<dyn Fn() -> bool + Send>;
@@ -54,7 +58,13 @@ pub trait Source: Send {
     /// call returns the new description.
     fn info(&self) -> StreamInfo;
 
-    /// Returns the next frame in real time (a file source waits until the frame is due), or `None` at the end of the
+    /// Description of the sound beside the picture, if there is some: then [`next`](Self::next) returns its packets too.
+    /// Valid as [`info`](Self::info) is.
+    fn sound(&self) -> Option<SoundInfo> {
+        None
+    }
+
+    /// Returns the next frame, of the picture or the sound, in real time (a file source waits until the frame is due), or `None` at the end of the
     /// stream.
     ///
     /// # Errors

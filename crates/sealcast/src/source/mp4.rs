@@ -1,50 +1,48 @@
-//! Reads H.264 and Motion JPEG from MP4 files, plain or fragmented, frame by frame.
+//! Reads H.264, Motion JPEG, and the sound beside them from MP4 files, plain or fragmented, frame by frame.
 //!
 //! `shiguredo_mp4` parses the boxes. Its demuxers are not used, because they need every fragment in memory and refuse
 //! fragments with absolute offsets, which ffmpeg writes.
 
-use std::collections::VecDeque;
 use std::io::{Read, Seek, SeekFrom};
-use std::num::NonZeroU32;
+use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::coded::{CodedFrame, MAX_FRAME_BYTES, MediaError, Result, ticks};
-use super::h264::{START_CODE, Stream, too_large};
+use super::h264::{START_CODE, Stream};
 use super::mjpeg::image_size;
-use super::mp4_boxes::{BoxAt, read_box_at};
-use super::mp4_fragments::{Defaults, fragment_samples};
-use super::mp4_track::{Entry, Movie, SampleAt, Track, read_movie};
-use crate::media::{Codec, FrameRate, StreamInfo};
+use super::mp4_boxes::read_box_at;
+use super::mp4_cursor::{Cursor, MAX_BOXES_IN_A_ROW, read_sample, read_whole};
+use super::mp4_track::{Entry, Movie, SampleAt, read_movie};
+use super::sound::MAX_SOUND_BYTES;
+use crate::media::{Codec, FrameRate, SoundInfo, StreamInfo, Track};
 
 /// Maximum size of the index (`moov`) in bytes; that of a day of video takes some 50 MB.
 const MAX_INDEX_BYTES: u64 = 128 << 20;
 
-/// Maximum size of a fragment's index (`moof`) in bytes.
-const MAX_FRAGMENT_INDEX_BYTES: u64 = 4 << 20;
-
-/// Maximum of boxes skipped before the index or the next fragment.
-const MAX_BOXES_IN_A_ROW: usize = 4096;
-
 /// Number of initial samples searched for the first one shown: more than a decoder may reorder.
 const REORDER_LIMIT: usize = 32;
+
+/// The sound of a file.
+struct Sound {
+    cursor: Cursor,
+    info: SoundInfo,
+    ahead: Option<CodedFrame>,
+}
 
 /// Reads frames from an MP4 file.
 pub struct Mp4Reader<R> {
     input: R,
     length: u64,
-    track: Track,
-    defaults: Option<Defaults>,
-    /// Number of the next sample in the index, from 1.
-    next_sample: u32,
-    /// Position of the next box after the index, for fragments.
-    at: u64,
-    after_index: u64,
-    fragment: VecDeque<SampleAt>,
-    /// Start time of the next fragment, used if the fragment does not state one.
-    fragment_time: u64,
+    picture: Cursor,
+    sound: Option<Sound>,
+    left_out: Vec<String>,
     first_decoded: u64,
     first_shown: i128,
+    /// How much later than the file's first frame, of picture or sound, the first picture is shown.
+    picture_begins: Duration,
+    /// When the file's first frame is shown, in nanoseconds on the movie's timeline.
+    begins: i128,
     stream: Stream,
     size: (u16, u16),
     rate: Option<FrameRate>,
@@ -61,20 +59,27 @@ impl<R: Read + Seek> Mp4Reader<R> {
     pub fn open(mut input: R, rate: Option<FrameRate>) -> Result<Self> {
         let length = input.seek(SeekFrom::End(0))?;
         let (index, after_index) = find_index(&mut input, length)?;
-        let Movie { track, defaults } = read_movie(&index)?;
+        let Movie {
+            picture,
+            sound,
+            left_out,
+        } = read_movie(&index)?;
+        let sound = sound.map(|(track, defaults, info)| Sound {
+            cursor: Cursor::new((track, defaults), after_index),
+            info,
+            ahead: None,
+        });
         let mut reader = Self {
             input,
             length,
             rate,
-            track,
-            defaults,
-            next_sample: 1,
-            at: after_index,
-            after_index,
-            fragment: VecDeque::new(),
-            fragment_time: 0,
+            picture: Cursor::new(picture, after_index),
+            sound,
+            left_out,
             first_decoded: 0,
             first_shown: 0,
+            picture_begins: Duration::ZERO,
+            begins: 0,
             stream: Stream::default(),
             size: (0, 0),
             description: None,
@@ -85,10 +90,10 @@ impl<R: Read + Seek> Mp4Reader<R> {
         let first = reader
             .read()?
             .ok_or(MediaError::Empty("its video track has no keyframe"))?;
-        if matches!(reader.track.entries.first(), Some(Entry::Jpeg)) {
+        if matches!(reader.picture.track.entries.first(), Some(Entry::Jpeg)) {
             reader.size = image_size(&first.data)?;
         }
-        reader.rate = reader.rate.or(reader.track.rate);
+        reader.rate = reader.rate.or(reader.picture.track.rate);
         reader.ahead = Some(first);
         Ok(reader)
     }
@@ -96,7 +101,7 @@ impl<R: Read + Seek> Mp4Reader<R> {
     /// Description of the stream.
     pub fn info(&self) -> StreamInfo {
         let info = self.stream.info(self.rate);
-        match self.track.entries.first() {
+        match self.picture.track.entries.first() {
             Some(Entry::Jpeg) => {
                 let (width, height) = self.size;
                 StreamInfo {
@@ -112,53 +117,92 @@ impl<R: Read + Seek> Mp4Reader<R> {
 
     /// Rewinds to the first frame.
     pub fn rewind(&mut self) {
-        (self.next_sample, self.at, self.fragment_time) = (1, self.after_index, 0);
+        self.picture.rewind();
         (self.started, self.ahead, self.description) = (false, None, None);
-        self.fragment.clear();
+        if let Some(sound) = &mut self.sound {
+            sound.cursor.rewind();
+            sound.ahead = None;
+        }
     }
 
-    /// Returns the next frame, in decode order.
+    /// Description of the sound, if there is some that sealcast carries.
+    pub fn sound(&self) -> Option<SoundInfo> {
+        self.sound.as_ref().map(|sound| sound.info.clone())
+    }
+
+    /// Sound that is left out, and why.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// Returns the next frame, of picture or sound, in the order in which they are due.
     ///
     /// # Errors
     /// Reading fails, or the file is truncated or contradicts itself.
     pub fn next_frame(&mut self) -> Result<Option<CodedFrame>> {
-        match self.ahead.take() {
-            Some(frame) => Ok(Some(frame)),
-            None => self.read(),
+        if self.ahead.is_none() {
+            self.ahead = self.read()?;
+        }
+        self.read_sound();
+        let sound = self.sound.as_mut().map(|sound| &mut sound.ahead);
+        let due = |frame: &Option<CodedFrame>| frame.as_ref().map(|frame| frame.decoded);
+        let ahead = match (due(&self.ahead), sound) {
+            (Some(picture), Some(sound)) if due(sound).is_some_and(|sound| sound < picture) => sound,
+            (None, Some(sound)) => sound,
+            _ => &mut self.ahead,
+        };
+        Ok(ahead.take())
+    }
+
+    /// Reads the next packet of sound. If that fails, the picture goes on without it.
+    fn read_sound(&mut self) {
+        let Some(sound) = self.sound.as_mut().filter(|sound| sound.ahead.is_none()) else {
+            return;
+        };
+        match sound.read(&mut self.input, self.length, self.begins) {
+            Ok(ahead) => sound.ahead = ahead,
+            Err(error) => {
+                tracing::warn!(%error, "the sound of the file ends here: the file");
+                self.sound = None;
+            }
         }
     }
 
     /// Finds the first decoding time and the first presentation time, which may belong to different frames.
     fn find_beginning(&mut self) -> Result<()> {
-        let mut first = Vec::new();
-        while first.len() < REORDER_LIMIT {
-            match self.sample() {
-                Ok(Some(sample)) => first.push(sample),
-                Ok(None) => break,
-                Err(e) if first.is_empty() => return Err(e),
-                // Reading will reach this error again, and report it then.
-                Err(_) => break,
-            }
-        }
+        let first = self.picture.first(&mut self.input, self.length, REORDER_LIMIT)?;
         self.first_decoded = first.first().map_or(0, |sample| sample.decoded);
-        self.first_shown = first.iter().map(SampleAt::shown).min().unwrap_or(0);
-        self.rewind();
+        let Some(shown) = first.iter().min_by_key(|sample| sample.shown()) else {
+            return Ok(());
+        };
+        self.first_shown = shown.shown();
+        let Some(sound) = &mut self.sound else { return Ok(()) };
+        let Ok(heard) = sound.cursor.first(&mut self.input, self.length, 1) else {
+            return Ok(());
+        };
+        let picture = self.picture.track.presented(shown);
+        let sound = heard
+            .first()
+            .map_or(picture, |first| sound.cursor.track.presented(first));
+        self.begins = picture.min(sound);
+        self.picture_begins = nanos(picture - self.begins);
         Ok(())
     }
 
     fn read(&mut self) -> Result<Option<CodedFrame>> {
-        while let Some(sample) = self.sample()? {
+        while let Some(sample) = self.picture.next(&mut self.input, self.length)? {
             let (data, keyframe) = self.load(&sample)?;
             if data.is_empty() || !(self.started || keyframe) {
                 continue;
             }
             self.started = true;
-            let ticks = |count| ticks(count, self.track.timescale.get(), 1);
+            let ticks = |count| ticks(count, self.picture.track.timescale.get(), 1);
             let presented = u64::try_from(sample.shown() - self.first_shown).unwrap_or(0);
             return Ok(Some(CodedFrame {
+                track: Track::Picture,
                 keyframe,
-                presented: ticks(presented),
-                decoded: ticks(sample.decoded.saturating_sub(self.first_decoded)),
+                presented: self.picture_begins + ticks(presented),
+                decoded: self.picture_begins + ticks(sample.decoded.saturating_sub(self.first_decoded)),
                 duration: ticks(u64::from(sample.duration)),
                 data,
             }));
@@ -166,52 +210,10 @@ impl<R: Read + Seek> Mp4Reader<R> {
         Ok(None)
     }
 
-    /// Position of the next sample, first from the index, then from the fragments.
-    fn sample(&mut self) -> Result<Option<SampleAt>> {
-        if let Some(sample) = NonZeroU32::new(self.next_sample).and_then(|number| self.track.sample(number)) {
-            self.next_sample = self.next_sample.saturating_add(1);
-            self.fragment_time = sample.decoded.saturating_add(u64::from(sample.duration));
-            return Ok(Some(sample));
-        }
-        for _ in 0..MAX_BOXES_IN_A_ROW {
-            if let Some(sample) = self.fragment.pop_front() {
-                return Ok(Some(sample));
-            }
-            let Some(defaults) = &self.defaults else {
-                return Ok(None);
-            };
-            let Some(found) = read_box_at(&mut self.input, self.at, self.length)? else {
-                return Ok(None);
-            };
-            if &found.kind == b"moof" {
-                let body = read_whole(&mut self.input, &found, self.length, MAX_FRAGMENT_INDEX_BYTES)?;
-                self.fragment = fragment_samples(&body, found.at, self.track.id, defaults, &mut self.fragment_time)?;
-            }
-            self.at = found.end;
-        }
-        Err(MediaError::Damaged(format!(
-            "no fragment among {MAX_BOXES_IN_A_ROW} boxes before byte {}",
-            self.at
-        )))
-    }
-
     /// Reads a sample; returns the frame to deliver, and true if it is a keyframe.
     fn load(&mut self, sample: &SampleAt) -> Result<(Bytes, bool)> {
-        let end = sample.offset.saturating_add(u64::from(sample.size));
-        if end > self.length {
-            return Err(MediaError::Truncated(format!(
-                "the frame at byte {} ends at byte {end}, the file at byte {}",
-                sample.offset, self.length
-            )));
-        }
-        let size = usize::try_from(sample.size).unwrap_or(usize::MAX);
-        if size > MAX_FRAME_BYTES {
-            return Err(too_large(size));
-        }
-        let mut data = vec![0; size];
-        self.input.seek(SeekFrom::Start(sample.offset))?;
-        self.input.read_exact(&mut data)?;
-        match self.track.entries.get(sample.description) {
+        let data = read_sample(&mut self.input, self.length, sample, MAX_FRAME_BYTES)?;
+        match self.picture.track.entries.get(sample.description) {
             Some(Entry::Jpeg) => Ok((data.into(), true)),
             Some(Entry::Avc { length_bytes, sets }) => {
                 if self.description != Some(sample.description) {
@@ -222,6 +224,7 @@ impl<R: Read + Seek> Mp4Reader<R> {
                 Ok((data, keyframe && self.stream.is_decodable()))
             }
             Some(Entry::Other(name)) => Err(MediaError::Unsupported(name.clone())),
+            Some(Entry::Sound(_)) => Err(MediaError::Unsupported("a picture's track with sound in it".into())),
             None => Err(MediaError::Damaged(format!(
                 "it has no sample description {}",
                 sample.description + 1
@@ -233,10 +236,37 @@ impl<R: Read + Seek> Mp4Reader<R> {
 impl<R> std::fmt::Debug for Mp4Reader<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Mp4Reader")
-            .field("track", &self.track.id)
-            .field("next_sample", &self.next_sample)
-            .finish()
+            .field("track", &self.picture.track.id)
+            .finish_non_exhaustive()
     }
+}
+
+impl Sound {
+    /// Reads the next packet of a file of `length` bytes whose first frame is shown at `begins`.
+    fn read<R: Read + Seek>(&mut self, input: &mut R, length: u64, begins: i128) -> Result<Option<CodedFrame>> {
+        while let Some(sample) = self.cursor.next(input, length)? {
+            if sample.description != 0 {
+                return Err(MediaError::Unsupported("sound that changes its form".into()));
+            }
+            if sample.size == 0 {
+                continue;
+            }
+            let presented = nanos(self.cursor.track.presented(&sample) - begins);
+            return Ok(Some(CodedFrame {
+                track: Track::Sound,
+                keyframe: true,
+                presented,
+                decoded: presented,
+                duration: ticks(u64::from(sample.duration), self.cursor.track.timescale.get(), 1),
+                data: read_sample(input, length, &sample, MAX_SOUND_BYTES)?.into(),
+            }));
+        }
+        Ok(None)
+    }
+}
+
+fn nanos(nanos: i128) -> Duration {
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
 }
 
 /// Reads the box `moov`; also returns the position of the next box.
@@ -260,24 +290,6 @@ fn find_index<R: Read + Seek>(input: &mut R, length: u64) -> Result<(Vec<u8>, u6
     Err(MediaError::Truncated(
         "it has no index (moov), as when its recording was cut off".into(),
     ))
-}
-
-fn read_whole<R: Read + Seek>(input: &mut R, found: &BoxAt, length: u64, limit: u64) -> Result<Vec<u8>> {
-    let size = found.end - found.at;
-    let kind = String::from_utf8_lossy(&found.kind).into_owned();
-    if found.end > length {
-        return Err(MediaError::Truncated(format!(
-            "inside its box {kind} at byte {}",
-            found.at
-        )));
-    }
-    if size > limit {
-        return Err(MediaError::Damaged(format!("its box {kind} would have {size} bytes")));
-    }
-    let mut data = vec![0; usize::try_from(size).unwrap_or(0)];
-    input.seek(SeekFrom::Start(found.at))?;
-    input.read_exact(&mut data)?;
-    Ok(data)
 }
 
 /// Replaces the lengths before NAL units with start codes.

@@ -1,15 +1,16 @@
-//! The video track of an MP4 file: format and positions of its frames.
+//! The tracks of an MP4 file: format and positions of their frames.
 
 use std::num::NonZeroU32;
 
-use shiguredo_mp4::Decode;
 use shiguredo_mp4::aux::SampleTableAccessor;
-use shiguredo_mp4::boxes::{Avc1Box, MvexBox, SampleEntry, StblBox, StsdBox, TrakBox};
+use shiguredo_mp4::boxes::{Avc1Box, EdtsBox, Mp4aBox, MvexBox, MvhdBox, SampleEntry, StblBox, StsdBox, TrakBox};
+use shiguredo_mp4::{Decode, Encode};
 
 use super::coded::{MediaError, Result, sane_rate};
 use super::mp4_boxes::{Child, child, children};
 use super::mp4_fragments::Defaults;
-use crate::media::FrameRate;
+use super::sound;
+use crate::media::{FrameRate, SoundInfo};
 
 /// Length in bytes of the fixed fields of a visual sample entry, before its boxes.
 const VISUAL_FIELDS_BYTES: usize = 78;
@@ -24,6 +25,8 @@ pub(super) enum Entry {
     Avc { length_bytes: usize, sets: Vec<Vec<u8>> },
     /// One JPEG image each.
     Jpeg,
+    /// One packet of sound each.
+    Sound(SoundInfo),
     /// A format that sealcast does not carry, by its name.
     Other(String),
 }
@@ -50,16 +53,23 @@ impl SampleAt {
     }
 }
 
-/// The video track.
+/// A track.
 pub(super) struct Track {
     pub(super) id: u32,
     pub(super) timescale: NonZeroU32,
     pub(super) rate: Option<FrameRate>,
     pub(super) entries: Vec<Entry>,
+    /// What the edit list adds to the times of the samples, in nanoseconds.
+    pub(super) edit: i128,
     table: SampleTableAccessor<StblBox>,
 }
 
 impl Track {
+    /// Presentation time of a sample on the movie's timeline, in nanoseconds.
+    pub(super) fn presented(&self, sample: &SampleAt) -> i128 {
+        sample.shown() * 1_000_000_000 / i128::from(self.timescale.get()) + self.edit
+    }
+
     /// Returns the position of sample `number`, counted from 1.
     pub(super) fn sample(&self, number: NonZeroU32) -> Option<SampleAt> {
         let sample = self.table.get_sample(number)?;
@@ -77,30 +87,41 @@ impl Track {
 
 /// Contents of the index.
 pub(super) struct Movie {
-    pub(super) track: Track,
-    /// Present if fragments may follow.
-    pub(super) defaults: Option<Defaults>,
+    pub(super) picture: (Track, Option<Defaults>),
+    /// The sound, if there is some that sealcast carries.
+    pub(super) sound: Option<(Track, Option<Defaults>, SoundInfo)>,
+    /// Sound that is left out, and why.
+    pub(super) left_out: Vec<String>,
 }
 
 /// Reads the box `moov`.
 pub(super) fn read_movie(index: &[u8]) -> Result<Movie> {
     let body = children(index).next().map(|moov| moov.body).unwrap_or_default();
-    let mut others = Vec::new();
-    let mut found = None;
+    let (mut others, mut left_out) = (Vec::new(), Vec::new());
+    let (mut found, mut heard) = (None, None);
+    let movie_timescale = child(body, b"mvhd")
+        .and_then(|mvhd| MvhdBox::decode(mvhd.whole).ok())
+        .map_or(NonZeroU32::MIN, |(mvhd, _)| mvhd.timescale);
     for trak in children(body).filter(|child| &child.kind == b"trak") {
         // Skip other tracks without checking them: an error in them is no reason to refuse the video.
         match handler(&trak) {
             Some(kind) if &kind == b"vide" => {}
+            Some(kind) if &kind == b"soun" => {
+                others.push("audio".to_owned());
+                match read_sound(&trak, movie_timescale) {
+                    Ok(_) if heard.is_some() => left_out.push("another track of sound".to_owned()),
+                    Ok(sound) => heard = Some(sound),
+                    Err(why) => left_out.push(why),
+                }
+                continue;
+            }
             Some(kind) => {
-                others.push(match &kind {
-                    b"soun" => "audio".to_owned(),
-                    other => String::from_utf8_lossy(other).escape_default().to_string(),
-                });
+                others.push(String::from_utf8_lossy(&kind).escape_default().to_string());
                 continue;
             }
             None => continue,
         }
-        let track = read_track(&trak)?;
+        let track = read_track(&trak, movie_timescale)?;
         if let Some(Entry::Other(name)) = track.entries.first() {
             others.push(name.clone());
         } else if found.is_none() {
@@ -117,8 +138,46 @@ pub(super) fn read_movie(index: &[u8]) -> Result<Movie> {
         .map(|mvex| MvexBox::decode(mvex.whole))
         .transpose()
         .map_err(damaged)?;
-    let defaults = defaults.map(|(mvex, _)| Defaults::of(&mvex, track.id));
-    Ok(Movie { track, defaults })
+    let defaults_of = |track: &Track| defaults.as_ref().map(|(mvex, _)| Defaults::of(mvex, track.id));
+    let (of_picture, of_sound) = (
+        defaults_of(&track),
+        heard.as_ref().and_then(|(track, _)| defaults_of(track)),
+    );
+    Ok(Movie {
+        sound: heard.map(|(track, info)| (track, of_sound, info)),
+        picture: (track, of_picture),
+        left_out,
+    })
+}
+
+/// Reads a track of sound, or says in words why it is left out.
+fn read_sound(trak: &Child<'_>, movie_timescale: NonZeroU32) -> std::result::Result<(Track, SoundInfo), String> {
+    let track = read_track(trak, movie_timescale).map_err(|error| format!("a track of sound that {error}"))?;
+    match &track.entries[..] {
+        [Entry::Sound(info)] => {
+            let info = info.clone();
+            Ok((track, info))
+        }
+        [Entry::Other(name)] => Err(format!("{name}, which is not carried")),
+        _ => Err("sound that changes its form".to_owned()),
+    }
+}
+
+/// What an edit list adds to the times of samples, in nanoseconds: empty edits delay them, and the first other edit
+/// says which of them is at its beginning.
+fn edit_of(edts: Option<&EdtsBox>, movie_timescale: NonZeroU32, timescale: NonZeroU32) -> i128 {
+    const SECOND: i128 = 1_000_000_000;
+    let entries = edts
+        .and_then(|edts| edts.elst_box.as_ref())
+        .map(|elst| &elst.entries[..]);
+    let mut delay = 0;
+    for entry in entries.unwrap_or_default() {
+        if entry.media_time >= 0 {
+            return delay - i128::from(entry.media_time) * SECOND / i128::from(timescale.get());
+        }
+        delay += i128::from(entry.edit_duration) * SECOND / i128::from(movie_timescale.get());
+    }
+    delay
 }
 
 /// The error for a box that the library could not parse.
@@ -131,12 +190,15 @@ fn handler(trak: &Child<'_>) -> Option<[u8; 4]> {
     child(mdia.body, b"hdlr")?.body.get(8..)?.first_chunk().copied()
 }
 
-fn read_track(trak: &Child<'_>) -> Result<Track> {
+fn read_track(trak: &Child<'_>, movie_timescale: NonZeroU32) -> Result<Track> {
     let (trak, _) = TrakBox::decode(trak.whole).map_err(damaged)?;
     let timescale = trak.mdia_box.mdhd_box.timescale;
     let stbl = trak.mdia_box.minf_box.stbl_box;
-    let entries = stbl.stsd_box.entries.iter().map(describe).collect::<Result<Vec<_>>>()?;
     let common = stbl.stts_box.entries.iter().max_by_key(|entry| entry.sample_count);
+    let samples = common.map_or(0, |entry| entry.sample_delta);
+    let describe = |entry| describe(entry, samples);
+    let entries = stbl.stsd_box.entries.iter().map(describe).collect::<Result<Vec<_>>>()?;
+    let edit = edit_of(trak.edts_box.as_ref(), movie_timescale, timescale);
     let rate = common.and_then(|entry| sane_rate(timescale.get(), entry.sample_delta));
     check_descriptions(&stbl.stsd_box, &entries)?;
     let table = SampleTableAccessor::new(stbl)
@@ -146,6 +208,7 @@ fn read_track(trak: &Child<'_>) -> Result<Track> {
         timescale,
         rate,
         entries,
+        edit,
         table,
     })
 }
@@ -159,7 +222,8 @@ fn check_descriptions(stsd: &StsdBox, entries: &[Entry]) -> Result<()> {
     }
 }
 
-fn describe(entry: &SampleEntry) -> Result<Entry> {
+/// `samples` is how many ticks most samples last.
+fn describe(entry: &SampleEntry, samples: u32) -> Result<Entry> {
     let name = |kind: &str| Entry::Other(format!("{kind} video"));
     Ok(match entry {
         SampleEntry::Avc1(avc) => avc_entry(avc),
@@ -167,6 +231,12 @@ fn describe(entry: &SampleEntry) -> Result<Entry> {
         SampleEntry::Vp08(_) => name("VP8"),
         SampleEntry::Vp09(_) => name("VP9"),
         SampleEntry::Av01(_) => name("AV1"),
+        SampleEntry::Mp4a(mp4a) => aac_entry(mp4a),
+        SampleEntry::Opus(opus) => {
+            let dops = opus.dops_box.encode_to_vec().map_err(damaged)?;
+            sound_entry("Opus", sound::opus(dops.get(8..).unwrap_or_default(), samples))
+        }
+        SampleEntry::Flac(_) => Entry::Other("FLAC sound".into()),
         SampleEntry::Unknown(unknown) => match unknown.box_type.as_bytes() {
             // As avc1, but parameter sets may also be stored between the frames.
             b"avc3" => {
@@ -182,6 +252,24 @@ fn describe(entry: &SampleEntry) -> Result<Entry> {
         },
         _ => name("unknown"),
     })
+}
+
+fn sound_entry(name: &str, info: Option<SoundInfo>) -> Entry {
+    info.map_or_else(
+        || Entry::Other(format!("{name} sound of an unknown kind")),
+        Entry::Sound,
+    )
+}
+
+fn aac_entry(mp4a: &Mp4aBox) -> Entry {
+    /// Object types of AAC in MPEG-4 Systems: MPEG-4, and the three profiles of MPEG-2.
+    const AAC: [u8; 4] = [0x40, 0x66, 0x67, 0x68];
+    let config = &mp4a.esds_box.es.dec_config_descr;
+    if !AAC.contains(&config.object_type_indication) {
+        return Entry::Other(format!("MPEG sound of type {:#x}", config.object_type_indication));
+    }
+    let specific = config.dec_specific_info.as_ref().map_or(&[][..], |info| &info.payload);
+    sound_entry("AAC", sound::aac(specific, mp4a.audio.channelcount))
 }
 
 fn avc_entry(avc: &Avc1Box) -> Entry {

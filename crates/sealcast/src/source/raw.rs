@@ -13,7 +13,7 @@ use super::picture_encoder::PictureEncoder;
 use super::y4m::Y4mReader;
 use super::{Encoding, Skip, Source};
 use crate::failure::{Failure, Result};
-use crate::media::{Frame, FrameRate, Picture, StampKind, StreamInfo};
+use crate::media::{Frame, FrameRate, Picture, StampKind, StreamInfo, Track};
 
 type Again<R> = Box<dyn FnMut() -> MediaResult<Y4mReader<R>> + Send>;
 
@@ -126,6 +126,7 @@ impl<R: Read + Send> Source for RawSource<R> {
         let captured = Instant::now();
         let (data, keyframe) = self.encoder.encode(&picture)?;
         Ok(Some(Frame {
+            track: Track::Picture,
             number: 0,
             keyframe,
             media_time,

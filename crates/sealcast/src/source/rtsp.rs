@@ -8,12 +8,12 @@ pub use super::rtsp_options::{RtspOptions, Transport};
 use super::rtsp_session::{Arrived, Session, lost};
 use super::{SOURCE_PATIENCE, Source};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Frame, StampKind, StreamInfo};
+use crate::media::{Frame, SoundInfo, StampKind, StreamInfo, Track};
 
 /// First and longest pause between attempts to reconnect to a camera.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
-/// Reconnect to a camera that sends nothing for this long, unless that is disabled.
+/// Reconnect to a camera that sends nothing for this long, or no picture, unless that is disabled.
 const STALL: Duration = Duration::from_secs(4);
 
 /// A camera.
@@ -26,6 +26,9 @@ pub struct RtspSource {
     runtime: Option<Runtime>,
     session: Option<Session>,
     info: StreamInfo,
+    sound: Option<SoundInfo>,
+    /// When the last picture came.
+    pictured: Instant,
     ahead: Option<Arrived>,
     /// True while waiting for a keyframe: at the start, after lost packets, and after reconnecting.
     waiting: bool,
@@ -54,8 +57,13 @@ impl RtspSource {
         })?;
         let deadline = Instant::now() + SOURCE_PATIENCE;
         let session = runtime.block_on(Session::connect(&options, deadline))?;
+        if let Some(what) = session.left_out() {
+            tracing::warn!(camera = %options.shown(), "sound is left out: the camera offers {what}");
+        }
         let mut source = Self {
             info: session.info(),
+            sound: session.sound(),
+            pictured: Instant::now(),
             options,
             runtime: Some(runtime),
             session: Some(session),
@@ -77,6 +85,16 @@ impl RtspSource {
                 return Err(lost(&self.options, "it is gone"));
             };
             let frame = runtime.block_on(session.receive(deadline))?;
+            if frame.track == Track::Sound {
+                if self.pictured.elapsed() >= STALL.max(deadline.saturating_duration_since(Instant::now())) {
+                    return Err(lost(&self.options, "it sends sound, and no pictures any more"));
+                }
+                if self.first.is_some() || self.ahead.is_some() {
+                    return Ok(frame);
+                }
+                continue;
+            }
+            self.pictured = Instant::now();
             self.waiting |= frame.lost && !frame.keyframe;
             if self.waiting && !frame.keyframe {
                 if Instant::now() >= deadline {
@@ -118,6 +136,8 @@ impl RtspSource {
             let what = format!("{} came back with another codec", self.options.shown());
             return Err(Failure::new(FailureKind::Source, what, "start the publisher again"));
         }
+        self.sound = session.sound();
+        self.pictured = Instant::now();
         self.session = Some(session);
         (self.waiting, self.first) = (true, None);
         Ok(())
@@ -189,6 +209,10 @@ impl Source for RtspSource {
         self.info.clone()
     }
 
+    fn sound(&self) -> Option<SoundInfo> {
+        self.sound.clone()
+    }
+
     fn next(&mut self) -> Result<Option<Frame>> {
         let frame = match self.ahead.take() {
             Some(frame) => frame,
@@ -197,12 +221,14 @@ impl Source for RtspSource {
         let media_time = self.media_time(&frame);
         self.last = Some((frame.captured, media_time));
         let Arrived {
+            track,
             keyframe,
             captured,
             data,
             ..
         } = frame;
         Ok(Some(Frame {
+            track,
             number: 0,
             keyframe,
             media_time,

@@ -7,16 +7,19 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use retina::client::{self, Demuxed, PlayOptions, SessionGroup, SessionOptions, SetupOptions, TeardownPolicy};
-use retina::codec::{CodecItem, FrameFormat, ParameterSetInsertion, ParametersRef, VideoFrame};
+use retina::codec::aac::Framing;
+use retina::codec::{AudioFrame, CodecItem, FrameFormat, ParameterSetInsertion, ParametersRef, VideoFrame};
 use tokio::runtime::Runtime;
 
 use super::coded::{MAX_FRAME_BYTES, MediaError, sane_rate};
 use super::h264::{Stream, nal_units};
 use super::mjpeg::image_size;
 use super::rtsp_options::{PASSWORD_VARIABLE, RtspOptions, Transport};
-use super::rtsp_tunnel;
+use super::rtsp_sound::{Kind, Offered, SoundClock, elapsed};
+use super::sound::MAX_SOUND_BYTES;
+use super::{rtsp_sound, rtsp_tunnel};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Codec, FrameRate, StreamInfo};
+use crate::media::{Codec, FrameRate, SoundInfo, StreamInfo, Track};
 
 /// Time for the camera to confirm the TEARDOWN.
 const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
@@ -27,6 +30,8 @@ const UNSUPPORTED_TRANSPORT: u16 = 461;
 /// A received frame.
 #[derive(Debug)]
 pub(super) struct Arrived {
+    /// What it is a part of.
+    pub(super) track: Track,
     pub(super) keyframe: bool,
     /// True if packets before it were lost.
     pub(super) lost: bool,
@@ -35,6 +40,12 @@ pub(super) struct Arrived {
     /// Time when its last packet arrived.
     pub(super) captured: Instant,
     pub(super) data: Bytes,
+}
+
+/// The stream of the camera's sound.
+struct Sound {
+    number: usize,
+    info: SoundInfo,
 }
 
 /// An RTSP session in the playing state.
@@ -48,6 +59,12 @@ pub(super) struct Session {
     rate: Option<FrameRate>,
     h264: Stream,
     size: (u16, u16),
+    sound: Option<Sound>,
+    /// Sound that is left out, and why.
+    left_out: Option<String>,
+    clock: SoundClock,
+    /// The picture's time of its stream at the first frame, in nanoseconds.
+    begins: i128,
     /// The camera's timestamp of the first frame, in ticks.
     origin: Option<i64>,
     /// True if the previous frame was incomplete.
@@ -99,21 +116,28 @@ impl Session {
         // We insert the parameter sets ourselves, after the access unit delimiter, which must stay first.
         let format = FrameFormat {
             parameter_set_insertion: ParameterSetInsertion::Never,
+            aac_framing: Framing::Raw,
             ..FrameFormat::SIMPLE
         };
-        let by = |transport| SetupOptions::default().transport(transport).frame_format(format);
-        let (tcp, udp) = (
-            by(client::Transport::Tcp(Default::default())),
-            by(client::Transport::Udp(Default::default())),
-        );
-        match transport {
-            Transport::Tcp => session.setup(number, tcp).await?,
-            Transport::Udp => session.setup(number, udp).await?,
-            Transport::Auto => match session.setup(number, tcp).await {
-                Err(e) if e.status_code() == Some(UNSUPPORTED_TRANSPORT) => session.setup(number, udp).await?,
-                answer => answer?,
-            },
+        let by = |udp| {
+            let transport = match udp {
+                false => client::Transport::Tcp(Default::default()),
+                true => client::Transport::Udp(Default::default()),
+            };
+            SetupOptions::default().transport(transport).frame_format(format)
+        };
+        let mut udp = transport == Transport::Udp;
+        match session.setup(number, by(udp)).await {
+            Err(e) if transport == Transport::Auto && e.status_code() == Some(UNSUPPORTED_TRANSPORT) => {
+                udp = true;
+                session.setup(number, by(udp)).await?;
+            }
+            answer => answer?,
         }
+        let (sound, left_out) = match Self::set_up_sound(&mut session, by(udp)).await {
+            Ok(sound) => (sound, None),
+            Err(why) => (None, Some(why)),
+        };
         let demuxed = Box::pin(session.play(PlayOptions::default()).await?.demuxed()?);
         let (h264, size) = (Stream::default(), (0, 0));
         let mut new = Self {
@@ -125,6 +149,10 @@ impl Session {
             rate,
             h264,
             size,
+            sound,
+            left_out,
+            clock: SoundClock::new(Instant::now()),
+            begins: 0,
             origin: None,
             spoilt: false,
             complaint: None,
@@ -132,6 +160,35 @@ impl Session {
         // An error in them is reported with the first frame.
         let _ = new.learn_parameters();
         Ok(new)
+    }
+
+    /// Sets up the camera's sound in the way that its picture takes; or says in words why there is none.
+    async fn set_up_sound(
+        session: &mut client::Session<client::Described>,
+        options: SetupOptions,
+    ) -> std::result::Result<Option<Sound>, String> {
+        let (number, kind): (usize, Kind) = match rtsp_sound::choose(session.streams()) {
+            None => return Ok(None),
+            Some(Offered::LeftOut(name)) => return Err(format!("{name}, which is not carried")),
+            Some(Offered::Carried(number, kind)) => (number, kind),
+        };
+        let name = session.streams()[number].encoding_name().to_owned();
+        let set_up = session.setup(number, options).await;
+        set_up.map_err(|e| format!("{name}, which it does not send: {}", first_line(&e)))?;
+        let info = rtsp_sound::describe(&session.streams()[number], kind);
+        // Its packets come now, and are not looked at if they are not described.
+        info.map(|info| Some(Sound { number, info }))
+            .ok_or_else(|| format!("{name}, which it does not describe"))
+    }
+
+    /// Description of the sound, if there is some.
+    pub(super) fn sound(&self) -> Option<SoundInfo> {
+        self.sound.as_ref().map(|sound| sound.info.clone())
+    }
+
+    /// Sound that is left out, and why.
+    pub(super) fn left_out(&self) -> Option<&str> {
+        self.left_out.as_deref()
     }
 
     pub(super) fn info(&self) -> StreamInfo {
@@ -147,7 +204,7 @@ impl Session {
         }
     }
 
-    /// Waits for the next frame.
+    /// Waits for the next frame, of the picture or the sound.
     pub(super) async fn receive(&mut self, deadline: Instant) -> Result<Arrived> {
         loop {
             let item = tokio::time::timeout_at(deadline.into(), self.demuxed.next()).await;
@@ -163,6 +220,20 @@ impl Session {
                         }
                         Ok(None) => {}
                         Err(e) => return Err(lost(&self.options, &format!("its stream {e}"))),
+                    }
+                }
+                Some(Ok(CodecItem::AudioFrame(packet))) => {
+                    if let Some(arrived) = self.heard(&packet) {
+                        return Ok(arrived);
+                    }
+                }
+                Some(Ok(CodecItem::Rtcp(report))) => {
+                    let of_sound = self
+                        .sound
+                        .as_ref()
+                        .is_some_and(|sound| sound.number == report.stream_id());
+                    if of_sound || report.stream_id() == self.number {
+                        self.clock.reported(of_sound, &report);
                     }
                 }
                 Some(Ok(_)) => {}
@@ -190,6 +261,10 @@ impl Session {
         let lost = frame.loss() > 0 || std::mem::take(&mut self.spoilt);
         let captured = frame.end_ctx().received();
         let stamp = frame.timestamp();
+        if self.origin.is_none() {
+            self.begins = elapsed(stamp);
+        }
+        self.clock.picture_came(elapsed(stamp), captured);
         let origin = *self.origin.get_or_insert(stamp.timestamp());
         // A picture that is shown before the first one would get a negative time.
         let ticks = u64::try_from(stamp.timestamp().saturating_sub(origin)).unwrap_or(0);
@@ -214,6 +289,7 @@ impl Session {
             }
         };
         Ok(Some(Arrived {
+            track: Track::Picture,
             keyframe,
             lost,
             time,
@@ -221,6 +297,24 @@ impl Session {
             data,
         })
         .filter(|arrived| !arrived.data.is_empty()))
+    }
+
+    /// A packet of sound, if it is of the stream that is taken and was made after the first picture.
+    fn heard(&mut self, packet: &AudioFrame) -> Option<Arrived> {
+        let sound = self.sound.as_ref()?;
+        if packet.stream_id() != sound.number || packet.data().is_empty() || packet.data().len() > MAX_SOUND_BYTES {
+            return None;
+        }
+        let captured = packet.ctx().received();
+        let time = self.clock.time(elapsed(packet.timestamp()), captured)? - self.begins;
+        Some(Arrived {
+            track: Track::Sound,
+            keyframe: true,
+            lost: false,
+            time: Duration::from_nanos(u64::try_from(time).ok()?),
+            captured,
+            data: Bytes::copy_from_slice(packet.data()),
+        })
     }
 
     /// Stores the parameter sets of the session description, or of the latest frame.

@@ -13,7 +13,7 @@ use super::mjpeg::JpegReader;
 use super::raw::RawSource;
 use super::{Encoding, SOURCE_PATIENCE, Source};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Frame, FrameRate, StampKind, StreamInfo};
+use crate::media::{Frame, FrameRate, StampKind, StreamInfo, Track};
 
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -215,6 +215,7 @@ impl Source for StdinSource {
         }
         let now = Instant::now();
         Ok(Some(Frame {
+            track: Track::Picture,
             number: 0,
             keyframe: coded.keyframe,
             media_time: coded.presented,

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind};
-use sealcast::media::{Codec, Frame};
+use sealcast::media::{Codec, Frame, Track};
 use sealcast::source::h264::nal_units;
 use sealcast::source::{self, SOURCE_PATIENCE, Source};
 use sealcast_testkit::media::{BUNNY, STREET, clip, path, pictures, unpaced};
@@ -27,7 +27,8 @@ fn slices(data: &[u8]) -> Vec<Vec<u8>> {
 
 pub(super) fn file_frames(file: &Path) -> Vec<Frame> {
     let mut source = unpaced(file);
-    std::iter::from_fn(|| source.next().expect("a frame")).collect()
+    let frames = std::iter::from_fn(|| source.next().expect("a frame"));
+    frames.filter(|frame| frame.track == Track::Picture).collect()
 }
 
 pub(super) fn receive(source: &mut dyn Source, count: usize) -> Vec<Frame> {

@@ -190,6 +190,7 @@ fn watching(ticket: Ticket, relay: Option<RelayUrl>, got: Arc<Got>) -> Result<Wa
         sink: Box::new(Noting { got, stamped: 0 }),
         budget: BUDGET,
         queue: QueueLimits::default(),
+        sound: false,
         reconnect: false,
         relays: relay.into_iter().collect(),
     })

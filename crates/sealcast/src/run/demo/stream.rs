@@ -101,6 +101,7 @@ impl CameraEnd {
             reopen: None,
             offer,
             admission: Arc::clone(&self.admission),
+            sound: false,
             max_viewers: 1 + MAX_PAGES,
             queue: QueueLimits::default(),
             rate: RateConfig::default(),
@@ -159,6 +160,7 @@ impl Stream {
             offer: offered(Arc::clone(&camera.viewer)),
             sink: Box::new(PreviewSink::new(Arc::clone(feeds))),
             queue: QueueLimits::default(),
+            sound: false,
             reconnect: true,
             relays: Vec::new(),
         };

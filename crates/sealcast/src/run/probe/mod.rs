@@ -29,7 +29,7 @@ use super::Clock;
 use super::events::{Registered, register};
 use super::retry::turned_on;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::ReceivedFrame;
+use crate::media::{ReceivedFrame, Track};
 use crate::sink::Sink;
 use crate::source::{Source, contain};
 
@@ -202,6 +202,9 @@ fn pump(mut source: Box<dyn Source>, mut sink: Box<dyn Sink>, stopping: &AtomicB
     let mut number = 0;
     while !stopping.load(Ordering::Relaxed) {
         let Some(frame) = contain(|| source.next())? else { break };
+        if frame.track == Track::Sound {
+            continue;
+        }
         let current = source.info();
         if current != info {
             sink.start(&current)?;

@@ -19,7 +19,7 @@ pub(crate) use self::face::EventFace;
 use self::spec::Spec;
 use crate::codec::{H264Encoder, JpegRate, jpeg};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Codec, Frame, Picture, StampKind, StreamInfo};
+use crate::media::{Codec, Frame, Picture, StampKind, StreamInfo, Track};
 use crate::source::{Encoding, MIN_BITRATE, SKIP_PATIENCE, Skip, Source};
 
 /// Open a test card from the text after `test:`, which has the form
@@ -183,6 +183,7 @@ impl TestCard {
         self.made += 1;
         let data = Bytes::from(data);
         Ok(Frame {
+            track: Track::Picture,
             number,
             keyframe,
             media_time,

@@ -15,7 +15,7 @@ use super::options::V4l2Options;
 use super::streaming::{Buffer, Streaming};
 use super::uvc_jpeg::whole_image;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Codec, Frame, FrameRate, Picture, StampKind, StreamInfo};
+use crate::media::{Codec, Frame, FrameRate, Picture, StampKind, StreamInfo, Track};
 use crate::source::coded::MAX_FRAME_BYTES;
 use crate::source::picture_encoder::PictureEncoder;
 use crate::source::{SOURCE_PATIENCE, Skip, Source, contain, h264};
@@ -189,6 +189,7 @@ impl V4l2Source {
             _ => captured,
         };
         Frame {
+            track: Track::Picture,
             number: 0,
             keyframe,
             media_time,

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use quinn::{Connection, OpenUni, SendStream, VarInt, WriteError};
+use sealcast_proto::unit::SOUND_STREAM;
 use sealcast_proto::wire::{Accept, Header, LENGTH_PREFIX};
 
 use crate::meter::labels::MediaStream;
@@ -99,13 +100,18 @@ impl Groups {
 
     /// True if this record begins a new group: a stream description, or a keyframe without a description before it.
     fn begins(&mut self, record: &[u8]) -> bool {
-        let flags = Header::parse(record, Accept::ClearMedia).map(|header| header.flags);
+        let header = Header::parse(record, Accept::ClearMedia);
+        let begun = std::mem::replace(&mut self.begun, true);
+        if header.is_ok_and(|header| header.stream == SOUND_STREAM) {
+            // Sound belongs to the group in which it was made.
+            return !begun;
+        }
+        let flags = header.map(|header| header.flags);
         let described = std::mem::take(&mut self.described);
         let begins = flags.is_ok_and(|flags| {
             self.described = flags.codec_config();
             flags.codec_config() || (flags.keyframe() && flags.first() && !described)
         });
-        let begun = std::mem::replace(&mut self.begun, true);
         begins || !begun
     }
 

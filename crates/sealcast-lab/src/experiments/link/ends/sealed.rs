@@ -56,6 +56,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
             reopen: None,
             offer: offer(identity),
             admission: Arc::new(admission),
+            sound: false,
             max_viewers: 1,
             queue: QueueLimits::default(),
             rate: RateConfig::default(),
@@ -95,6 +96,7 @@ pub(super) fn watch(config: &EndConfig) -> Result<Vec<Row>> {
             sink: Box::new(sink),
             budget: BUDGET,
             queue: QueueLimits::default(),
+            sound: false,
             reconnect: false,
             relays: Vec::new(),
         };

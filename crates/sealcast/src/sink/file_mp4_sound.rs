@@ -1,0 +1,277 @@
+//! The sound of an MP4 file: its sample entry, and packets with their durations.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use shiguredo_mp4::boxes::{AudioSampleEntryFields, EsdsBox, Mp4aBox, SampleEntry, UnknownBox};
+use shiguredo_mp4::descriptors::{DecoderConfigDescriptor, DecoderSpecificInfo, EsDescriptor, SlConfigDescriptor};
+use shiguredo_mp4::mux::Sample;
+use shiguredo_mp4::{BoxSize, BoxType, Encode, FixedPointNumber, TrackKind, Uint};
+
+use crate::media::{ReceivedFrame, SoundCodec, SoundInfo};
+use crate::source::dops;
+
+/// A packet this much earlier or later than the end of the one before it moves in the file. Within it, packets follow
+/// each other as they were made, since the times of a camera's packets are not exact.
+const TOLERANCE: Duration = Duration::from_millis(10);
+
+/// Longest duration of an Opus packet in samples: 120 ms (RFC 6716).
+const LONGEST_OPUS: u64 = 5760;
+
+/// The packets of sound since the last fragment.
+pub(super) struct SoundTrack {
+    info: SoundInfo,
+    entry: SampleEntry,
+    timescale: NonZeroU32,
+    /// Media time of the first packet.
+    first: Option<Duration>,
+    /// A packet whose duration is not known yet.
+    held: Option<Vec<u8>>,
+    /// Samples since the first packet, up to the held one.
+    ticks: u64,
+    samples: Vec<(u32, usize)>,
+    payload: Vec<u8>,
+}
+
+impl SoundTrack {
+    /// A track of such sound.
+    pub(super) fn new(info: SoundInfo) -> Result<Self, String> {
+        Ok(Self {
+            entry: entry(&info).map_err(|e| e.to_string())?,
+            timescale: NonZeroU32::new(info.samples_per_second).unwrap_or(NonZeroU32::MIN),
+            info,
+            first: None,
+            held: None,
+            ticks: 0,
+            samples: Vec::new(),
+            payload: Vec::new(),
+        })
+    }
+
+    /// True if it is a track of such sound.
+    pub(super) fn is_of(&self, info: &SoundInfo) -> bool {
+        self.info == *info
+    }
+
+    /// Media time of the first packet, if one came.
+    pub(super) fn first(&self) -> Option<Duration> {
+        self.first
+    }
+
+    /// Bytes of packets that are in no fragment yet.
+    pub(super) fn bytes(&self) -> usize {
+        self.payload.len()
+    }
+
+    /// Takes the next packet.
+    pub(super) fn push(&mut self, packet: &ReceivedFrame) {
+        let first = *self.first.get_or_insert(packet.media_time);
+        let at = self.to_ticks(packet.media_time.saturating_sub(first));
+        if let Some(before) = self.held.replace(packet.data.to_vec()) {
+            let usual = self.usual(&before);
+            let tolerance = self.to_ticks(TOLERANCE);
+            let in_place = at.abs_diff(self.ticks + usual) <= tolerance && usual > 0;
+            let duration = if in_place {
+                usual
+            } else {
+                at.saturating_sub(self.ticks).max(1)
+            };
+            self.add(&before, duration);
+        }
+    }
+
+    /// Ends the last packet, whose successor does not come.
+    pub(super) fn finish(&mut self) {
+        if let Some(last) = self.held.take() {
+            let usual = self.usual(&last).max(1);
+            self.add(&last, usual);
+        }
+    }
+
+    fn add(&mut self, packet: &[u8], duration: u64) {
+        self.samples
+            .push((u32::try_from(duration).unwrap_or(u32::MAX), packet.len()));
+        self.payload.extend_from_slice(packet);
+        self.ticks += duration;
+    }
+
+    /// Samples in a packet, by its codec; 0 if it does not say.
+    fn usual(&self, packet: &[u8]) -> u64 {
+        match self.info.codec {
+            SoundCodec::Aac => self.info.samples_per_frame.into(),
+            SoundCodec::Opus => opus_samples(packet),
+            SoundCodec::Ulaw | SoundCodec::Alaw => packet.len() as u64 / u64::from(self.info.channels.max(1)),
+        }
+    }
+
+    /// The time as a number of samples, rounded.
+    pub(super) fn to_ticks(&self, time: Duration) -> u64 {
+        let ticks = (time.as_nanos() * u128::from(self.timescale.get()) + 500_000_000) / 1_000_000_000;
+        u64::try_from(ticks).unwrap_or(u64::MAX)
+    }
+
+    /// A sample without content that lasts this long: it makes the muxer know the track, and begin it later.
+    pub(super) fn delay(&self, ticks: u64) -> Sample {
+        self.sample(u32::try_from(ticks).unwrap_or(u32::MAX), 0, 0)
+    }
+
+    fn sample(&self, duration: u32, data_offset: u64, data_size: usize) -> Sample {
+        Sample {
+            track_kind: TrackKind::Audio,
+            sample_entry: Some(self.entry.clone()),
+            keyframe: true,
+            timescale: self.timescale,
+            duration,
+            composition_time_offset: None,
+            data_offset,
+            data_size,
+        }
+    }
+
+    /// Takes the samples out, whose payload stands `at` this place in the fragment, and the payload.
+    pub(super) fn take(&mut self, at: usize) -> (Vec<Sample>, Vec<u8>) {
+        let mut at = at as u64;
+        let samples = std::mem::take(&mut self.samples);
+        let samples = samples.into_iter().map(|(duration, bytes)| {
+            let sample = self.sample(duration, at, bytes);
+            at += bytes as u64;
+            sample
+        });
+        (samples.collect(), std::mem::take(&mut self.payload))
+    }
+}
+
+/// Samples at 48 kHz in an Opus packet (RFC 6716, section 3); 0 if it is none.
+fn opus_samples(packet: &[u8]) -> u64 {
+    let Some(&toc) = packet.first() else { return 0 };
+    let frame = match toc >> 3 {
+        config @ 0..12 => [480, 960, 1920, 2880][usize::from(config % 4)],
+        config @ 12..16 => [480, 960][usize::from(config % 2)],
+        config => [120, 240, 480, 960][usize::from(config % 4)],
+    };
+    let frames = match toc & 3 {
+        0 => 1,
+        1 | 2 => 2,
+        _ => u64::from(packet.get(1).map_or(0, |count| count & 0x3f)),
+    };
+    Some(frame * frames)
+        .filter(|samples| *samples <= LONGEST_OPUS)
+        .unwrap_or(0)
+}
+
+/// The sample entry. MP4 has one for AAC and Opus; for G.711 it is that of QuickTime, which players know in MP4 as well.
+fn entry(info: &SoundInfo) -> shiguredo_mp4::Result<SampleEntry> {
+    let audio = AudioSampleEntryFields {
+        data_reference_index: AudioSampleEntryFields::DEFAULT_DATA_REFERENCE_INDEX,
+        channelcount: info.channels,
+        samplesize: AudioSampleEntryFields::DEFAULT_SAMPLESIZE,
+        // Rates that do not fit stand in the codec's own configuration.
+        samplerate: FixedPointNumber::new(u16::try_from(info.samples_per_second).unwrap_or(0), 0),
+    };
+    let unknown = |kind: &[u8; 4], rest: &[u8]| -> shiguredo_mp4::Result<SampleEntry> {
+        let payload = [&audio.encode_to_vec()?, rest].concat();
+        let box_type = BoxType::Normal(*kind);
+        Ok(SampleEntry::Unknown(UnknownBox {
+            box_type,
+            box_size: BoxSize::with_payload_size(box_type, payload.len() as u64),
+            payload,
+        }))
+    };
+    match info.codec {
+        SoundCodec::Aac => Ok(SampleEntry::Mp4a(Mp4aBox {
+            audio,
+            esds_box: EsdsBox {
+                es: EsDescriptor {
+                    es_id: EsDescriptor::MIN_ES_ID,
+                    stream_priority: EsDescriptor::LOWEST_STREAM_PRIORITY,
+                    depends_on_es_id: None,
+                    url_string: None,
+                    ocr_es_id: None,
+                    dec_config_descr: DecoderConfigDescriptor {
+                        object_type_indication: DecoderConfigDescriptor::OBJECT_TYPE_INDICATION_AUDIO_ISO_IEC_14496_3,
+                        stream_type: DecoderConfigDescriptor::STREAM_TYPE_AUDIO,
+                        up_stream: DecoderConfigDescriptor::UP_STREAM_FALSE,
+                        buffer_size_db: Uint::new(0),
+                        max_bitrate: 0,
+                        avg_bitrate: 0,
+                        dec_specific_info: Some(DecoderSpecificInfo {
+                            payload: info.parameters.clone(),
+                        }),
+                    },
+                    sl_config_descr: SlConfigDescriptor,
+                },
+            },
+            unknown_boxes: Vec::new(),
+        })),
+        SoundCodec::Opus => {
+            let dops = dops(&info.parameters);
+            let size = u32::try_from(dops.len() + 8).unwrap_or(0);
+            unknown(b"Opus", &[&size.to_be_bytes()[..], b"dOps", &dops].concat())
+        }
+        SoundCodec::Ulaw => unknown(b"ulaw", &[]),
+        SoundCodec::Alaw => unknown(b"alaw", &[]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    fn track() -> SoundTrack {
+        SoundTrack::new(SoundInfo {
+            codec: SoundCodec::Ulaw,
+            channels: 1,
+            samples_per_second: 8000,
+            samples_per_frame: 0,
+            parameters: Vec::new(),
+        })
+        .expect("an entry")
+    }
+
+    fn packet(millis: u64) -> ReceivedFrame {
+        ReceivedFrame {
+            number: 0,
+            keyframe: true,
+            media_time: Duration::from_millis(millis),
+            opened: Instant::now(),
+            data: vec![0x7f; 160].into(),
+        }
+    }
+
+    fn durations(millis: &[u64]) -> Vec<u32> {
+        let mut track = track();
+        millis.iter().for_each(|&millis| track.push(&packet(millis)));
+        track.finish();
+        track.take(0).0.iter().map(|sample| sample.duration).collect()
+    }
+
+    #[test]
+    fn packets_follow_each_other_though_their_times_are_not_exact() {
+        assert_eq!(durations(&[50, 71, 89, 112]), [160; 4]);
+    }
+
+    #[test]
+    fn a_missing_packet_leaves_its_time_and_drift_is_caught_up() {
+        assert_eq!(durations(&[0, 20, 60, 80]), [160, 320, 160, 160]);
+        let drifting: Vec<u64> = (0..40).map(|number| number * 21).collect();
+        let total: u32 = durations(&drifting)[..39].iter().sum();
+        assert!(total.abs_diff(39 * 21 * 8) <= 80, "{total}");
+    }
+
+    #[test]
+    fn opus_says_how_long_a_packet_is() {
+        for (packet, samples) in [
+            (&[0xfc, 1][..], 960),
+            (&[0x78 | 1, 1], 1920),
+            (&[0xe0, 1], 120),
+            (&[0x1b, 3, 1], 8640),
+            (&[0x0b, 3, 1], 2880),
+            (&[], 0),
+        ] {
+            let known = if samples > LONGEST_OPUS { 0 } else { samples };
+            assert_eq!(opus_samples(packet), known, "{packet:?}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What the headers of files and cameras say of sound.
+
+use crate::media::{SoundCodec, SoundInfo};
+
+/// Longest packet of sound in bytes. Codecs make some hundred, or few thousand with many channels.
+pub(super) const MAX_SOUND_BYTES: usize = 64 << 10;
+
+/// Samples a second by the index in an AudioSpecificConfig (ISO/IEC 14496-3, table 1.18).
+const AAC_RATES: [u32; 13] = [
+    96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
+];
+/// The index after which the rate itself follows, in 24 bits.
+const AAC_EXPLICIT_RATE: u32 = 15;
+/// The audio object type after which six more bits follow.
+const AAC_ESCAPE: u32 = 31;
+
+/// Reads bits, most significant first.
+struct Bits<'a> {
+    data: &'a [u8],
+    at: usize,
+}
+
+impl Bits<'_> {
+    fn take(&mut self, count: usize) -> Option<u32> {
+        (0..count).try_fold(0, |value, _| {
+            let byte = *self.data.get(self.at / 8)?;
+            let bit = byte >> (7 - self.at % 8) & 1;
+            self.at += 1;
+            Some(value << 1 | u32::from(bit))
+        })
+    }
+}
+
+/// Describes AAC with this AudioSpecificConfig. `channels` is what the container says, for configurations that define
+/// their channels by themselves. `None` if no decoder would understand it.
+pub(super) fn aac(config: &[u8], channels: u16) -> Option<SoundInfo> {
+    let mut bits = Bits { data: config, at: 0 };
+    if bits.take(5)? == AAC_ESCAPE {
+        bits.take(6)?;
+    }
+    let index = bits.take(4)?;
+    let samples_per_second = match index {
+        AAC_EXPLICIT_RATE => bits.take(24)?,
+        index => *AAC_RATES.get(index as usize)?,
+    };
+    let layout = bits.take(4)?;
+    let channels = match layout {
+        0 => channels,
+        7 => 8,
+        layout => u16::try_from(layout).ok()?,
+    };
+    // Of AAC-LC, the first bit after these says which of two lengths a frame has.
+    let short = bits.take(1) == Some(1);
+    valid(SoundInfo {
+        codec: SoundCodec::Aac,
+        channels,
+        samples_per_second,
+        samples_per_frame: if short { 960 } else { 1024 },
+        parameters: config.to_vec(),
+    })
+}
+
+/// Describes Opus with this `dOps` box (without the box's header), whose numbers are big-endian.
+pub(super) fn opus(dops: &[u8], samples_per_frame: u32) -> Option<SoundInfo> {
+    let [0, channels, pre_skip @ ..] = dops else {
+        return None;
+    };
+    let [
+        skip_a,
+        skip_b,
+        rate_a,
+        rate_b,
+        rate_c,
+        rate_d,
+        gain_a,
+        gain_b,
+        rest @ ..,
+    ] = pre_skip
+    else {
+        return None;
+    };
+    let head = [
+        1, *channels, *skip_b, *skip_a, *rate_d, *rate_c, *rate_b, *rate_a, *gain_b, *gain_a,
+    ];
+    valid(SoundInfo {
+        codec: SoundCodec::Opus,
+        channels: (*channels).into(),
+        samples_per_second: 48_000,
+        samples_per_frame,
+        parameters: [&head, rest].concat(),
+    })
+}
+
+/// The `dOps` box (without the box's header) of an OpusHead without its magic.
+pub(crate) fn dops(head: &[u8]) -> Vec<u8> {
+    let mut out = head.to_vec();
+    if let [version, _, numbers @ ..] = &mut out[..]
+        && numbers.len() >= 8
+    {
+        *version = 0;
+        numbers[..2].reverse();
+        numbers[2..6].reverse();
+        numbers[6..8].reverse();
+    }
+    out
+}
+
+/// Describes G.711.
+pub(super) fn g711(codec: SoundCodec, channels: u16, samples_per_second: u32) -> Option<SoundInfo> {
+    valid(SoundInfo {
+        codec,
+        channels,
+        samples_per_second,
+        samples_per_frame: 0,
+        parameters: Vec::new(),
+    })
+}
+
+fn valid(info: SoundInfo) -> Option<SoundInfo> {
+    Some(info).filter(SoundInfo::is_valid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_audio_specific_config_says_rate_channels_and_length() {
+        let lc = aac(&[0x11, 0x90], 1).expect("AAC-LC, 48 kHz, stereo");
+        assert_eq!(
+            (lc.channels, lc.samples_per_second, lc.samples_per_frame),
+            (2, 48_000, 1024)
+        );
+        let six = aac(&[0x11, 0xb0], 2).expect("six channels");
+        assert_eq!(six.channels, 6);
+        let short = aac(&[0x11, 0x94], 2).expect("960 samples");
+        assert_eq!(short.samples_per_frame, 960);
+        // Type 2, index 15, 44 100 Hz in 24 bits, mono.
+        let explicit = aac(&[0x17, 0x80, 0x56, 0x22, 0x08], 2).expect("a rate of its own");
+        assert_eq!((explicit.samples_per_second, explicit.channels), (44_100, 1));
+        assert_eq!(aac(&[0x11, 0x80], 5).expect("the container says").channels, 5);
+        for wrong in [&[][..], &[0x11], &[0x16, 0x90], &[0x17, 0x80]] {
+            assert_eq!(aac(wrong, 2), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn an_opus_head_is_that_of_its_box_in_the_other_byte_order() {
+        let boxed = [0, 2, 0x01, 0x38, 0, 0, 0xbb, 0x80, 0xff, 0x00, 0];
+        let info = opus(&boxed, 960).expect("stereo");
+        assert_eq!(info.parameters, [1, 2, 0x38, 0x01, 0x80, 0xbb, 0, 0, 0x00, 0xff, 0]);
+        assert_eq!(dops(&info.parameters), boxed);
+        let surround = [&[0, 6, 0, 0, 0, 0, 0xbb, 0x80, 0, 0, 1, 4, 2][..], &[0, 4, 1, 2, 3, 5]].concat();
+        assert_eq!(dops(&opus(&surround, 0).expect("six channels").parameters), surround);
+        assert_eq!(opus(&boxed[..9], 0), None);
+        assert_eq!(opus(&[&[1][..], &boxed[1..]].concat(), 0), None);
+    }
+}
