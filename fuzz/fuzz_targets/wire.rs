@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use sealcast_proto::unit::{PREAMBLE_LEN, Preamble, StreamInfo, UNIT_HEADER_LEN, UnitHeader};
+use sealcast_proto::unit::{PREAMBLE_LEN, Preamble, SoundInfo, StreamInfo, UNIT_HEADER_LEN, UnitHeader};
 use sealcast_proto::wire::{
     Accept, Control, HEADER_LEN, Header, LENGTH_PREFIX, MAX_CONTROL_RECORD, MAX_HANDSHAKE_MESSAGE, MAX_RECORD,
     MessageLength, message_length, write_framed,
@@ -27,6 +27,9 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     if let Ok(info) = StreamInfo::parse(bytes) {
+        assert_eq!(info.to_bytes(), bytes);
+    }
+    if let Ok(info) = SoundInfo::parse(bytes) {
         assert_eq!(info.to_bytes(), bytes);
     }
     if let Ok((preamble, rest)) = Preamble::split(bytes) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sealcast::failure::{Failure, FailureKind, Result};
-use sealcast::media::{Codec, Picture, StreamInfo};
+use sealcast::media::{Codec, Picture, StreamInfo, Track};
 use sealcast::meter::statistics::mean;
 use sealcast::source::Container;
 use sealcast::source::test_card::read_clock;
@@ -61,6 +61,9 @@ impl Recording {
         while frames.len() < MOST_FRAMES
             && let Some(frame) = container.next_frame().map_err(|error| unreadable(file, &error))?
         {
+            if frame.track == Track::Sound {
+                continue;
+            }
             if frame.keyframe && first.is_empty() {
                 first = frame.data.to_vec();
             }

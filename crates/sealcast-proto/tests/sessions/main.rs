@@ -20,3 +20,4 @@ mod rtsp_gateways;
 mod selection;
 mod session;
 mod shape;
+mod sound;

@@ -141,6 +141,9 @@ pub(super) fn run_replay(args: &ReplayArgs) -> Result<()> {
         let (frames, signed) = (done.frames, done.signed);
         let (from, to) = (show_time(from), show_time(to));
         eprintln!("replayed {frames} frames from {from} to {to}, {signed} of them signed by the camera");
+        if done.sounds > 0 {
+            eprintln!("and {} packets of sound", done.sounds);
+        }
     }
     match done.faults.len() {
         0 => Ok(()),

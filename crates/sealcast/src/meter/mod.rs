@@ -19,3 +19,4 @@ mod signatures;
 pub mod stage;
 pub mod statistics;
 mod tesla;
+mod totals;

@@ -336,12 +336,22 @@ impl Observation {
 
     /// Record a sealed frame and the time taken to seal it.
     pub(super) fn frame_sealed(&self, made: SealedRecords, wire_bytes: u64, took: Duration) {
-        let metrics = &self.metrics;
-        metrics.record_stage(Stage::Seal, took);
+        self.metrics.record_stage(Stage::Seal, took);
+        self.media_sealed(made, wire_bytes);
+        self.metrics.record_frame(Direction::Out);
+    }
+
+    /// Record a sealed packet of sound. The stages are those of pictures.
+    pub(super) fn sound_sealed(&self, made: SealedRecords, wire_bytes: u64) {
+        self.media_sealed(made, wire_bytes);
+        self.metrics.record_sound(Direction::Out);
+    }
+
+    fn media_sealed(&self, made: SealedRecords, wire_bytes: u64) {
         let overhead = overhead(PREAMBLE_LEN as u64);
-        metrics.records_sealed(RecordKind::Media, made.records, wire_bytes, overhead);
-        metrics.records_in_clear(Direction::Out, made.in_clear);
-        metrics.record_frame(Direction::Out);
+        self.metrics
+            .records_sealed(RecordKind::Media, made.records, wire_bytes, overhead);
+        self.metrics.records_in_clear(Direction::Out, made.in_clear);
     }
 
     /// Record a new estimate of the peer's clock.

@@ -22,7 +22,7 @@ use super::session_task::{Role, SessionTask};
 use super::target_rate::PathTarget;
 use super::{FrameQueue, serve_member};
 use crate::media::{Codec, Track};
-use crate::meter::labels::{Direction, DropCause};
+use crate::meter::labels::DropCause;
 use crate::meter::stage::Stage;
 use crate::transport::Transport;
 
@@ -501,9 +501,11 @@ impl ViewerRole {
         if !picture {
             let (preamble, data) = (outgoing.preamble, outgoing.data);
             let sound = OutgoingSound { preamble, data };
-            task.connection
+            let made = task
+                .connection
                 .seal(|session, out| session.seal_sound(clock.now(), &sound, out))?;
-            observation.metrics.record_sound(Direction::Out);
+            let wire_bytes = (task.connection.outgoing_len() - from) as u64;
+            observation.sound_sealed(made, wire_bytes);
             if let Some(tap) = &self.shared.wire_tap {
                 tap(subscription.id, task.connection.outgoing_tail(from));
             }

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use super::Sink;
 use super::file::full_disk;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{ReceivedFrame, StreamInfo};
+use crate::media::{ReceivedFrame, SoundInfo, StreamInfo};
 
 /// Writes access units or JPEG images back to back, each as soon as it arrives.
 #[derive(Debug)]
@@ -58,6 +58,15 @@ fn told(error: &io::Error) -> Failure {
 
 impl<W: Write + Send> Sink for StdoutSink<W> {
     fn start(&mut self, _info: &StreamInfo) -> Result<()> {
+        Ok(())
+    }
+
+    fn start_sound(&mut self, info: &SoundInfo) -> Result<()> {
+        let codec = info.codec.name();
+        tracing::info!(
+            codec,
+            "the stream has sound, for which a stream of bytes has no place: record to .mp4"
+        );
         Ok(())
     }
 

@@ -28,6 +28,10 @@ struct Sound {
     cursor: Cursor,
     info: SoundInfo,
     ahead: Option<CodedFrame>,
+    /// True if the rest of it cannot be read, until the file is played again.
+    broken: bool,
+    /// It was said that it breaks off.
+    told: bool,
 }
 
 /// Reads frames from an MP4 file.
@@ -68,6 +72,8 @@ impl<R: Read + Seek> Mp4Reader<R> {
             cursor: Cursor::new((track, defaults), after_index),
             info,
             ahead: None,
+            broken: false,
+            told: false,
         });
         let mut reader = Self {
             input,
@@ -121,7 +127,7 @@ impl<R: Read + Seek> Mp4Reader<R> {
         (self.started, self.ahead, self.description) = (false, None, None);
         if let Some(sound) = &mut self.sound {
             sound.cursor.rewind();
-            sound.ahead = None;
+            (sound.ahead, sound.broken) = (None, false);
         }
     }
 
@@ -156,14 +162,17 @@ impl<R: Read + Seek> Mp4Reader<R> {
 
     /// Reads the next packet of sound. If that fails, the picture goes on without it.
     fn read_sound(&mut self) {
-        let Some(sound) = self.sound.as_mut().filter(|sound| sound.ahead.is_none()) else {
+        let wanted = |sound: &&mut Sound| sound.ahead.is_none() && !sound.broken;
+        let Some(sound) = self.sound.as_mut().filter(wanted) else {
             return;
         };
         match sound.read(&mut self.input, self.length, self.begins) {
             Ok(ahead) => sound.ahead = ahead,
             Err(error) => {
-                tracing::warn!(%error, "the sound of the file ends here: the file");
-                self.sound = None;
+                sound.broken = true;
+                if !std::mem::replace(&mut sound.told, true) {
+                    tracing::warn!(%error, "the sound of the file breaks off, and the picture goes on: the file");
+                }
             }
         }
     }

@@ -115,7 +115,7 @@ impl SoundClock {
         };
         for packet in report.pkts() {
             if let Ok(Some(TypedPacketRef::SenderReport(report))) = packet.as_typed() {
-                let ntp = i128::from(report.ntp_timestamp().0) * 1_000_000_000 >> NTP_SECOND;
+                let ntp = (i128::from(report.ntp_timestamp().0) * 1_000_000_000) >> NTP_SECOND;
                 let side = if of_sound { &mut self.sound } else { &mut self.picture };
                 side.reported = Some(ntp - elapsed(timestamp));
             }

@@ -6,5 +6,6 @@ mod files;
 mod h264_slices;
 mod http_sink;
 mod rtsp_cameras;
+mod rtsp_sound;
 mod rtsps_cameras;
 mod test_card;

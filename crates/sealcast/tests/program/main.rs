@@ -28,6 +28,7 @@ mod selection;
 mod services;
 mod shape;
 mod slow_viewer;
+mod sound;
 mod stages;
 mod study_suites;
 mod suites;

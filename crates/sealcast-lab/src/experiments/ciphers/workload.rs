@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sealcast::codec::{BareDecoder, H264Encoder, H264Settings, jpeg};
 use sealcast::failure::{Failure, FailureKind, Result};
-use sealcast::media::{Codec, FrameRate, Picture};
+use sealcast::media::{Codec, FrameRate, Picture, Track};
 use sealcast::source::test_card::{CardClock, CardPainter};
 use sealcast::source::{Container, MediaError};
 
@@ -159,6 +159,9 @@ fn read(path: &Path) -> Result<Clip> {
         let Some(frame) = container.next_frame().map_err(failed)? else {
             break;
         };
+        if frame.track == Track::Sound {
+            continue;
+        }
         pictures.extend(decoder.decode(&frame.data)?);
         coded.push(frame.data.to_vec());
     }

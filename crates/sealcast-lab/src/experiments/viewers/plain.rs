@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::{Buf, Bytes};
 use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast::media;
 use sealcast::run::{ClientRole, RelayClient, RelayUrl, Track};
 use sealcast::source;
 use tokio::io::AsyncWriteExt;
@@ -72,6 +73,9 @@ pub fn fan_out(source: &str, relay: Option<RelayUrl>) -> Result<()> {
     let ended = told();
     while !ended.load(Ordering::Relaxed) {
         let Some(frame) = source.next()? else { break };
+        if frame.track == media::Track::Sound {
+            continue;
+        }
         // It fails only while nobody watches.
         let _ = frames.send(Stamped {
             keyframe: frame.keyframe,

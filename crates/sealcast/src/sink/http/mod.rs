@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 
 use self::page::{Newest, Shown};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Codec, ReceivedFrame, StreamInfo};
+use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::sink::Sink;
 use crate::sink::picture_decoder::{Decoded, PictureDecoder};
 use crate::web::{Listen, Listener};
@@ -137,6 +137,15 @@ impl Sink for HttpSink {
 
     fn wants_keyframe(&mut self) -> bool {
         self.decoder.wants_keyframe()
+    }
+
+    fn start_sound(&mut self, info: &SoundInfo) -> Result<()> {
+        let codec = info.codec.name();
+        tracing::info!(
+            codec,
+            "the stream has sound, which this page does not play: record to .mp4, or watch in a browser"
+        );
+        Ok(())
     }
 
     fn start(&mut self, info: &StreamInfo) -> Result<()> {

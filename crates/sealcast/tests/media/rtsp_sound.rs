@@ -1,0 +1,131 @@
+//! The sound of RTSP cameras, from GStreamer's server: as it is, and in time with the picture.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use sealcast::media::{Frame, SoundCodec, Track};
+use sealcast::source::Source;
+use sealcast_testkit::media::{BUNNY, STREET, clip, unpaced};
+use sealcast_testkit::program::PATIENCE;
+use sealcast_testkit::servers::gstreamer;
+
+use super::rtsp_cameras::{open, scratch};
+
+/// Lips are in time within this.
+const LIPS: Duration = Duration::from_millis(40);
+
+/// Frames of picture and sound until there are so many packets of sound.
+fn heard(camera: &mut dyn Source, packets: usize) -> Vec<Frame> {
+    let (mut frames, mut count) = (Vec::new(), 0);
+    let began = Instant::now();
+    while count < packets {
+        assert!(began.elapsed() < PATIENCE, "{count} packets of sound");
+        let frame = camera.next().expect("a frame").expect("no end");
+        count += usize::from(frame.track == Track::Sound);
+        frames.push(frame);
+    }
+    frames
+}
+
+fn of(track: Track, frames: &[Frame]) -> Vec<&Frame> {
+    frames.iter().filter(|frame| frame.track == track).collect()
+}
+
+/// What the camera's media time is ahead of the file's, for each packet that the file has too.
+fn ahead(camera: &[&Frame], file: &HashMap<Vec<u8>, Duration>) -> Vec<f64> {
+    let known = camera.iter().filter_map(|frame| {
+        let at = file.get(&frame.data[..])?;
+        Some(frame.media_time.as_secs_f64() - at.as_secs_f64())
+    });
+    known.collect()
+}
+
+fn times(file: &[Frame], track: Track) -> HashMap<Vec<u8>, Duration> {
+    let (mut times, mut twice) = (HashMap::new(), Vec::new());
+    for frame in of(track, file) {
+        if times.insert(frame.data.to_vec(), frame.media_time).is_some() {
+            twice.push(frame.data.to_vec());
+        }
+    }
+    // Silence looks the same at all times.
+    twice.iter().for_each(|data| {
+        times.remove(data);
+    });
+    times
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    assert!(values.len() >= 10, "{values:?}");
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+fn the_aac_of_a_camera_comes_bit_for_bit_and_lips_are_in_time() {
+    let dir = scratch();
+    let file = clip(BUNNY, dir.path());
+    let mut source = unpaced(&file);
+    let described = source.sound().expect("the clip has sound");
+    let whole: Vec<Frame> = std::iter::from_fn(|| source.next().expect("a frame")).collect();
+    let server = gstreamer(&file, &["--audio"]);
+    for transport in ["tcp", "udp"] {
+        let mut camera = open(&format!("{}?transport={transport}", server.url()));
+        let sound = camera.sound().expect("the camera has sound");
+        assert_eq!((sound.codec, sound.channels), (SoundCodec::Aac, described.channels));
+        assert_eq!(sound.samples_per_second, described.samples_per_second);
+        let frames = heard(&mut *camera, 90);
+        let file_times = [Track::Picture, Track::Sound].map(|track| times(&whole, track));
+        let sounds = of(Track::Sound, &frames);
+        let known = ahead(&sounds, &file_times[1]);
+        assert!(
+            known.len() * 10 >= sounds.len() * 8,
+            "{} of {} packets",
+            known.len(),
+            sounds.len()
+        );
+        let pictures = of(Track::Picture, &frames);
+        let skew = median(known) - median(ahead(&pictures, &file_times[0]));
+        assert!(skew.abs() <= LIPS.as_secs_f64(), "{transport}: {skew} s");
+        drop(camera);
+    }
+}
+
+#[test]
+fn the_g711_of_a_camera_comes_as_it_is() {
+    let dir = scratch();
+    let file = clip(STREET, dir.path());
+    for (law, codec) in [("pcmu", SoundCodec::Ulaw), ("pcma", SoundCodec::Alaw)] {
+        let server = gstreamer(&file, &["--law", law]);
+        let mut camera = open(&server.url());
+        let sound = camera.sound().expect("the camera has sound");
+        assert_eq!(
+            (sound.codec, sound.channels, sound.samples_per_second),
+            (codec, 1, 8000)
+        );
+        let frames = heard(&mut *camera, 60);
+        let sounds = of(Track::Sound, &frames);
+        let samples: usize = sounds[..59].iter().map(|frame| frame.data.len()).sum();
+        let lasted = sounds[59].media_time - sounds[0].media_time;
+        let missing = lasted.as_secs_f64() - samples as f64 / 8000.0;
+        // What a busy machine drops is missing from the samples, and never too many come.
+        assert!((-0.005..1.0).contains(&missing), "{law}: {missing} s");
+        // A tone is no silence.
+        assert!(
+            sounds
+                .iter()
+                .all(|frame| frame.data.iter().any(|&byte| byte != frame.data[0]))
+        );
+    }
+}
+
+#[test]
+fn sound_that_cannot_be_carried_leaves_the_picture() {
+    let dir = scratch();
+    let server = gstreamer(&clip(STREET, dir.path()), &["--law", "opus"]);
+    let mut camera = open(&server.url());
+    assert_eq!(camera.sound(), None);
+    for _ in 0..30 {
+        let frame = camera.next().expect("a frame").expect("no end");
+        assert_eq!(frame.track, Track::Picture);
+    }
+}
