@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """A camera for tests: GStreamer's RTSP server playing a file.
 
-rtsp_camera.py FILE [--port N] [--udp FIRST LAST] [--audio] [--law LAW] [--user U --password P --method basic|digest] [--tls PEM]
+rtsp_camera.py FILE [--port N] [--udp FIRST LAST] [--audio] [--law LAW]
+               [--user U --password P --method basic|digest] [--tls PEM]
 
-Serves H.264 from MP4 (with --audio its AAC as well, with --law pcmu, pcma or opus a tone), H.265 from FILE.h265.mp4, Motion JPEG from AVI and G.711 from WAV
-at rtsp://127.0.0.1:PORT/cam. With --tls, a file with a certificate and its key, it serves rtsps:// only. Prints
-"port N" once it listens, and "TEARDOWN" for each TEARDOWN of a client.
+Serves H.264 from MP4 (with --audio its AAC as well, with --law pcmu, pcma or opus a tone), H.265 from FILE.h265.mp4,
+Motion JPEG from AVI and G.711 from WAV at rtsp://127.0.0.1:PORT/cam. With --tls, a file with a certificate and its key,
+it serves rtsps:// only. Prints "port N" once it listens, and "TEARDOWN" for each TEARDOWN of a client.
 """
 
 import argparse
@@ -21,6 +22,12 @@ from gi.repository import Gio, GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402
 
 def say(text):
     print(text, flush=True)
+
+TONES = {
+    "pcmu": "audio/x-raw,rate=8000,channels=1 ! mulawenc ! rtppcmupay name=pay1 pt=0 ptime-multiple=20000000",
+    "pcma": "audio/x-raw,rate=8000,channels=1 ! alawenc ! rtppcmapay name=pay1 pt=8 ptime-multiple=20000000",
+    "opus": "audio/x-raw,rate=48000,channels=2 ! opusenc ! rtpopuspay name=pay1 pt=97",
+}
 
 
 def main():
@@ -54,13 +61,7 @@ def main():
         )
     else:
         chain = "qtdemux ! h264parse ! rtph264pay name=pay0 pt=96 config-interval=0"
-    tones = {
-        "pcmu": "audio/x-raw,rate=8000,channels=1 ! mulawenc ! rtppcmupay name=pay1 pt=0 ptime-multiple=20000000",
-        "pcma": "audio/x-raw,rate=8000,channels=1 ! alawenc ! rtppcmapay name=pay1 pt=8 ptime-multiple=20000000",
-        "opus": "audio/x-raw,rate=48000,channels=2 ! opusenc ! rtpopuspay name=pay1 pt=97",
-    }
-    if args.law:
-        chain += f" audiotestsrc samplesperbuffer=160 ! {tones[args.law]}"
+    chain += f" audiotestsrc samplesperbuffer=160 ! {TONES[args.law]}" if args.law else ""
     factory.set_launch(f'( filesrc location="{args.file}" ! {chain} )')
 
     if args.udp:

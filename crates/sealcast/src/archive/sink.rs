@@ -115,7 +115,7 @@ impl Sink for ArchiveSink {
     fn write_sound(&mut self, _: &ReceivedFrame) -> Result<()> {
         let sealed = !self.sealed.records.is_empty();
         let takes = self.recording.writer().is_some_and(|writer| writer.takes(&self.sealed));
-        // Segments begin with pictures, so sound before the first, or under a key of which no picture came, is left out.
+        // Segments begin with pictures: sound before the first, or under a key of which no picture came, is left out.
         let written = if sealed && takes { self.append(true) } else { Ok(()) };
         self.sealed = SealedFrame::default();
         written

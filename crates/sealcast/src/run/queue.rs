@@ -1,6 +1,6 @@
 //! Bounded queues between a producer, which never waits, and a consumer. There are two policies for a full queue.
 //! Frames are dropped by whole groups of pictures, oldest first ([`FrameQueue::push`]). Packets, whose pictures the
-//! queue does not know, are dropped all at once ([`FrameQueue::make_room`], called before `push`). Sound beside the frames
+//! queue does not know, are dropped all at once ([`FrameQueue::make_room`], called before `push`). Sound beside frames
 //! is dropped packet by packet, oldest first ([`FrameQueue::push_sound`]).
 
 use std::collections::VecDeque;

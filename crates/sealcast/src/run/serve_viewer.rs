@@ -346,8 +346,8 @@ impl ViewerRole {
         Some(next)
     }
 
-    /// True for sound that waited too long, and can be left out by itself. While the viewer catches up with the picture,
-    /// sound waits with it.
+    /// True for sound that waited too long, and can be left out by itself. While the viewer catches up with the
+    /// picture, sound waits with it.
     fn is_stale_sound<T: Transport>(&self, task: &Task<T>, queued: &QueuedFrame) -> bool {
         let session = &task.connection.session;
         let may_drop = session.holds_media() || session.is_shaped();

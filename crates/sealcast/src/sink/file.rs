@@ -147,14 +147,14 @@ impl Sink for FileSink {
         let path = self.path.display();
         let Some(mp4) = &mut self.mp4 else {
             if !std::mem::replace(&mut self.silence_told, true) {
-                tracing::warn!(file = %path, "the stream has sound, which this kind of file cannot hold: record to .mp4");
+                tracing::warn!(file = %path, "the stream has sound, which this file cannot hold: record to .mp4");
             }
             return Ok(());
         };
         let place = mp4.start_sound(info).map_err(|why| unwritable(&self.path, &why))?;
         if place == SoundPlace::TooLate && !std::mem::replace(&mut self.silence_told, true) {
             let codec = info.codec.name();
-            tracing::warn!(file = %path, codec, "sound is left out from here on: it began or changed after the file did");
+            tracing::warn!(file = %path, codec, "sound is left out from here on: it began or changed too late");
         }
         Ok(())
     }

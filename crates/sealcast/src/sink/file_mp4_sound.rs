@@ -159,7 +159,7 @@ fn opus_samples(packet: &[u8]) -> u64 {
         .unwrap_or(0)
 }
 
-/// The sample entry. MP4 has one for AAC and Opus; for G.711 it is that of QuickTime, which players know in MP4 as well.
+/// The sample entry. MP4 has one for AAC and Opus; for G.711 it is that of QuickTime, which players know in MP4 too.
 fn entry(info: &SoundInfo) -> shiguredo_mp4::Result<SampleEntry> {
     let audio = AudioSampleEntryFields {
         data_reference_index: AudioSampleEntryFields::DEFAULT_DATA_REFERENCE_INDEX,

@@ -58,14 +58,14 @@ pub trait Source: Send {
     /// call returns the new description.
     fn info(&self) -> StreamInfo;
 
-    /// Description of the sound beside the picture, if there is some: then [`next`](Self::next) returns its packets too.
-    /// Valid as [`info`](Self::info) is.
+    /// Description of the sound beside the picture, if there is some: then [`next`](Self::next) returns its packets
+    /// too. Valid as [`info`](Self::info) is.
     fn sound(&self) -> Option<SoundInfo> {
         None
     }
 
-    /// Returns the next frame, of the picture or the sound, in real time (a file source waits until the frame is due), or `None` at the end of the
-    /// stream.
+    /// Returns the next frame, of the picture or the sound, in real time (a file source waits until the frame is due),
+    /// or `None` at the end of the stream.
     ///
     /// # Errors
     /// The camera disconnects, the file is truncated, or the encoder fails: kind `Source`, with a message.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::keys::peers::{KnownPeers, Terms};
 use sealcast::keys::{entropy, mechanism};
-use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StampKind, StreamInfo};
+use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StampKind, StreamInfo, Track};
 use sealcast::meter::metrics::Metrics;
 use sealcast::run::{
     Admission, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt, QueueLimits, RuntimeSettings, Shape,
@@ -156,6 +156,7 @@ impl Source for Paced {
         data[..STAMP_LEN].copy_from_slice(&stamp.to_bytes());
         lock(&self.rows).push(row(stamp, data.len(), 0));
         Ok(Some(Frame {
+            track: Track::Picture,
             number: number.into(),
             keyframe,
             media_time: Duration::from_secs(1) * number / RATE,
