@@ -152,13 +152,20 @@ pub(super) fn read_movie(index: &[u8]) -> Result<Movie> {
 
 /// Reads a track of sound, or says in words why it is left out.
 fn read_sound(trak: &Child<'_>, movie_timescale: NonZeroU32) -> std::result::Result<(Track, SoundInfo), String> {
-    let track = read_track(trak, movie_timescale).map_err(|error| format!("a track of sound that {error}"))?;
+    let track = read_track(trak, movie_timescale).map_err(|error| {
+        let form = "sound in a form that is not read here, as QuickTime writes it: rewrap the file with ffmpeg";
+        format!("{form} -i IN -c copy OUT.mp4 (it {error})")
+    })?;
     match &track.entries[..] {
         [Entry::Sound(info)] => {
             let info = info.clone();
             Ok((track, info))
         }
-        [Entry::Other(name)] => Err(format!("{name}, which is not carried")),
+        // What is not known here is named like a picture.
+        [Entry::Other(name)] => {
+            let name = name.strip_suffix(" video").unwrap_or(name);
+            Err(format!("{name}, which is not carried"))
+        }
         _ => Err("sound that changes its form".to_owned()),
     }
 }
