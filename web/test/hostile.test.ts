@@ -12,6 +12,7 @@ import { parseAnswer } from "../src/protocol/live/answer.ts";
 import { constantRate } from "../src/protocol/session/shape-plan.ts";
 import { parseProof } from "../src/protocol/sign/statement.ts";
 import { parseInfo } from "../src/protocol/unit/info.ts";
+import { parseSoundInfo } from "../src/protocol/unit/sound-info.ts";
 import { joinImage, splitImage } from "../src/protocol/unit/jpeg-split/split.ts";
 import { type Preamble, preambleBytes, splitPreamble } from "../src/protocol/unit/preamble.ts";
 import { splitUnit } from "../src/protocol/unit/unit-header.ts";
@@ -42,6 +43,7 @@ const PARSERS: Readonly<Record<string, (bytes: Bytes) => unknown>> = {
   header: (bytes) => parseHeader(bytes, "clear"),
   preamble: splitPreamble,
   info: parseInfo,
+  sound: parseSoundInfo,
   unit: (bytes) => splitUnit(bytes, false),
   "split image": joinImage,
   image: (bytes) => splitImage(concat(Uint8Array.of(0xff, 0xd8), bytes), 5),

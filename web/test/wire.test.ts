@@ -2,6 +2,7 @@
 
 import { type Bytes } from "../src/protocol/bytes.ts";
 import { parseInfo, infoBytes } from "../src/protocol/unit/info.ts";
+import { parseSoundInfo, soundInfoBytes } from "../src/protocol/unit/sound-info.ts";
 import { joinImage, splitImage } from "../src/protocol/unit/jpeg-split/split.ts";
 import { preambleBytes, splitPreamble } from "../src/protocol/unit/preamble.ts";
 import { splitUnit, unitHeaderBytes } from "../src/protocol/unit/unit-header.ts";
@@ -23,6 +24,7 @@ interface ControlFile {
   readonly messages: readonly Message[];
   readonly group_messages: readonly Message[];
   readonly codec_configurations: readonly BytesCase[];
+  readonly sound_configurations: readonly BytesCase[];
   readonly preambles: readonly (BytesCase & { readonly frame_bytes?: string })[];
 }
 interface TicketCase extends Case {
@@ -143,6 +145,27 @@ test("codec configurations are parsed and made as in the vectors", async () => {
     };
     same(plain(found), plain(fields), "fields");
     same(toHex(infoBytes(info)), bytes, "bytes");
+    return true;
+  });
+});
+
+test("codec configurations of sound are parsed and made as in the vectors", async () => {
+  const { sound_configurations } = await vectors<ControlFile>("control");
+  await each(sound_configurations, { run: 30, skipped: 0 }, async ({ expect, fields, bytes }) => {
+    if (expect !== "ok") {
+      same(await reasonOf(() => parseSoundInfo(hex(bytes)), "configuration"), "malformed", "reason");
+      return true;
+    }
+    const info = parseSoundInfo(hex(bytes));
+    const found = {
+      codec: 16 + ["aac", "opus", "ulaw", "alaw"].indexOf(info.codec),
+      channels: info.channels,
+      samples_per_second: info.samplesPerSecond,
+      samples_per_frame: info.samplesPerFrame,
+      parameters: toHex(info.parameters),
+    };
+    same(plain(found), plain(fields), "fields");
+    same(toHex(soundInfoBytes(info)), bytes, "bytes");
     return true;
   });
 });

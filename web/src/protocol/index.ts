@@ -28,6 +28,7 @@ export { type FrameRefusal, type FrameRefusalCounts } from "./sign/frame-verifie
 export { type GopVerdict } from "./sign/gop-verifier.ts";
 export { type Frame, type Media } from "./unit/assemble.ts";
 export { type Codec, type StreamInfo } from "./unit/info.ts";
+export { type SoundCodec, type SoundInfo } from "./unit/sound-info.ts";
 export { type Layout, MAX_FRAME, type Preamble, type StampKind } from "./unit/preamble.ts";
 export { type Unsplit } from "./unit/planner.ts";
 export { type UnitHeader, splitUnit, unitHeaderBytes } from "./unit/unit-header.ts";

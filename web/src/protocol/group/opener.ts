@@ -156,7 +156,7 @@ export class GroupOpener {
 
   #lost(): Media[] {
     this.#unproven = undefined;
-    this.#assembler.lost();
+    this.#assembler.lostPicture();
     return [{ type: "lost" }];
   }
 
@@ -214,7 +214,7 @@ export class GroupOpener {
     }
     // The one before has no proof, and what comes now depends on it.
     this.#verifier.refuse("unsigned");
-    this.#assembler.lost();
+    this.#assembler.lostPicture();
     return [{ type: "lost" }];
   }
 

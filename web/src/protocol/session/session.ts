@@ -14,6 +14,7 @@ import { type RefusalCounts, Refusals } from "../seal/refusals.ts";
 import { Assembler } from "../unit/assemble.ts";
 import { Cutter, encryptsDescription } from "../unit/cut.ts";
 import { type StreamInfo, infoBytes } from "../unit/info.ts";
+import { SOUND_STREAM, type SoundInfo, soundInfoBytes } from "../unit/sound-info.ts";
 import { type Unsplit } from "../unit/planner.ts";
 import { type Preamble, preambleBytes } from "../unit/preamble.ts";
 import { checkUnit } from "../unit/unit.ts";
@@ -21,7 +22,7 @@ import { Close } from "../wire/control.ts";
 import { MAX_CONTROL_RECORD, MAX_HANDSHAKE_MESSAGE, MAX_RECORD } from "../wire/framing.ts";
 import { CHALLENGE_LEN, type GroupMessage } from "../wire/group-message.ts";
 import { CONFIG_FLAGS, Flag, MAX_STREAM, frameFlags } from "../wire/header.ts";
-import { type Selection } from "../wire/selection.ts";
+import { ENCRYPT_ALL, type Selection } from "../wire/selection.ts";
 import { RekeyPolicy, type SessionConfig } from "./config.ts";
 import { Epochs } from "./epochs.ts";
 import { Hosting } from "./hosting.ts";
@@ -549,12 +550,24 @@ export class Session {
     });
   }
 
+  /** Publisher: the same of sound, which is stream 2. Whatever the selection, sound is encrypted. */
+  sealSoundInfo(now: Now, info: SoundInfo): Promise<void> {
+    return this.#step(now, async () => {
+      const keys = this.#publisher(SOUND_STREAM);
+      const bytes = soundInfoBytes(info);
+      await this.#beforeMedia(now, keys, false);
+      await this.#sealMedia(now, keys, SOUND_STREAM, CONFIG_FLAGS, true, [bytes]);
+    });
+  }
+
   /** Publisher: seals a frame. */
   sealFrame(now: Now, frame: OutgoingFrame): Promise<void> {
     return this.#step(now, async () => {
       const keys = this.#publisher(frame.stream);
-      await this.#beforeMedia(now, keys, frame.keyframe);
-      const { inForce } = keys.peer.selecting;
+      const isSound = frame.stream === SOUND_STREAM;
+      // Keys change where a picture begins anew: all frames of sound are keyframes.
+      await this.#beforeMedia(now, keys, frame.keyframe && !isSound);
+      const inForce = isSound ? ENCRYPT_ALL : keys.peer.selecting.inForce;
       const { layout, pieces } = this.#cutter.cut(inForce, frame.stream, frame.keyframe, frame.data);
       const preamble = preambleBytes({ ...frame.stamps, padding: 0, layout, kept: false });
       for (const piece of pieces) {

@@ -7,6 +7,7 @@ import { Flag, type Header } from "../wire/header.ts";
 import { type StreamInfo, parseInfo } from "./info.ts";
 import { joinImage } from "./jpeg-split/split.ts";
 import { MAX_FRAME, type Preamble, splitPreamble } from "./preamble.ts";
+import { SOUND_STREAM, type SoundInfo, parseSoundInfo } from "./sound-info.ts";
 
 /** A whole, verified frame. */
 export interface Frame {
@@ -27,8 +28,11 @@ export interface Frame {
 /** What comes of media records. */
 export type Media =
   | { readonly type: "info"; readonly stream: number; readonly info: StreamInfo }
-  /** A frame that can be decoded after those before it. */
+  | { readonly type: "sound-info"; readonly info: SoundInfo }
+  /** A frame of the picture that can be decoded after those before it. */
   | ({ readonly type: "frame" } & Frame)
+  /** A frame of sound, which needs none before it. */
+  | ({ readonly type: "sound" } & Frame)
   /** A frame that cannot be decoded because an earlier one is missing: request a keyframe. */
   | { readonly type: "undecodable"; readonly frame: bigint; readonly skipped: bigint }
   /** A record is missing: nothing is handed out before the next keyframe, which should be requested. */
@@ -44,9 +48,21 @@ interface Parts {
   next: number;
 }
 
-/** Decides which frames can be decoded. */
-class FrameOrder {
+/** Counts the frames of a stream. */
+class FrameCount {
   #last: bigint | undefined;
+
+  /** Frames missing before this one, and whether it follows the last one. */
+  next({ frame: number }: Preamble): { readonly skipped: bigint; readonly follows: boolean } {
+    const expected = this.#last === undefined ? number : this.#last + 1n;
+    this.#last = number;
+    return { skipped: number > expected ? number - expected : 0n, follows: number === expected };
+  }
+}
+
+/** Decides which frames of the picture can be decoded. */
+class FrameOrder {
+  readonly #count = new FrameCount();
   #waits = true;
 
   lost(): void {
@@ -55,10 +71,8 @@ class FrameOrder {
 
   next(frame: Omit<Frame, "skipped">): Media {
     const { frame: number } = frame.preamble;
-    const expected = this.#last === undefined ? number : this.#last + 1n;
-    const skipped = number > expected ? number - expected : 0n;
-    this.#waits ||= number !== expected;
-    this.#last = number;
+    const { skipped, follows } = this.#count.next(frame.preamble);
+    this.#waits ||= !follows;
     if (this.#waits && !frame.keyframe) {
       return { type: "undecodable", frame: number, skipped };
     }
@@ -87,14 +101,26 @@ export function restoreFrame(preamble: Preamble, bytes: Bytes): Bytes {
 /**
  * Puts together what comes on a byte stream, in order. It holds at most one frame of `MAX_FRAME` bytes, because a
  * publisher finishes one frame before it begins another. A gap in the numbers of a key is a missing record, whatever
- * removed it; a gap may also be another stream's, which costs no more than a keyframe.
+ * removed it. Where there is sound as well it may have been either's: then the numbers of the frames tell, so that
+ * sound that is missing costs no picture.
  */
 export class Assembler {
   #parts: Parts | undefined;
   readonly #order = new FrameOrder();
+  readonly #sounds = new FrameCount();
+  #hasSound = false;
 
-  /** A record is lost: nothing that may depend on it is handed out. */
-  lost(): void {
+  /** A record is lost, of whatever stream. True if the picture waits for a keyframe now. */
+  lost(): boolean {
+    this.#parts = undefined;
+    if (!this.#hasSound) {
+      this.#order.lost();
+    }
+    return !this.#hasSound;
+  }
+
+  /** A frame of the picture is lost: nothing that may depend on it is handed out. */
+  lostPicture(): void {
     this.#parts = undefined;
     this.#order.lost();
   }
@@ -109,12 +135,9 @@ export class Assembler {
       // A byte stream loses nothing, so nobody sends repair records on it.
       throw malformed();
     }
-    const media: Media[] = followsGap ? [{ type: "lost" }] : [];
-    if (followsGap) {
-      this.lost();
-    }
+    const media: Media[] = followsGap && this.lost() ? [{ type: "lost" }] : [];
     if ((flags & Flag.CodecConfig) !== 0) {
-      return [...media, { type: "info", stream: header.stream, info: parseInfo(payload) }];
+      return [...media, this.#description(header.stream, payload)];
     }
     // What came in clear is a view of a buffer that is used again.
     const own = (flags & Flag.Encrypted) !== 0 ? payload : payload.slice();
@@ -123,7 +146,21 @@ export class Assembler {
       return media;
     }
     this.#parts = undefined;
-    return [...media, this.#order.next(whole(parts, header, arrived))];
+    const frame = whole(parts, header, arrived);
+    return [...media, header.stream === SOUND_STREAM ? this.#sound(frame) : this.#order.next(frame)];
+  }
+
+  #description(stream: number, payload: Bytes): Media {
+    if (stream !== SOUND_STREAM) {
+      return { type: "info", stream, info: parseInfo(payload) };
+    }
+    const info = parseSoundInfo(payload);
+    this.#hasSound = true;
+    return { type: "sound-info", info };
+  }
+
+  #sound(frame: Omit<Frame, "skipped">): Media {
+    return { type: "sound", ...frame, skipped: this.#sounds.next(frame.preamble).skipped };
   }
 
   #begin(header: Header, payload: Bytes): Parts {
