@@ -1,4 +1,4 @@
-// The web application: six files that the program embeds, how they are made, and the hash that both print. The demo's
+// The web application: seven files that the program embeds, how they are made, and the hash that both print. The demo's
 // page: three more, which share worker and icon with it.
 
 import { build } from "esbuild";
@@ -13,7 +13,7 @@ import { ROOT } from "./bundle.mjs";
 export const BUILT = resolve(ROOT, "dist/app");
 export const EMBEDDED = resolve(ROOT, "../crates/sealcast/src/web/app/bundle");
 /** The files, in the order in which they are hashed. */
-export const FILES = ["index.html", "page.css", "page.js", "worker.js", "relay.js", "icon.svg"];
+export const FILES = ["index.html", "page.css", "page.js", "worker.js", "relay.js", "sound.js", "icon.svg"];
 /** The same of the demo's page. */
 export const DEMO_BUILT = resolve(ROOT, "dist/demo");
 const DEMO_EMBEDDED = resolve(ROOT, "../crates/sealcast/src/web/demo/bundle");
@@ -38,7 +38,7 @@ const COMMON = {
   target: "es2022", platform: "browser", logLevel: "warning",
 };
 
-/** Makes the six files in the folder `to`. `worker` is the entry of the worker, under `web/`. */
+/** Makes the seven files in the folder `to`. `worker` is the entry of the worker, under `web/`. */
 export async function buildApp(to = BUILT, worker = "src/worker/main.ts") {
   await mkdir(to, { recursive: true });
   const script = { ...COMMON, format: "esm" };
@@ -46,6 +46,7 @@ export async function buildApp(to = BUILT, worker = "src/worker/main.ts") {
     build({ ...script, entryPoints: ["src/page/main.ts"], outfile: resolve(to, "page.js") }),
     build({ ...script, entryPoints: [worker], outfile: resolve(to, "worker.js") }),
     build({ ...script, entryPoints: ["src/relay/moq.ts"], outfile: resolve(to, RELAY_FILE) }),
+    build({ ...script, entryPoints: ["src/sound/processor.ts"], outfile: resolve(to, "sound.js") }),
     // No browser is named, so nothing is rewritten for older ones.
     build({ ...COMMON, target: "esnext", entryPoints: ["src/page/page.css"], outfile: resolve(to, "page.css") }),
     copyText("src/page/index.html", resolve(to, "index.html")),
@@ -69,7 +70,7 @@ async function copyText(from, to) {
   await writeFile(to, text.replaceAll("\r\n", "\n"));
 }
 
-/** The bytes of the six files in a folder. */
+/** The bytes of the seven files in a folder. */
 export function readApp(folder) {
   return Promise.all(FILES.map((name) => readFile(resolve(folder, name))));
 }

@@ -1,4 +1,4 @@
-// `npm run build`: the library as one file, the application as six and the demo's page as three, and their sizes against
+// `npm run build`: the library as one file, the application as seven and the demo's page as three, and their sizes against
 // their limits.
 
 import { readFile } from "node:fs/promises";

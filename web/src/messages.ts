@@ -1,6 +1,7 @@
 // What the page and its worker say to each other. Keys never cross: the worker has identity, session and media.
 
 import { type SignMode } from "./protocol/wire/group-message.ts";
+import { type Pcm, type PlayoutReport } from "./sound/pcm.ts";
 
 /** Which carrier to use: the better one that works, or one alone. */
 export type CarrierChoice = "auto" | "webtransport" | "websocket";
@@ -67,6 +68,8 @@ export type ToWorker =
   /** Publisher: other keys now. Viewer: ask for them. */
   | { readonly type: "rekey" }
   | { readonly type: "jitter"; readonly milliseconds: number }
+  /** Viewer: sound goes to the audio thread through this port (transferred), or without one nowhere. */
+  | { readonly type: "sound"; readonly port?: MessagePort }
   /** Close the session in good order. */
   | { readonly type: "stop" };
 
@@ -160,6 +163,31 @@ export interface StageFigures {
   readonly count: number;
 }
 
+/** The stream's sound, as the page offers it. */
+export interface SoundOffer {
+  /** Such as `AAC, 48 kHz, 2 channels`. */
+  readonly name: string;
+  readonly channels: number;
+  /** Samples a second. */
+  readonly rate: number;
+  /** Why it cannot be played here; empty where it can. */
+  readonly unable: string;
+}
+
+/** Figures of the sound. */
+export interface SoundFigures {
+  readonly name: string;
+  /** `stalled`: the browser's audio takes nothing. */
+  readonly state: "off" | "unable" | "stalled" | "on";
+  /** Packets since the session began: those that came, those that are missing, and of which nothing came. */
+  readonly frames: number;
+  readonly lost: number;
+  readonly dropped: number;
+  readonly decoded: number;
+  /** What the audio thread said last, while sound is on. */
+  readonly playout?: PlayoutReport;
+}
+
 /** Figures of the stream, every half second. */
 export interface Figures {
   readonly width: number;
@@ -187,6 +215,8 @@ export interface Figures {
   readonly roundTrip?: number;
   /** Viewer: absent where the picture is sealed for this end alone. */
   readonly membership?: Membership;
+  /** Viewer: absent where the stream has no sound. */
+  readonly sound?: SoundFigures;
 }
 
 /** One frame's way, for the laboratory; in milliseconds. */
@@ -218,6 +248,10 @@ export type FromWorker =
   | { readonly type: "event"; readonly at: number; readonly words: string; readonly bad: boolean }
   /** The first picture is on the canvas, or another size is. */
   | { readonly type: "size"; readonly width: number; readonly height: number }
+  /** Viewer: the stream has sound, or it turned out that it cannot be played. */
+  | { readonly type: "sound"; readonly sound: SoundOffer }
+  /** Only from a worker with the name `test`: what a packet of sound decoded to. */
+  | { readonly type: "pcm"; readonly pcm: Pcm }
   /** Only from a worker with the name `test`: an access unit that goes to the decoder, or from here to a relay. */
   | { readonly type: "unit"; readonly frame: number; readonly sha256: string }
   /** Only from a worker with the name `measure`: a frame that was drawn, told when the next one is. */

@@ -22,6 +22,7 @@ import { SessionDriver } from "../src/worker/driver.ts";
 import { chosen } from "../src/worker/publish-options.ts";
 import { RelayPublisher } from "../src/worker/relay-publisher.ts";
 import { Viewer } from "../src/worker/viewer.ts";
+import { DEAF } from "./support/deaf.ts";
 import { assert, same, test } from "./support/harness.ts";
 import { MemoryRelay } from "./support/memory-relay.ts";
 import { TestEncoder } from "./support/test-encoder.ts";
@@ -65,11 +66,12 @@ class Watching {
   constructor({ memory, time }: Stage, ticket: string, store = new MemoryStore()) {
     const surface = { resize: () => undefined, show: () => undefined, clear: () => undefined };
     const image = (): Promise<never> => Promise.reject(new Error("no images here"));
-    this.player = new KeepingPlayer({ surface, codec: undefined, image, time }, {
+    this.player = new KeepingPlayer({ surface, codec: undefined, image, sound: DEAF, time }, {
       needsKeyframe: (stream) => {
         this.viewer.needsKeyframe(stream);
       },
       news: () => undefined, unable: () => undefined, size: () => undefined, clock: (now) => this.viewer.clock(now),
+      offer: (sound) => this.posted.push({ type: "sound", sound }),
     }, 0);
     this.viewer = new Viewer({
       ticket, time, random, openStore: () => Promise.resolve(store),

@@ -10,6 +10,7 @@ import { openRelay } from "../src/relay/open.ts";
 import { MemoryStore } from "../src/store/memory-store.ts";
 import { Viewer } from "../src/worker/viewer.ts";
 import { picture } from "./support/group-camera.ts";
+import { DEAF } from "./support/deaf.ts";
 import { assert, same, test, testWhere } from "./support/harness.ts";
 import { MemoryRelay } from "./support/memory-relay.ts";
 import { NAME, RelayCamera } from "./support/relay-camera.ts";
@@ -42,7 +43,7 @@ class Seat {
     [this.camera, this.relay, this.time] = [camera, relay, time];
     const surface = { resize: () => undefined, show: () => undefined, clear: () => undefined };
     const image = (): Promise<never> => Promise.reject(new Error("no images here"));
-    this.#player = new CheckingPlayer({ surface, codec: undefined, image, time }, {
+    this.#player = new CheckingPlayer({ surface, codec: undefined, image, sound: DEAF, time }, {
       needsKeyframe: (stream) => {
         this.viewer.needsKeyframe(stream);
       },
@@ -50,6 +51,7 @@ class Seat {
       unable: () => undefined,
       size: () => undefined,
       clock: (now) => this.viewer.clock(now),
+      offer: () => undefined,
     }, 0);
     const store = new MemoryStore();
     const random = (): Uint8Array<ArrayBuffer> => crypto.getRandomValues(new Uint8Array(32));

@@ -8,6 +8,7 @@ import { MemoryStore } from "../src/store/memory-store.ts";
 import { Viewer } from "../src/worker/viewer.ts";
 import { Camera } from "./support/camera.ts";
 import { clipFrames, clipParameters } from "./support/clip.ts";
+import { DEAF } from "./support/deaf.ts";
 import { assert, same, test } from "./support/harness.ts";
 import { frame } from "./support/pair.ts";
 import { VirtualTime, until } from "./support/virtual-time.ts";
@@ -46,7 +47,7 @@ class Seat {
       close: () => undefined,
     });
     const image = (): Promise<never> => Promise.reject(new Error("no images here"));
-    const player = new Player({ surface, codec: decodes ? codec : undefined, image, time }, {
+    const player = new Player({ surface, codec: decodes ? codec : undefined, image, sound: DEAF, time }, {
       needsKeyframe: (stream) => {
         this.viewer.needsKeyframe(stream);
       },
@@ -58,6 +59,7 @@ class Seat {
       },
       size: (width, height) => this.posted.push({ type: "size", width, height }),
       clock: (now) => this.viewer.clock(now),
+      offer: (sound) => this.posted.push({ type: "sound", sound }),
       unit: () => {
         this.units += 1;
       },

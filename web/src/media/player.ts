@@ -4,6 +4,7 @@ import { type Figures } from "../messages.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 import { type Frame, type Media } from "../protocol/unit/assemble.ts";
 import { type StreamInfo } from "../protocol/unit/info.ts";
+import { SoundPlayer, type SoundParts, type SoundPlayerEvents, type SoundPort } from "../sound/player.ts";
 import { type ClockEstimate, type Time } from "../worker/clock.ts";
 import { type MakeCodec } from "./codecs.ts";
 import { type DecoderEvents, H264Decoder } from "./decoder.ts";
@@ -23,13 +24,13 @@ export interface PlayerParts {
   readonly codec: MakeCodec | undefined;
   readonly image: MakeImage;
   readonly time: Time;
+  readonly sound: Omit<SoundParts, "time">;
 }
 
 /** Who is told what a player does. */
-export interface PlayerEvents {
+export interface PlayerEvents extends SoundPlayerEvents {
   /** The publisher should send a keyframe of this stream. */
   needsKeyframe(stream: number): void;
-  news(words: string, bad: boolean): void;
   /** This browser cannot show the stream at all. */
   unable(words: string): void;
   size(width: number, height: number): void;
@@ -48,6 +49,8 @@ export type PlayerFigures = Omit<Figures, "refused" | "roundTrip" | "membership"
 interface Tag {
   readonly way: Way;
   readonly frame: bigint;
+  /** Nanoseconds since the stream began. */
+  readonly media: bigint;
   readonly unit?: Bytes;
 }
 
@@ -63,6 +66,7 @@ export class Player {
   readonly #screen: Screen<Tag>;
   readonly #video: H264Decoder<Tag> | undefined;
   readonly #images: ImageDecoder<Tag>;
+  readonly #sound: SoundPlayer;
   readonly #stages = new Stages();
   #shown: Shown | undefined;
   #lastDrawn: Tag | undefined;
@@ -103,6 +107,7 @@ export class Player {
     };
     this.#video = parts.codec && new H264Decoder(parts.codec, decoding, time);
     this.#images = new ImageDecoder(parts.image, decoding);
+    this.#sound = new SoundPlayer({ ...parts.sound, time }, events);
   }
 
   /** A session is live: its pictures are shown. */
@@ -121,6 +126,12 @@ export class Player {
     this.#screen.close();
     this.#video?.reset();
     this.#images.reset();
+    this.#sound.anew();
+  }
+
+  /** Sound goes to the audio thread at this port from now on, or nowhere. */
+  turnSound(port: SoundPort | undefined): void {
+    this.#sound.turn(port);
   }
 
   clear(): void {
@@ -144,6 +155,12 @@ export class Player {
         return;
       case "frame":
         this.#frame(media);
+        return;
+      case "sound-info":
+        this.#sound.describe(media.info);
+        return;
+      case "sound":
+        this.#sound.frame(media);
         return;
       case "undecodable":
         this.#counts.dropped += 1 + Number(media.skipped);
@@ -186,9 +203,10 @@ export class Player {
     const now = this.#time.now().monotonic;
     this.#count(frame, now);
     const way = this.#stages.begin(frame, now);
-    const number = frame.preamble.frame;
+    const { frame: number, mediaTime: media } = frame.preamble;
     // The decoder writes into the data.
-    const tag: Tag = { way, frame: number, ...(this.#events.unit !== undefined && { unit: data.slice() }) };
+    const copied = this.#events.unit !== undefined && { unit: data.slice() };
+    const tag: Tag = { way, frame: number, media, ...copied };
     if (this.#shown.info.codec === "mjpeg") {
       this.#images.feed(data, tag);
     } else if (this.#video !== undefined) {
@@ -213,6 +231,9 @@ export class Player {
     const now = this.#time.now().monotonic;
     this.#counts.drawn += 1;
     this.#stages.drawn(tag.way, now, this.#events.clock(now));
+    if (!tag.way.kept) {
+      this.#sound.shown(tag.media, performance.timeOrigin + now);
+    }
     // What its sealing and sending took came with a later frame, so the one before is told.
     const before = this.#lastDrawn;
     this.#lastDrawn = tag;
@@ -235,6 +256,7 @@ export class Player {
     const { stages, total, drawn } = this.#stages.figures(now);
     const images = this.#shown?.info.codec === "mjpeg";
     const video = images ? undefined : this.#video;
+    const sound = this.#sound.figures();
     return {
       ...this.#screen.size,
       ...this.#counts,
@@ -246,6 +268,7 @@ export class Player {
       decoderRestarts: video?.restarts ?? 0,
       stages,
       ...(total !== undefined && { total }),
+      ...(sound !== undefined && { sound }),
     };
   }
 }

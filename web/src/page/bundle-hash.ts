@@ -1,7 +1,7 @@
 // The hash of the page's own files, which the program that serves them prints as well.
 
 /** The files in the order in which they are hashed. */
-export const FILES = ["/", "/page.css", "/page.js", "/worker.js", "/relay.js", "/icon.svg"] as const;
+export const FILES = ["/", "/page.css", "/page.js", "/worker.js", "/relay.js", "/sound.js", "/icon.svg"] as const;
 
 /** SHA-256 of all files, each behind its length as 32 bits, big-endian; in hexadecimal. */
 export async function bundleHash(files: readonly Uint8Array[]): Promise<string> {

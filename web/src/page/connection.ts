@@ -60,9 +60,10 @@ export class Connection {
     this.#worker.postMessage(first, transfer);
   }
 
-  send(message: ToWorker): void {
+  /** `transfer` is what the message gives away. */
+  send(message: ToWorker, transfer: Transferable[] = []): void {
     if (!this.#ended) {
-      this.#worker.postMessage(message);
+      this.#worker.postMessage(message, transfer);
     }
   }
 

@@ -1,7 +1,9 @@
 // Shows the figures: the table of stages, the total, and what the stream is like.
 
-import { type Figures, type Membership } from "../messages.ts";
-import { STAGES, ageFigure, decoderWords, frameRefusalWords, refusalWords } from "./wording.ts";
+import { type Figures, type Membership, type SoundFigures } from "../messages.ts";
+import {
+  STAGES, ageFigure, decoderWords, frameRefusalWords, lipsAreOff, lipsWords, refusalWords, soundWords,
+} from "./wording.ts";
 import { ORDER } from "./chart.ts";
 import { type Line, byId, element, say, showLines } from "./dom.ts";
 import { bitRate, byteCount, count, milliseconds, withUnit } from "./format.ts";
@@ -39,11 +41,31 @@ function streamLines(figures: Figures, role: Role): Line[] {
   }
   const { inDecoder, decoder, decoderRestarts } = figures;
   const group = figures.membership === undefined ? [] : groupLines(figures.membership);
+  const sound = figures.sound === undefined ? [] : soundLines(figures.sound);
   const restarts = decoderRestarts === 0 ? "" : `, made anew ${count(decoderRestarts)} times`;
   return [
     ...both, { name: "drawn", value: count(drawn) }, lost,
     { name: "decoder", value: `${decoderWords(decoder)}${restarts}` },
-    { name: "in decoder", value: count(inDecoder) }, ...trip, ...group,
+    { name: "in decoder", value: count(inDecoder) }, ...trip, ...group, ...sound,
+  ];
+}
+
+/** What there is to say of the sound. */
+function soundLines({ name, state, frames, lost, dropped, playout }: SoundFigures): Line[] {
+  const gone = lost + dropped;
+  const missing = { name: "packets lost", value: count(gone), look: "bad" };
+  const common = [
+    { name: "sound", value: `${name}: ${soundWords(state)}`, ...(state === "stalled" && { look: "bad" }) },
+    { name: "packets", value: count(frames) }, ...(gone > 0 ? [missing] : []),
+  ];
+  if (playout === undefined) {
+    return common;
+  }
+  const { skew, waiting, silence } = playout;
+  const lips = skew && { name: "lips", value: lipsWords(skew), ...(lipsAreOff(skew) && { look: "bad" }) };
+  return [
+    ...common, ...(lips ? [lips] : []), { name: "sound waits", value: withUnit(waiting) },
+    ...(silence > 0 ? [{ name: "silence", value: withUnit(silence) }] : []),
   ];
 }
 

@@ -12,6 +12,7 @@ import { Lock } from "./lock.ts";
 import { LogView } from "./log-view.ts";
 import { NoticeBoard } from "./notice.ts";
 import { Picture, type Reason } from "./picture.ts";
+import { Sound } from "./sound.ts";
 import { NOTICES, SELECTIONS } from "./wording.ts";
 
 /** How often the page looks whether the worker is silent, and how old the keys are; ms. */
@@ -48,6 +49,7 @@ export class Live {
   readonly #lock = new Lock();
   readonly #age = new AgeView();
   readonly #audience = new AudienceView((peer) => this.#connection?.send({ type: "end-access", peer }));
+  readonly #sound = new Sound((message, transfer) => this.#connection?.send(message, transfer));
   readonly #figures = new FiguresView();
   readonly #chart = new ChartView(byId("chart", HTMLElement));
   readonly #log = new LogView();
@@ -147,6 +149,7 @@ export class Live {
   #drop(): void {
     this.#connection?.close();
     this.#connection = undefined;
+    this.#sound.clear();
     this.#picture.place();
     this.#release?.();
     this.#release = undefined;
@@ -185,6 +188,9 @@ export class Live {
         break;
       case "size":
         this.#picture.form(message.width, message.height);
+        break;
+      case "sound":
+        this.#sound.take(message.sound);
         break;
     }
     this.#show();

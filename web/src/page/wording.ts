@@ -2,8 +2,10 @@
 
 import {
   type Age, type Audience, type AudienceMember, type Figures, type LinkState, type Membership, type Protection,
-  type StageName,
+  type SoundFigures, type StageName,
 } from "../messages.ts";
+import { type Skew } from "../sound/pcm.ts";
+import { withUnit } from "./format.ts";
 
 /**
  * What the area of the picture says instead of the picture. `tampered`: records come, and none that makes a picture is
@@ -41,6 +43,41 @@ export const NOTICES: Readonly<Record<Exclude<Notice, "none">, NoticeWords>> = {
   refused: { title: "Refused", words: "No connection was made, and there is no picture.", sign: "refused" },
   failed: { title: "It does not work", words: "There is no picture.", sign: "failed" },
 };
+
+/** The button for sound, and what stands beside it where the browser refuses. */
+export const SOUND = {
+  on: "Play the sound", off: "Mute the sound",
+  broken: "This browser did not let the sound begin. Press the button once more, or look whether it may play sound.",
+} as const;
+
+/** Milliseconds up to which nobody sees that lips are not in time. */
+const LIPS_IN_TIME = 40;
+
+/** How the lips are in time, in words. */
+export function lipsWords({ median, uncertainty }: Skew): string {
+  const size = withUnit(Math.abs(median));
+  const which = median > 0 ? `sound ${size} after the picture` : `sound ${size} before the picture`;
+  return `${which} ± ${withUnit(uncertainty)}`;
+}
+
+/** True if lips may be seen not to be in time. */
+export function lipsAreOff({ median }: Skew): boolean {
+  return Math.abs(median) > LIPS_IN_TIME;
+}
+
+/** What is done with the sound. */
+export function soundWords(state: SoundFigures["state"]): string {
+  switch (state) {
+    case "off":
+      return "off";
+    case "on":
+      return "on";
+    case "stalled":
+      return "on, but the browser's output takes none";
+    case "unable":
+      return "not decoded by this browser";
+  }
+}
 
 /** What a key mechanism protects against. */
 export function mechanismWords(name: string): string {

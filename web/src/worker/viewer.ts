@@ -52,6 +52,9 @@ export class Viewer implements Commands, LinkRole {
       case "jitter":
         this.#player.jitter = message.milliseconds;
         return;
+      case "sound":
+        this.#player.turnSound(message.port);
+        return;
       case "stop":
         this.#link.stop();
         return;

@@ -10,6 +10,8 @@ import { type Bytes } from "../protocol/bytes.ts";
 import { meet } from "../relay/meet.ts";
 import { openRelay } from "../relay/open.ts";
 import { type OpenRelay } from "../relay/relay.ts";
+import { browserDecodes, browserSoundCodec } from "../sound/browser-decoder.ts";
+import { type Pcm } from "../sound/pcm.ts";
 import { IndexedDbStore } from "../store/indexed-db-store.ts";
 import { REAL_TIME } from "./clock.ts";
 import { Measured } from "./measured.ts";
@@ -62,7 +64,13 @@ export const startWatching: Start<WatchMessage> = ({ ticket, canvas, options }, 
       post({ type: "size", width, height });
     },
     clock: (now) => viewer.clock(now),
+    offer(sound) {
+      post({ type: "sound", sound });
+    },
     ...(testing && {
+      pcm(pcm: Pcm) {
+        post({ type: "pcm", pcm });
+      },
       unit(frame: bigint, data: Bytes) {
         void tellUnit(post, frame, data);
       },
@@ -73,7 +81,8 @@ export const startWatching: Start<WatchMessage> = ({ ticket, canvas, options }, 
       },
     }),
   };
-  const parts = { surface, codec: browserCodec(), image: browserImage, time: REAL_TIME };
+  const sound = { codec: browserSoundCodec(), decodes: browserDecodes };
+  const parts = { surface, codec: browserCodec(), image: browserImage, sound, time: REAL_TIME };
   const player = new Player(parts, events, options.jitter);
   const open: OpenRelay = (address, signal) => openRelay(pageOrigin(), address, signal);
   const viewer = new Viewer({

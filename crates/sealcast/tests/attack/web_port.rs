@@ -97,6 +97,7 @@ fn the_page_is_the_same_for_all_and_other_requests_get_nothing() {
         ("/", "", "200"),
         ("/worker.js", "", "200"),
         ("/relay.js", "", "200"),
+        ("/sound.js", "", "200"),
         ("/nothing", "", "404"),
         ("/../Cargo.toml", "", "404"),
         ("/sealcast", "", "400"),

@@ -20,6 +20,7 @@ export const FILES: ReadonlyMap<string, { readonly name: string; readonly type: 
   ["/page.js", { name: "page.js", type: "text/javascript; charset=utf-8" }],
   ["/worker.js", { name: "worker.js", type: "text/javascript; charset=utf-8" }],
   ["/relay.js", { name: "relay.js", type: "text/javascript; charset=utf-8" }],
+  ["/sound.js", { name: "sound.js", type: "text/javascript; charset=utf-8" }],
   ["/icon.svg", { name: "icon.svg", type: "image/svg+xml" }],
 ]);
 

@@ -25,9 +25,11 @@ struct File {
 const WORKER: &str = "/worker.js";
 /// What the worker loads when a ticket names a relay.
 const RELAY_PART: &str = "/relay.js";
+/// What the page loads into the browser's audio thread when its user switches sound on.
+const SOUND_PART: &str = "/sound.js";
 
 /// The files, in the order in which they are hashed.
-const FILES: [File; 6] = [
+const FILES: [File; 7] = [
     File {
         path: "/",
         kind: "text/html; charset=utf-8",
@@ -52,6 +54,11 @@ const FILES: [File; 6] = [
         path: RELAY_PART,
         kind: "text/javascript; charset=utf-8",
         bytes: include_bytes!("bundle/relay.js"),
+    },
+    File {
+        path: SOUND_PART,
+        kind: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("bundle/sound.js"),
     },
     File {
         path: "/icon.svg",
