@@ -12,6 +12,7 @@ import { generateIdentity } from "../../../src/protocol/keys/identity.ts";
 import { HelloKeys } from "../../../src/protocol/keys/psk.ts";
 import { Session } from "../../../src/protocol/session/session.ts";
 import { type StreamInfo } from "../../../src/protocol/unit/info.ts";
+import { type SoundInfo } from "../../../src/protocol/unit/sound-info.ts";
 import { readClocks } from "../../../src/worker/clock.ts";
 import { SessionDriver } from "../../../src/worker/driver.ts";
 import { BUILT, EMBEDDED, FILES, FROM_DIST } from "./built-page.ts";
@@ -21,6 +22,9 @@ const HOST = "127.0.0.1";
 const SUBPROTOCOL = "sealcast.2";
 const PIECE = 32_768;
 const STREAM = 1;
+const SOUND = 2;
+/** Nanoseconds of media time between two frames of which a test says nothing. */
+const INTERVAL = 40_000_000n;
 /** The program's content policy and headers, without which the page is another one. */
 const HEADERS = {
   "content-security-policy": "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; " +
@@ -77,6 +81,7 @@ class ServerCarrier implements Carrier {
 export class Viewer {
   readonly #driver: SessionDriver;
   #frame = 0n;
+  #packet = 0n;
 
   constructor(driver: SessionDriver) {
     this.#driver = driver;
@@ -93,13 +98,26 @@ export class Viewer {
     return this.#driver.step((session, now) => session.sealInfo(now, STREAM, { ...info, rate }));
   }
 
+  /** The description of sound. */
+  describeSound(info: SoundInfo): Promise<void> {
+    return this.#driver.step((session, now) => session.sealSoundInfo(now, info));
+  }
+
   /** A frame with these bytes, which may be anything. */
-  frame(data: Uint8Array, keyframe: boolean): Promise<void> {
-    const frame = this.#frame++;
+  frame(data: Uint8Array, keyframe: boolean, mediaTime = this.#frame * INTERVAL): Promise<void> {
+    return this.#send(STREAM, data, keyframe, this.#frame++, mediaTime);
+  }
+
+  /** A packet of sound. */
+  sound(data: Uint8Array, mediaTime: bigint): Promise<void> {
+    return this.#send(SOUND, data, true, this.#packet++, mediaTime);
+  }
+
+  #send(stream: number, data: Uint8Array, keyframe: boolean, frame: bigint, mediaTime: bigint): Promise<void> {
     return this.#driver.step((session, now) => session.sealFrame(now, {
-      stream: STREAM, keyframe, data: Uint8Array.from(data),
+      stream, keyframe, data: Uint8Array.from(data),
       stamps: {
-        frame, mediaTime: frame * 40_000_000n, captured: now.wall, encoded: now.wall, previousSeal: 0, previousSend: 0,
+        frame, mediaTime, captured: now.wall, encoded: now.wall, previousSeal: 0, previousSend: 0,
         capture: 0, stamp: "arrival",
       },
     }));

@@ -1,7 +1,9 @@
 // Writes down what the page's workers say. It runs in the page before the page's own program.
 
+import { type Pcm } from "../../../src/sound/pcm.ts";
 import {
   type Audience, type Figures, type FromWorker, type LinkState, type Protection,
+  type SoundOffer,
 } from "../../../src/messages.ts";
 
 /** What one worker, which is one connection, has said. */
@@ -14,6 +16,8 @@ export interface Told {
   /** The newest, and how many came. */
   figures: Figures | undefined;
   reports: number;
+  /** What the stream's sound was offered as. */
+  readonly offers: SoundOffer[];
   /** The newest, of a publisher through a relay. */
   audience: Audience | undefined;
 }
@@ -30,6 +34,10 @@ declare global {
   var recorded: Recorded;
   /** The page's workers, the oldest first, for tests that speak in their place. */
   var workers: Worker[];
+  /** What the workers' decoders of sound gave. */
+  var decoded: Pcm[];
+  /** What is heard of the page: each of its sources joins this too. */
+  var tap: AnalyserNode | undefined;
 }
 
 /**
@@ -40,6 +48,7 @@ export function record(testing: boolean): void {
   const recorded: Recorded = { told: [], violations: [] };
   globalThis.recorded = recorded;
   globalThis.workers = [];
+  globalThis.decoded = [];
   addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
     recorded.violations.push(`${violatedDirective}: ${blockedURI}`);
   });
@@ -66,6 +75,19 @@ export function record(testing: boolean): void {
       case "figures":
         told.figures = message.figures;
         told.reports += 1;
+        break;
+      case "sound":
+        told.offers.push(message.sound);
+        break;
+      case "pcm":
+        globalThis.decoded.push(message.pcm);
+    }
+  };
+  globalThis.AudioWorkletNode = class extends AudioWorkletNode {
+    constructor(context: BaseAudioContext, name: string, options?: AudioWorkletNodeOptions) {
+      super(context, name, options);
+      globalThis.tap = context.createAnalyser();
+      this.connect(globalThis.tap);
     }
   };
   globalThis.Worker = class extends Worker {
@@ -73,7 +95,7 @@ export function record(testing: boolean): void {
       super(url, testing ? { ...options, name: "test" } : options);
       const told: Told = {
         states: [], units: [], events: [], sizes: [], protections: [], figures: undefined, reports: 0,
-        audience: undefined,
+        offers: [], audience: undefined,
       };
       recorded.told.push(told);
       globalThis.workers.push(this);

@@ -178,12 +178,12 @@ function accessUnits(file: string, bytes: Buffer, sets: readonly Buffer[]): Unit
 }
 
 /** NAL units, each behind a start code. */
-function annexB(units: readonly Buffer[]): Buffer {
+export function annexB(units: readonly Buffer[]): Buffer {
   return Buffer.concat(units.flatMap((unit) => [START_CODE, unit]));
 }
 
 /** NAL units behind their lengths of four bytes. */
-function nalUnits(packet: Buffer): Buffer[] {
+export function nalUnits(packet: Buffer): Buffer[] {
   const units: Buffer[] = [];
   for (let at = 0; at < packet.length; ) {
     const end = at + 4 + packet.readUInt32BE(at);
@@ -194,7 +194,7 @@ function nalUnits(packet: Buffer): Buffer[] {
 }
 
 /** SPS and PPS of the avcC box (ISO/IEC 14496-15), of which a baseline file has one each. */
-function parameterSets(bytes: Buffer): Buffer[] {
+export function parameterSets(bytes: Buffer): Buffer[] {
   const box = bytes.indexOf("avcC", 0, "latin1") + 4;
   // Version, profile, compatibility, level, length size, number of SPS.
   assert(box > 4 && bytes[box] === 1 && bytes[box + 5] === 0xe1, "the clip has one SPS");
