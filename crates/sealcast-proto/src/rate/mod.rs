@@ -59,6 +59,7 @@ mod controller;
 mod delay;
 mod flight;
 mod loss;
+mod stream_path;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -66,3 +67,4 @@ mod window;
 pub use config::RateConfig;
 pub use controller::RateController;
 pub use flight::{MAX_IN_FLIGHT, MAX_REPORT_BYTES, Report};
+pub use stream_path::{MAX_MARKS, MOST_QUEUED, StreamPath, StreamSample};

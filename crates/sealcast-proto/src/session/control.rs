@@ -29,6 +29,7 @@ impl Session {
                 // Endless pings would use up this end's control key.
                 self.rekey_if_due(now)
             }
+            Control::Pong { t1, .. } if self.mark_answered(now, t1) => Ok(()),
             Control::Pong { t1, t2, t3 } => {
                 self.ponged(Exchange {
                     sent: t1,

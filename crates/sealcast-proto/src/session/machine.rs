@@ -23,6 +23,7 @@ use super::shape::Shaped;
 use super::{Carrier, Facts, Handled, Input, Output, QuicMedia, SessionConfig, SessionError};
 use crate::clock::{ClockFilter, Now};
 use crate::keys::{Identity, Initiator, Mechanism, PresharedKey, Responder, Role, Side};
+use crate::rate::StreamPath;
 use crate::seal::RefusalCounts;
 use crate::unit::{Assembler, Cutter};
 use crate::wire::{BASE_DATAGRAM, MAX_RECORD, MediaFrom};
@@ -86,6 +87,8 @@ pub struct Session {
     pub(super) outbound: Option<Outbound>,
     /// Where media may be lost: the viewer's half.
     pub(super) inbound: Option<Inbound>,
+    /// Publisher, on a byte stream: what its marks tell of the path, once one was made.
+    pub(super) stream_path: Option<Box<StreamPath>>,
     /// Viewer, on a byte stream: assembles frames.
     pub(super) assembler: Option<Assembler>,
     pub(super) parts: ControlFragments,
@@ -155,6 +158,7 @@ impl Session {
             outbound: flow(publishes).map(|limit| Outbound::new(connection, limit, config.delivery, now.monotonic)),
             inbound: flow(!publishes).map(|_| Inbound::new(&config.delivery, now.monotonic)),
             assembler: (!publishes && unordered.is_none()).then(|| Assembler::new(config.delivery.tell_units)),
+            stream_path: None,
             datagram_handshake,
             parts: ControlFragments::default(),
             farewell: None,

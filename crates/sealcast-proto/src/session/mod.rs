@@ -19,7 +19,8 @@
 //! **Publish.** [`Session::seal_info`] and [`Session::seal_frame`] (or [`Session::seal_packets`]) seal media:
 //!
 //! * On a byte stream they append the records to the caller's buffer, which the caller sends. A sealed record can no
-//!   longer be dropped, so the caller seals the next frame only when little of the last one is still queued.
+//!   longer be dropped, so the caller seals the next frame only when little of the last one is still queued, and calls
+//!   [`Session::mark_stream`] before it: [`Session::stream_is_full`] then says when enough is on the way.
 //! * Where media may be lost ([`Session::holds_media`]) the session keeps the records. After every call also drain
 //!   [`Session::poll_packets`], send the packets it lends, and call [`Session::packets_sent`] each time the carrier
 //!   accepted them; then drain `poll` again. Seal the next frame when [`Session::media_backlog`] is small. Report the
@@ -67,6 +68,7 @@ mod rekey;
 mod rekey_tests;
 mod selection;
 mod shape;
+mod stream_marks;
 #[cfg(test)]
 mod tests;
 mod timers;
