@@ -25,6 +25,9 @@ use crate::transport::{Progress, StreamTransport, Transport};
 /// Interval for checking whether queued datagrams have been sent: quinn gives no notice of that, except after its
 /// queue was full.
 const LOOK: Duration = Duration::from_millis(2);
+/// Before that it is checked so often each time that other tasks had their turn: one of them is quinn's, which mostly
+/// sends all at once. Otherwise a long frame would leave in parts, each of which waits for the timer.
+const TURNS: u32 = 8;
 /// A backlog below this many bytes is not worth waiting for.
 const LITTLE: usize = 4 << 10;
 /// Error code for closing the connection of a session that has ended, with a final message or without.
@@ -144,6 +147,7 @@ impl Transport for QuicTransport {
         let mut datagram = pin!(connection.read_datagram());
         let mut look = pin!(tokio::time::sleep(LOOK));
         let watched = matches!(outgoing, Outgoing::Datagrams(_)) && outgoing.backlog(connection) >= LITTLE;
+        let mut turns = if watched { TURNS } else { 0 };
         poll_fn(|context| {
             let written = control.poll_write(context);
             let mut wrote = matches!(written, Ok(true));
@@ -171,8 +175,13 @@ impl Transport for QuicTransport {
             if control.is_closed() {
                 return Poll::Ready(Ok(Progress::Closed));
             }
-            if wrote || (watched && look.as_mut().poll(context).is_ready()) {
+            let sent = watched && outgoing.backlog(connection) < LITTLE;
+            if wrote || sent || (watched && look.as_mut().poll(context).is_ready()) {
                 return Poll::Ready(Ok(Progress::Wrote));
+            }
+            if turns > 0 {
+                turns -= 1;
+                context.waker().wake_by_ref();
             }
             Poll::Pending
         })
