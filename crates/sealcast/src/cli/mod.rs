@@ -16,6 +16,7 @@ mod probe;
 mod publish;
 mod record;
 mod shutdown;
+mod stdin_source;
 mod watch;
 
 use std::ffi::OsString;
@@ -48,7 +49,7 @@ pub fn run() -> ExitCode {
 /// Run the command given by these arguments; the first is the program's own name.
 pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     keep_new_files_private();
-    let arguments = Arguments::parse_from(arguments);
+    let arguments = Arguments::parse_from(stdin_source::behind_options(arguments));
     init_log(arguments.verbose);
     refuse_core_dumps();
     match dispatch(arguments) {
