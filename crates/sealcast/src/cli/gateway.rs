@@ -60,7 +60,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     // Cameras make packets for an MTU of 1500 bytes. A packet that does not fit together with the bytes that sealing
     // adds needs two datagrams.
     let (identity, mtu) = (&offer.identity, Mtu::Auto);
-    build::listen_url(&settings)?.without_multicast("a gateway")?;
+    build::listen_url(&settings)?.without_publishers_options("a gateway")?;
     let (listener, delivery, mut ticket) = publish::listen(&settings, identity, metrics.clone(), mtu)?;
     // QUIC would use one stream per frame, which is too expensive for single packets; use its datagrams.
     let datagrams = match listener {

@@ -355,7 +355,13 @@ fn viewers(
         tickets.push(ticket);
     }
     tickets.extend(tickets_of(relays, identity.peer_id()));
-    Ok((Viewers::Listen { listeners, delivery }, tickets))
+    let stream_budget = build::listen_url(settings)?.options.stream_latency;
+    let viewers = Viewers::Listen {
+        listeners,
+        delivery,
+        stream_budget,
+    };
+    Ok((viewers, tickets))
 }
 
 /// The tickets that name these relays.

@@ -116,7 +116,7 @@ fn listen(args: &WatchArgs, peer: PeerId, identity: &Identity, metrics: &Metrics
     let mut name = None;
     if let Some(listen) = &args.listen {
         let listen: ListenUrl = listen.parse()?;
-        listen.without_multicast("a viewer")?;
+        listen.without_publishers_options("a viewer")?;
         let listener = Listener::bind(&listen, identity, Role::Viewer, metrics.clone())?;
         budget = listen.options.latency;
         tickets.push(ticket_for(&listener, listen, host, peer)?);

@@ -15,7 +15,6 @@ use sealcast_proto::wire::{CloseReason, LENGTH_PREFIX, MessageLength, write_fram
 
 use super::Clock;
 use super::control_backlog::ControlBacklog;
-use super::delay_rate::PathSample;
 use super::exchange::Exchange;
 pub use super::listener::Listener;
 pub(super) use super::listener::NoMedia;
@@ -57,8 +56,12 @@ pub struct Connection<T> {
     pub(super) transport: T,
     /// In a box: tasks move it about before they run, and each move would take room in each waiting task.
     pub(super) session: Box<Session>,
-    clock: Clock,
+    pub(super) clock: Clock,
     metrics: Metrics,
+    /// Bytes of media sealed so far.
+    pub(super) sealed: u64,
+    /// On a byte stream: what is on its way is bounded by time, too.
+    pub(super) bounded: bool,
     /// The session's deadline at the start of the last wait.
     deadline: Duration,
     closed: bool,
@@ -91,6 +94,8 @@ impl<T: Transport> Connection<T> {
             session: session.into(),
             clock,
             metrics,
+            sealed: 0,
+            bounded: false,
             deadline: Duration::ZERO,
             closed: false,
             control_backlog: ControlBacklog::default(),
@@ -344,7 +349,7 @@ impl<T: Transport> Connection<T> {
 
     /// Queue the session's messages for sending and pass on its events and media. Bytes count as the handshake's
     /// until the session is established, or if `handshaking`, which marks the message that established it.
-    fn drain_session<L: Listener>(&mut self, listener: &mut L, handshaking: bool) {
+    pub(super) fn drain_session<L: Listener>(&mut self, listener: &mut L, handshaking: bool) {
         while self.session.has_output() {
             match self.session.poll() {
                 Output::Transmit(message) => {
@@ -399,7 +404,7 @@ impl<T: Transport> Connection<T> {
     }
 
     /// Pass what waits to be sent to the carrier, as far as it takes it.
-    fn flush(&mut self) -> io::Result<()> {
+    pub(super) fn flush(&mut self) -> io::Result<()> {
         if self.transport.backlog() > 0 {
             self.handed = Instant::now();
         }
@@ -457,8 +462,9 @@ impl<T: Transport> Connection<T> {
     ) -> Result<SealedRecords, Ended> {
         let before = self.transport.outgoing().len();
         let sealed = seal(&mut self.session, self.transport.outgoing());
-        self.control_backlog
-            .frame((self.transport.outgoing().len() - before) as u64);
+        let bytes = (self.transport.outgoing().len() - before) as u64;
+        self.sealed += bytes;
+        self.control_backlog.frame(bytes);
         sealed.map_err(Ended::Session)
     }
 
@@ -470,18 +476,6 @@ impl<T: Transport> Connection<T> {
     /// Bytes queued that the carrier has not yet taken.
     pub fn backlog(&self) -> usize {
         self.transport.backlog() + self.session.media_backlog()
-    }
-
-    /// The sample needed by a delay-based rate. `waiting` is true if a frame waits to be sealed. Returns `None` if
-    /// the carrier does not measure the round trip.
-    pub(super) fn look(&self, waiting: bool) -> Option<PathSample> {
-        let round_trip = self.transport.round_trip()?;
-        let sent = self.session.outbound_counts().unwrap_or_default().bytes;
-        Some(PathSample {
-            left: sent.saturating_sub(self.transport.backlog() as u64),
-            round_trip,
-            blocked: waiting && !self.ready_for_frame(),
-        })
     }
 
     /// True if all sent media has arrived or had enough time to arrive.
@@ -499,7 +493,8 @@ impl<T: Transport> Connection<T> {
         } else {
             BACKLOG_LOW
         };
-        self.backlog() < low && !self.session.is_stalled()
+        let full = self.bounded && self.session.stream_is_full(self.clock.now().monotonic);
+        self.backlog() < low && !full && !self.session.is_stalled()
     }
 
     /// Bytes that may be queued for sending at once. Frames that arrived together are sealed up to this limit and

@@ -32,7 +32,7 @@ struct Path {
 impl Path {
     fn of(carries: u64) -> Self {
         Self {
-            delay_rate: DelayBasedRate::new(BOUNDS),
+            delay_rate: DelayBasedRate::new(BOUNDS, Queues::OF_QUIC),
             now: Instant::now(),
             steps: 0,
             carries,
@@ -92,6 +92,7 @@ impl Path {
         if self.steps.is_multiple_of(10) {
             let look = PathSample {
                 left: self.left,
+                at: self.now,
                 round_trip: self.round_trip,
                 blocked: !self.queue.is_empty(),
             };
@@ -148,7 +149,7 @@ fn an_outage_is_not_taken_for_slowness() {
 fn a_queue_on_the_path_counts_and_a_longer_path_does_not() {
     let mut path = Path::of(40_000_000);
     path.run(5);
-    path.round_trip = RTT + STANDING * 2;
+    path.round_trip = RTT + Queues::OF_QUIC.standing * 2;
     path.run(2);
     let cut = path.target.expect("packets wait on the path");
     assert!(cut < CONFIGURED, "{cut}");
@@ -165,12 +166,13 @@ fn a_source_that_pauses_says_nothing_of_the_path() {
     let before = path.target;
     let look = PathSample {
         left: path.left,
+        at: path.now,
         round_trip: RTT,
         blocked: false,
     };
     for _ in 0..100 {
         path.now += INTERVAL;
-        path.target = path.delay_rate.look(path.now, &look);
+        path.target = path.delay_rate.look(path.now, &PathSample { at: path.now, ..look });
     }
     // The first sample ends an interval that had already begun.
     let moved = path

@@ -120,6 +120,8 @@ pub struct Hub {
     /// Target rate of the source in bit/s, or [`NO_TARGET`] if no viewer has set one.
     target: AtomicU64,
     wants_keyframe: AtomicBool,
+    /// The source is played once, and is to arrive whole where that is possible.
+    plays_once: AtomicBool,
     keyframes: Mutex<KeyframeRequests>,
     frames: AtomicU64,
     stopping: AtomicBool,
@@ -146,6 +148,7 @@ impl Hub {
             rate: RateConfig::default(),
             target: AtomicU64::new(NO_TARGET),
             wants_keyframe: AtomicBool::new(false),
+            plays_once: AtomicBool::new(false),
             keyframes: Mutex::default(),
             frames: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
@@ -177,6 +180,16 @@ impl Hub {
     /// True if the source makes a keyframe when it is asked.
     pub(super) fn makes_keyframes(&self) -> bool {
         self.lock().kept.is_none()
+    }
+
+    /// Say whether the source is played once: viewers on byte streams then get all of it, however late.
+    pub(super) fn set_plays_once(&self, once: bool) {
+        self.plays_once.store(once, Ordering::Relaxed);
+    }
+
+    /// True if the source is played once.
+    pub(super) fn plays_once(&self) -> bool {
+        self.plays_once.load(Ordering::Relaxed)
     }
 
     /// Add a viewer. Returns its number, for [`leave`](Self::leave), and its queue. Also requests a keyframe for it.
@@ -296,7 +309,7 @@ impl Hub {
         ask
     }
 
-    /// Set what the path to viewer `id` carries; `None` if that is unknown, as over TCP. All viewers share one source,
+    /// Set what the path to viewer `id` carries; `None` if that is unknown. All viewers share one source,
     /// whose target follows from theirs ([`TargetRate`]). An unknown `id` is ignored.
     pub(super) fn set_target(&self, id: u64, path: Option<PathTarget>) {
         let mut state = self.lock();
@@ -413,7 +426,7 @@ mod tests {
     use crate::run::build_info;
 
     fn path(rate: u64) -> Option<PathTarget> {
-        Some(PathTarget { rate, reported: true })
+        Some(PathTarget::most(rate, true))
     }
 
     fn hub() -> Hub {

@@ -9,22 +9,25 @@ use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Input, RekeyPolicy, Session};
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::CloseReason;
+use tokio::io::DuplexStream;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::accept::PendingSession;
 use super::build_info;
 use super::connection::Connection;
 use super::exchange::HandshakeTimer;
+use super::hub::SourceEnd;
 use super::offer::CarrierConfig;
 use super::publisher_state::PublisherState;
-use super::received::Receiver;
-use super::serve_viewer::serve_viewer;
-use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Offer, QueueLimits, RuntimeSettings};
+use super::received::{Delivered, Receiver};
+use super::serve_viewer::{Departure, serve_viewer};
+use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Observing, Offer, QueueLimits, RuntimeSettings};
 use crate::keys::mechanism;
 use crate::keys::peers::{KnownPeers, Terms};
 use crate::media::{Codec, Frame, FrameRate, StampKind, StreamInfo, Track};
 use crate::meter::metrics::Metrics;
-use crate::transport::memory_pair;
+use crate::transport::{StreamTransport, memory_pair};
 
 /// The carrier behaves like TCP.
 fn carrier_config() -> CarrierConfig {
@@ -48,12 +51,12 @@ fn offer(seed: u8) -> Offer {
     }
 }
 
-fn frame(number: u64, data: &[u8]) -> Frame {
+fn frame(number: u64, keyframe: bool, data: &[u8]) -> Frame {
     let now = Instant::now();
     Frame {
         track: Track::Picture,
         number,
-        keyframe: true,
+        keyframe,
         media_time: Duration::from_millis(40) * number as u32,
         began: now,
         stamp: StampKind::Arrival,
@@ -96,60 +99,131 @@ fn responding<T>(shared: &PublisherState, transport: T) -> PendingSession<T> {
     }
 }
 
+/// A publisher's task and its viewer.
+struct Ends {
+    hub: Arc<Hub>,
+    observing: Observing,
+    serving: JoinHandle<Departure>,
+    viewer: Connection<StreamTransport<DuplexStream>>,
+    receiver: Receiver,
+    queue: Arc<FrameQueue<Delivered>>,
+    _stop: watch::Sender<bool>,
+}
+
+impl Ends {
+    async fn new(stream_budget: Duration) -> Self {
+        let observing = Observation::start("test", ObserveOptions::default(), Metrics::new(build_info()))
+            .await
+            .expect("nothing to open");
+        let observation = observing.observation();
+        let hub = Arc::new(Hub::new(QueueLimits::default(), observation.metrics.clone()));
+        hub.set_info(info());
+        let admission = Admission::in_memory();
+        let invite = admission.invite(Terms { uses: 1, hours: 1 }).expect("random bytes");
+        let shared = Arc::new(PublisherState {
+            hub: Arc::clone(&hub),
+            observation: Arc::clone(&observation),
+            admission: Arc::new(admission),
+            max_viewers: 1,
+            wire_tap: None,
+            offer: offer(2),
+            settings: RuntimeSettings::new(Selection::All),
+            stream_budget,
+            group: None,
+        });
+        // Far smaller than a frame, so that both ends must wait for each other.
+        let (near, far) = memory_pair(1000);
+        let (stop, stopped) = watch::channel(false);
+        let pending = responding(&shared, near);
+        let serving = tokio::spawn(serve_viewer(shared, pending, stopped));
+        let publisher = Identity::from_seed(&[2; 32]).peer_id();
+        let config = offer(1).session(
+            Role::Viewer,
+            Side::Initiator,
+            Some(publisher),
+            Arc::new(HelloKeys::new(&publisher, [&PresharedKey::from_invite(&invite)])),
+            carrier_config(),
+        );
+        let session = Session::initiate(config, [3; 32], observation.clock.now()).expect("complete");
+        let queue = Arc::new(FrameQueue::new(QueueLimits::default()));
+        let receiver = Receiver::new(session.assembles_stream(), Arc::clone(&observation), Arc::clone(&queue));
+        let viewer = Connection::new(far, session, observation.clock, observation.metrics.clone());
+        Self {
+            hub,
+            observing,
+            serving,
+            viewer,
+            receiver,
+            queue,
+            _stop: stop,
+        }
+    }
+
+    /// Publishes frames at once, each a keyframe or not, and ends the source. Returns the numbers of those that arrive,
+    /// and how many were dropped.
+    async fn burst(mut self, keyframes: &[bool]) -> (Vec<u64>, u64) {
+        let mut received = Vec::new();
+        let mut published = false;
+        while self.viewer.work(&mut self.receiver).is_ok() {
+            if self.hub.viewers() == 1 && !published {
+                published = true;
+                for (number, &keyframe) in (0..).zip(keyframes) {
+                    self.hub.publish(frame(number, keyframe, &[7; 5000]));
+                }
+                self.hub.finish(SourceEnd::Complete);
+            }
+            received.extend(std::iter::from_fn(|| self.queue.pop()).map(|one| one.frame.number));
+            let _ = tokio::time::timeout(Duration::from_millis(5), self.viewer.wait()).await;
+        }
+        received.extend(std::iter::from_fn(|| self.queue.pop()).map(|one| one.frame.number));
+        let totals = self.observing.observation().metrics.totals();
+        (received, totals.all_frames_dropped())
+    }
+}
+
+#[tokio::test]
+async fn a_late_frame_gives_way_to_a_newer_group_and_to_nothing_else() {
+    const GROUPS: &[bool] = &[true, false, false, true, false];
+    const HOUR: Duration = Duration::from_secs(3600);
+    // Everything is late, and the source makes no keyframe when it is asked.
+    let late = async |keyframes: &[bool]| {
+        let ends = Ends::new(Duration::ZERO).await;
+        ends.hub.set_makes_keyframes(false);
+        ends.burst(keyframes).await
+    };
+    assert_eq!(late(GROUPS).await, (vec![3, 4], 3));
+    assert_eq!(late(&[true; 5]).await, (vec![4], 4), "single pictures");
+    assert_eq!(late(&GROUPS[..3]).await, (vec![0, 1, 2], 0), "there is nothing newer");
+    let ends = Ends::new(HOUR).await;
+    assert_eq!(ends.burst(GROUPS).await, (vec![0, 1, 2, 3, 4], 0), "nothing is late");
+    let ends = Ends::new(Duration::ZERO).await;
+    ends.hub.set_plays_once(true);
+    assert_eq!(
+        ends.burst(GROUPS).await,
+        (vec![0, 1, 2, 3, 4], 0),
+        "it is to arrive whole"
+    );
+}
+
 #[tokio::test]
 async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
-    let observing = Observation::start("test", ObserveOptions::default(), Metrics::new(build_info()))
-        .await
-        .expect("nothing to open");
-    let observation = observing.observation();
-    let hub = Arc::new(Hub::new(QueueLimits::default(), observation.metrics.clone()));
-    hub.set_info(info());
-    let admission = Admission::in_memory();
-    let invite = admission.invite(Terms { uses: 1, hours: 1 }).expect("random bytes");
-    let shared = Arc::new(PublisherState {
-        hub: Arc::clone(&hub),
-        observation: Arc::clone(&observation),
-        admission: Arc::new(admission),
-        max_viewers: 1,
-        wire_tap: None,
-        offer: offer(2),
-        settings: RuntimeSettings::new(Selection::All),
-        group: None,
-    });
-    // Far smaller than a frame, so that both ends must wait for each other.
-    let (near, far) = memory_pair(1000);
-    let (_stop, stopped) = watch::channel(false);
-    let pending = responding(&shared, near);
-    let serving = tokio::spawn(serve_viewer(shared, pending, stopped));
-
-    let publisher = Identity::from_seed(&[2; 32]).peer_id();
-    let config = offer(1).session(
-        Role::Viewer,
-        Side::Initiator,
-        Some(publisher),
-        Arc::new(HelloKeys::new(&publisher, [&PresharedKey::from_invite(&invite)])),
-        carrier_config(),
-    );
-    let session = Session::initiate(config, [3; 32], observation.clock.now()).expect("complete");
-    let queue = Arc::new(FrameQueue::new(QueueLimits::default()));
-    let mut receiver = Receiver::new(session.assembles_stream(), Arc::clone(&observation), Arc::clone(&queue));
-    let mut viewer = Connection::new(far, session, observation.clock, observation.metrics.clone());
+    let mut ends = Ends::new(Duration::from_secs(3600)).await;
     let picture: Vec<u8> = (0..50_000_u32).map(|byte| byte as u8).collect();
     let mut received = Vec::new();
     while received.len() < 3 {
-        viewer.work(&mut receiver).expect("the session goes on");
-        if hub.viewers() == 1 && hub.frames() < 3 {
-            hub.publish(frame(hub.frames(), &picture));
+        ends.viewer.work(&mut ends.receiver).expect("the session goes on");
+        if ends.hub.viewers() == 1 && ends.hub.frames() < 3 {
+            ends.hub.publish(frame(ends.hub.frames(), true, &picture));
         }
-        received.extend(std::iter::from_fn(|| queue.pop()));
+        received.extend(std::iter::from_fn(|| ends.queue.pop()));
         // Publish frames here: no byte from the other end wakes the task.
-        let _ = tokio::time::timeout(Duration::from_millis(5), viewer.wait()).await;
+        let _ = tokio::time::timeout(Duration::from_millis(5), ends.viewer.wait()).await;
     }
     assert!(received.iter().all(|delivered| delivered.frame.data[..] == picture[..]));
-    viewer
-        .handle(Input::Close(CloseReason::GoingAway, "seen enough"), &mut receiver)
+    ends.viewer
+        .handle(Input::Close(CloseReason::GoingAway, "seen enough"), &mut ends.receiver)
         .expect("the publisher listens");
-    viewer.say_goodbye(Duration::from_secs(1)).await;
-    let departure = serving.await.expect("no panic");
+    ends.viewer.say_goodbye(Duration::from_secs(1)).await;
+    let departure = ends.serving.await.expect("no panic");
     assert_eq!(departure.reason, Some(CloseReason::GoingAway));
 }

@@ -31,6 +31,7 @@ mod media_sender;
 mod observe;
 mod offer;
 mod passage;
+mod path_look;
 mod phases;
 mod picture_age;
 pub mod probe;

@@ -12,7 +12,7 @@ use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::Ticket;
 
 use super::Observation;
-use super::delay_rate::DelayBasedRate;
+use super::delay_rate::{DelayBasedRate, Queues};
 use super::shape::Shape;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
@@ -26,10 +26,14 @@ pub(super) struct CarrierConfig {
 }
 
 impl CarrierConfig {
-    /// The estimator of the path's capacity, if neither the system nor the session measures it.
+    /// The estimator of the path's capacity, if the session does not measure it.
     pub(super) fn delay_rate(self) -> Option<DelayBasedRate> {
-        let on_streams = self.carrier == Carrier::Quic(QuicMedia::Streams);
-        self.delivery.rate.filter(|_| on_streams).map(DelayBasedRate::new)
+        let queues = match self.carrier {
+            Carrier::Stream => Queues::OF_MARKS,
+            Carrier::Quic(QuicMedia::Streams) => Queues::OF_QUIC,
+            Carrier::Datagrams(_) | Carrier::Quic(QuicMedia::Datagrams(_)) => return None,
+        };
+        self.delivery.rate.map(|bounds| DelayBasedRate::new(bounds, queues))
     }
 
     /// The delivery without the functions that the carrier itself provides.

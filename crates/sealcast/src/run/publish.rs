@@ -28,7 +28,7 @@ use super::source_thread::{self, Tap};
 use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retry, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::Source;
-use crate::transport::{self, Listener, relayed_sessions};
+use crate::transport::{self, Listener, NetworkOptions, relayed_sessions};
 
 /// The start rate for a source whose rate cannot be changed, bit/s: above the rate of most cameras.
 pub(super) const PASSED_THROUGH: u64 = 30_000_000;
@@ -49,6 +49,8 @@ pub enum Viewers {
         listeners: Vec<Listener>,
         /// Delivery of media on carriers that may lose it.
         delivery: Delivery,
+        /// On byte streams: age from which a frame gives way to a newer group of pictures.
+        stream_budget: Duration,
     },
     /// The publisher connects to a listening viewer. Others come through relays alone.
     Connect(Ticket),
@@ -135,6 +137,10 @@ impl Publisher {
             frame_tap,
             (options.offer.shape, proof),
         )?;
+        let stream_budget = match &options.viewers {
+            Viewers::Listen { stream_budget, .. } => *stream_budget,
+            Viewers::Connect(_) => NetworkOptions::default().stream_latency,
+        };
         let shared = PublisherState {
             hub,
             observation,
@@ -143,6 +149,7 @@ impl Publisher {
             wire_tap,
             offer: options.offer,
             settings: options.settings,
+            stream_budget,
             group: group.map(Arc::new),
         };
         Ok(Self {
@@ -185,6 +192,7 @@ impl Publisher {
                     Viewers::Listen {
                         mut listeners,
                         delivery,
+                        ..
                     } => {
                         listeners.push(Listener::Relayed(relayed));
                         accept(&shared, listeners, delivery, &mut tasks, &tasks_stopped).await

@@ -1,6 +1,7 @@
 //! State shared by the tasks of a publisher's viewers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sealcast_proto::session::OutgoingFrame;
 use sealcast_proto::unit::{Preamble, Selection};
@@ -24,6 +25,8 @@ pub(super) struct PublisherState {
     pub(super) wire_tap: Option<WireTap>,
     pub(super) offer: Offer,
     pub(super) settings: RuntimeSettings,
+    /// Latency budget of viewers on byte streams: age from which a frame gives way to a newer group of pictures.
+    pub(super) stream_budget: Duration,
     /// Viewers for whom each frame is sealed once.
     pub(super) group: Option<Arc<Group>>,
 }

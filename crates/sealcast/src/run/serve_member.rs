@@ -175,6 +175,7 @@ impl ViewerRole {
             for told in told {
                 self.tell_member(task, Some(told))?;
             }
+            self.mark_path(task, Some(frame.encoded))?;
             if let Some(subscription) = &mut self.subscription {
                 let observation = &self.shared.observation;
                 subscription

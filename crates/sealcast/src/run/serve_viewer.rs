@@ -30,7 +30,8 @@ use crate::transport::Transport;
 const TARGET_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval of the check that the end of the stream has arrived.
 const SETTLING: Duration = Duration::from_millis(20);
-/// A frame that waited longer than this for the path is dropped with its group of pictures.
+/// A frame that waited longer than this for the path is dropped with its group of pictures, where media may be lost
+/// or has a constant rate. On byte streams the latency budget decides.
 const MOST_WAIT: Duration = Duration::from_millis(400);
 /// Time limit for sending the close message.
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
@@ -78,6 +79,15 @@ impl Subscription {
             None => self.queue.finished(),
         }
     }
+}
+
+/// What a frame is too late for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Late {
+    /// To be sent at all: a keyframe comes when it is asked for.
+    Always,
+    /// To be sent before a newer group of pictures, once there is one.
+    ForNewerGroup,
 }
 
 /// The end of a viewer's session.
@@ -298,6 +308,7 @@ impl ViewerRole {
 
     fn send_frames<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.note_sent(task);
+        self.mark_path(task, None)?;
         self.note_path(task);
         self.forward_frames(task)?;
         while task.connection.ready_for_frame() {
@@ -374,13 +385,16 @@ impl ViewerRole {
         let catches_up = &mut self.subscription.as_mut()?.catches_up;
         *catches_up = frame.kept() || (*catches_up && waited >= MOST_WAIT);
         let catches_up = *catches_up;
-        let session = &task.connection.session;
-        let may_drop = session.holds_media() || session.is_shaped();
         // While the viewer catches up, frames are late because it came late, and not because of its path. There is
         // nothing to go on at but a keyframe that came since.
-        if !may_drop || waited < MOST_WAIT || (catches_up && !queue.holds_keyframe()) {
+        let needs_keyframe = |late: Late| catches_up || late == Late::ForNewerGroup;
+        let session = &task.connection.session;
+        let late = self.late(session, waited);
+        if late.is_none_or(|late| needs_keyframe(late) && !queue.holds_keyframe()) {
             if let Some(delay_rate) = self.delay_rate.as_mut().filter(|_| !catches_up) {
-                delay_rate.frame(waited);
+                // On a byte stream marks count it.
+                let on_streams = session.holds_media();
+                delay_rate.frame(if on_streams { waited } else { Duration::ZERO });
             }
             return Some(frame);
         }
@@ -401,6 +415,33 @@ impl ViewerRole {
         skipped.next
     }
 
+    /// Whether a frame that waited so long is too late to be sent.
+    fn late(&self, session: &Session, waited: Duration) -> Option<Late> {
+        if session.holds_media() || session.is_shaped() {
+            return (waited >= MOST_WAIT).then_some(Late::Always);
+        }
+        let hub = &self.shared.hub;
+        if waited < self.shared.stream_budget || hub.plays_once() {
+            return None;
+        }
+        let stays_behind = |subscription: &Subscription| subscription.stays_behind;
+        let asks = hub.makes_keyframes() && !self.subscription.as_ref().is_some_and(stays_behind);
+        Some(if asks { Late::Always } else { Late::ForNewerGroup })
+    }
+
+    /// Mark the path of a byte stream, if that is due. `frame` is when the frame was encoded that is sealed next.
+    pub(super) fn mark_path<T: Transport>(&self, task: &mut Task<T>, frame: Option<Instant>) -> Result<(), Ended> {
+        if !task.connection.carries_media() {
+            return Ok(());
+        }
+        task.connection.bounded = !self.shared.hub.plays_once();
+        // What a viewer missed before it came says nothing of its path.
+        let catches_up = |subscription: &Subscription| subscription.catches_up;
+        let catches_up = self.subscription.as_ref().is_some_and(catches_up);
+        let waited = frame.map(|encoded| if catches_up { Duration::ZERO } else { encoded.elapsed() });
+        task.connection.mark_path(waited, &mut task.listener)
+    }
+
     /// Update the source's target rate and the metrics of sent media.
     fn note_path<T: Transport>(&mut self, task: &mut Task<T>) {
         let Some(subscription) = &mut self.subscription else {
@@ -419,23 +460,33 @@ impl ViewerRole {
         if let (Some(membership), Some(need)) = (&subscription.membership, task.connection.session.repair_need()) {
             membership.path_needs(need);
         }
-        let session = &task.connection.session;
         let path = match &mut self.delay_rate {
+            // A constant rate has a rule of its own.
+            Some(_) if task.connection.session.is_shaped() => None,
             Some(delay_rate) => {
-                let look = task.connection.look(subscription.waiting() > 0);
-                let rate = look.and_then(|look| delay_rate.look(now, &look));
-                // QUIC itself reports, and ends the connection to who does not.
-                rate.map(|rate| PathTarget { rate, reported: true })
+                // What a viewer missed before it came says nothing of its path.
+                let look = task
+                    .connection
+                    .look(subscription.waiting() > 0 && !subscription.catches_up);
+                // QUIC and the session itself end the connection to who reports nothing.
+                look.map(|look| match delay_rate.look(now, &look) {
+                    Some(rate) => PathTarget::most(rate, true),
+                    None => PathTarget::at_least(delay_rate.at_least()),
+                })
             }
-            None => session.target().map(|rate| PathTarget {
-                rate,
-                reported: session.is_reported(),
-            }),
+            None => {
+                let session = &task.connection.session;
+                session
+                    .target()
+                    .map(|rate| PathTarget::most(rate, session.is_reported()))
+            }
         };
         if let Some(path) = path {
             self.shared.hub.set_target(subscription.id, Some(path));
-            let loss = session.path_loss().map(|(share, _)| share);
-            self.shared.observation.metrics.path(loss, Some(path.rate));
+            if path.limits {
+                let loss = task.connection.session.path_loss().map(|(share, _)| share);
+                self.shared.observation.metrics.path(loss, Some(path.rate));
+            }
             self.note_standing(task);
         }
     }
@@ -470,6 +521,7 @@ impl ViewerRole {
     /// Seal a frame for this viewer and pass it to the network.
     fn send_frame<T: Transport>(&mut self, task: &mut Task<T>, queued: &QueuedFrame) -> Result<(), Ended> {
         let QueuedFrame { frame, kept } = queued;
+        self.mark_path(task, Some(frame.encoded))?;
         let Some(subscription) = &mut self.subscription else {
             return Ok(());
         };

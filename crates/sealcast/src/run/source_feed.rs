@@ -103,6 +103,7 @@ impl SourceFeed {
         self.source = source;
         self.hand_on_skip();
         hub.set_makes_keyframes(self.source.makes_keyframes());
+        hub.set_plays_once(self.source.waits_for_viewers());
         if let Some((media_time, came)) = self.last {
             self.offset = media_time + came.elapsed();
         }

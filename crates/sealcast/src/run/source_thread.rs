@@ -28,6 +28,7 @@ pub(super) fn start(
     hub.set_info(source.info());
     hub.set_sound(source.sound().filter(|_| sound));
     hub.set_makes_keyframes(source.makes_keyframes());
+    hub.set_plays_once(source.waits_for_viewers());
     let most_waiting = shape.most_waiting(&source.info());
     let mut feed = SourceFeed::new(source, reopen, sound);
     if let Some(most) = most_waiting {
@@ -170,7 +171,7 @@ mod tests {
             let Some(&target) = stated.get(self.made) else {
                 return Ok(None);
             };
-            let path = target.map(|rate| PathTarget { rate, reported: true });
+            let path = target.map(|rate| PathTarget::most(rate, true));
             self.hub.set_target(self.viewer, path);
             self.made += 1;
             let now = Instant::now();

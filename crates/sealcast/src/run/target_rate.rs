@@ -1,7 +1,8 @@
 //! The bit rate of a source that all viewers share: that of the slowest path, except that no viewer alone may hold
 //! back the others.
 //!
-//! A viewer that reports nothing does not set the rate. One whose path carries far less than those of the others for
+//! A viewer that reports nothing does not set the rate. Neither does one whose path has always kept up; what that is
+//! known to carry only counts where others are compared. One whose path carries far less than those of the others for
 //! some time *stays behind*: it does not set the rate either, and gets what its path carries of it, in whole groups of
 //! pictures. Such a viewer may be hostile, or sit behind a bad link; the others cannot tell, and need not.
 
@@ -22,6 +23,28 @@ pub(super) struct PathTarget {
     pub(super) rate: u64,
     /// True if the viewer reports what arrives.
     pub(super) reported: bool,
+    /// True if the path carries no more. Otherwise it carries at least that, and asks nothing of the source.
+    pub(super) limits: bool,
+}
+
+impl PathTarget {
+    /// The path carries this rate and no more, as far as is known.
+    pub(super) fn most(rate: u64, reported: bool) -> Self {
+        Self {
+            rate,
+            reported,
+            limits: true,
+        }
+    }
+
+    /// The path has always kept up, and carries at least this rate.
+    pub(super) fn at_least(rate: u64) -> Self {
+        Self {
+            rate,
+            reported: true,
+            limits: false,
+        }
+    }
 }
 
 struct Viewer {
@@ -62,14 +85,13 @@ impl TargetRate {
         }
     }
 
-    /// The target of the source, in bit/s; `None` if no viewer has stated one. If none counts, the slowest decides:
-    /// there is nobody whom that would hold back.
+    /// The target of the source, in bit/s; `None` if no viewer limits it. If none counts, the slowest decides: there is
+    /// nobody whom that would hold back.
     pub(super) fn target(&self) -> Option<u64> {
-        let rates = |counts: fn(&Viewer) -> bool| {
-            let viewers = self.viewers.values().filter(move |viewer| counts(viewer));
-            viewers.map(|viewer| viewer.path.rate).min()
-        };
-        rates(Viewer::counts).or_else(|| rates(|_| true))
+        let some_count = self.viewers.values().any(Viewer::counts);
+        let limiting = |viewer: &&Viewer| viewer.path.limits && (viewer.counts() || !some_count);
+        let limits = self.viewers.values().filter(limiting);
+        limits.map(|viewer| viewer.path.rate).min()
     }
 
     /// True if the viewer stays behind others. One that reports nothing for some time does, because its target falls.
@@ -84,7 +106,8 @@ impl TargetRate {
         let time = now.saturating_duration_since(before);
         let medians: Vec<Option<u64>> = self.viewers.keys().map(|&id| self.median_of_others(id)).collect();
         for (viewer, median) in self.viewers.values_mut().zip(medians) {
-            let far_behind = median.is_some_and(|median| viewer.path.rate < median / FAR_BEHIND);
+            let slower = median.is_some_and(|median| viewer.path.rate < median / FAR_BEHIND);
+            let far_behind = slower && viewer.path.limits;
             viewer.behind = if far_behind {
                 (viewer.behind + time).min(PATIENCE)
             } else {
@@ -133,7 +156,7 @@ mod tests {
         }
 
         fn state(&mut self, id: u64, rate: u64, reported: bool) {
-            self.rate.state(self.now, id, Some(PathTarget { rate, reported }));
+            self.rate.state(self.now, id, Some(PathTarget::most(rate, reported)));
         }
 
         /// Lets these viewers state their targets every 100 ms for a time.
@@ -212,6 +235,34 @@ mod tests {
         assert!(!viewers.rate.stays_behind(2));
         viewers.rate.state(viewers.now, 2, None);
         assert_eq!(viewers.rate.target(), None);
+    }
+
+    #[test]
+    fn who_keeps_up_asks_for_nothing_and_yet_is_not_held_back_by_one_that_does_not() {
+        let mut viewers = Viewers::new();
+        let keeps_up = |viewers: &mut Viewers, rate| {
+            let path = PathTarget::at_least(rate);
+            viewers.rate.state(viewers.now, 1, Some(path));
+        };
+        keeps_up(&mut viewers, FAST);
+        assert_eq!(viewers.rate.target(), None);
+        assert_eq!(viewers.run(5_000, &[(2, SLOW)]), Some(SLOW), "it has some time");
+        assert_eq!(viewers.run(200, &[(2, SLOW)]), None, "then it stays behind");
+        assert_eq!([1, 2].map(|id| viewers.rate.stays_behind(id)), [false, true]);
+        // What is known to be carried is no limit, however little it is.
+        keeps_up(&mut viewers, SLOW / 100);
+        viewers.run(20_000, &[(2, FAST)]);
+        assert!(!viewers.rate.stays_behind(1));
+        assert_eq!(viewers.rate.target(), Some(FAST));
+        viewers.rate.state(viewers.now, 2, None);
+        assert_eq!(viewers.rate.target(), None);
+    }
+
+    #[test]
+    fn who_is_a_little_slower_than_one_that_keeps_up_decides() {
+        let mut viewers = Viewers::new();
+        viewers.rate.state(viewers.now, 1, Some(PathTarget::at_least(FAST)));
+        assert_eq!(viewers.run(20_000, &[(2, FAST / 2)]), Some(FAST / 2));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Options for carrying a stream in datagrams: the part after the `?` of a listening URL.
+//! Options for carrying a stream: the part after the `?` of a listening URL.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,6 +11,9 @@ use sealcast_proto::wire::{BASE_DATAGRAM, MAX_DATAGRAM, MAX_LATENCY};
 
 /// Default latency budget of the viewer, in milliseconds (protocol.md §6).
 pub const DEFAULT_LATENCY_MS: u16 = 120;
+/// Latency budget over byte streams, in milliseconds: the waits of a path that carries the stream, such as for the
+/// repair of a lost packet, are shorter.
+const STREAM_LATENCY_MS: u16 = 400;
 /// Highest FEC rate that may be requested, in percent of the sent data.
 const MAX_FEC: u8 = 50;
 
@@ -41,12 +44,15 @@ impl Default for Mtu {
     }
 }
 
-/// Options for carrying a stream over UDP or QUIC.
+/// Options for carrying a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkOptions {
     /// The viewer's latency budget: how much later a frame may be than over the fastest path. At most 10 s, in whole
     /// milliseconds.
     pub latency: Duration,
+    /// The same over byte streams, where the publisher keeps it: age from which a frame gives way to a newer group of
+    /// pictures. At most 10 s.
+    pub stream_latency: Duration,
     /// Repair data sent ahead of losses.
     pub fec: Fec,
     /// True if lost records are requested again (NACK).
@@ -65,6 +71,7 @@ impl Default for NetworkOptions {
     fn default() -> Self {
         Self {
             latency: Duration::from_millis(DEFAULT_LATENCY_MS.into()),
+            stream_latency: Duration::from_millis(STREAM_LATENCY_MS.into()),
             fec: Fec::default(),
             nack: true,
             rate: true,
@@ -133,6 +140,7 @@ impl NetworkOptions {
                 let takes = || format!("milliseconds, 0 to {MAX_LATENCY}");
                 let milliseconds = number(value, 0, MAX_LATENCY.into()).ok_or_else(takes)?;
                 self.latency = Duration::from_millis(milliseconds.into());
+                self.stream_latency = self.latency;
             }
             "fec" => {
                 self.fec = match value {

@@ -15,17 +15,19 @@ use crate::failure::{Failure, FailureKind, Result};
 pub const DEFAULT_PORT: u16 = 9553;
 
 /// Options that a URL of each scheme may have after its `?`.
+const TCP_KEYS: &[&str] = &["latency", "rate"];
 const UDP_KEYS: &[&str] = &["latency", "fec", "nack", "rate", "pace", "mtu", "multicast"];
 const QUIC_KEYS: &[&str] = &["latency", "fec", "nack", "rate", "pace"];
 
-/// Address to listen at, and options for carrying the stream: `tcp://ADDRESS[:PORT]`, or `udp://` or `quic://` with
+/// Address to listen at, and options for carrying the stream: `tcp://ADDRESS[:PORT]` with `[?latency=400&rate=on|off]`,
+/// or `udp://` or `quic://` with
 /// `[?latency=120&fec=auto|off|N&nack=on|off&rate=on|off&pace=on|off&mtu=1200|auto&multicast=GROUP:PORT]`; `mtu` and
 /// `multicast` are not available for QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenUrl {
     /// The address; the unspecified address means all addresses of this machine.
     pub address: SocketAddr,
-    /// Options for datagrams. Without effect for TCP.
+    /// Options for carrying the stream.
     pub options: NetworkOptions,
     transport: TransportKind,
 }
@@ -38,7 +40,7 @@ impl FromStr for ListenUrl {
         let form = "write tcp://ADDRESS:PORT, udp:// or quic://, as in tcp://0.0.0.0:9553 or udp://[::]:9553";
         let (scheme, rest) = text.split_once("://").unwrap_or_default();
         let (transport, keys) = match scheme {
-            "tcp" => (TransportKind::Tcp, &[][..]),
+            "tcp" => (TransportKind::Tcp, TCP_KEYS),
             "udp" => (TransportKind::Udp, UDP_KEYS),
             "quic" => (TransportKind::Quic, QUIC_KEYS),
             // Do not print the text as it is: a mistyped URL may hold a secret.
@@ -50,10 +52,6 @@ impl FromStr for ListenUrl {
             }
         };
         let (rest, options) = match rest.split_once('?') {
-            Some(_) if keys.is_empty() => {
-                let what = format!("{scheme}:// has no options");
-                return Err(usage(what, "leave out what follows the ?, or use udp:// or quic://"));
-            }
             Some((rest, query)) => (rest, NetworkOptions::parse(query, scheme, keys)?),
             None => (rest, NetworkOptions::default()),
         };
@@ -115,11 +113,19 @@ pub(super) fn parse_address(text: &str, default_port: u16) -> Option<SocketAddr>
 }
 
 impl ListenUrl {
-    /// Fails if the URL has a multicast group, which `end` does not send to.
+    /// Fails if the URL has a multicast group, which `end` does not send to, or an option of `tcp://`, which a
+    /// publisher's end keeps.
     ///
     /// # Errors
     /// Kind `Usage`.
-    pub fn without_multicast(&self, end: &str) -> Result<()> {
+    pub fn without_publishers_options(&self, end: &str) -> Result<()> {
+        if self.transport == TransportKind::Tcp && self.options != NetworkOptions::default() {
+            return Err(Failure::new(
+                FailureKind::Usage,
+                format!("tcp:// has no options for {end}"),
+                "leave out what follows the ?: only `sealcast publish` has it",
+            ));
+        }
         match self.options.multicast {
             None => Ok(()),
             Some(_) => {
@@ -233,6 +239,7 @@ mod tests {
             .expect("in any order");
         let expected = NetworkOptions {
             latency: Duration::ZERO,
+            stream_latency: Duration::ZERO,
             fec: Fec::Percent(25),
             nack: false,
             rate: false,
@@ -261,7 +268,7 @@ mod tests {
         ] {
             let url: ListenUrl = text.parse().expect(text);
             assert_eq!(url.options.multicast, Some(group.parse().expect(group)));
-            assert!(url.without_multicast("a viewer").is_err());
+            assert!(url.without_publishers_options("a viewer").is_err());
         }
         for (text, words) in [
             ("udp://0.0.0.0?multicast=192.168.1.5:5000", "239.1.2.3:5000"),
@@ -271,7 +278,7 @@ mod tests {
             ("udp://[fd00::1]?multicast=239.1.2.3:5000", "two addresses of IPv4"),
             ("udp://[::]?multicast=[ff02::5]:5000", "instead of [::]"),
             ("quic://0.0.0.0?multicast=239.1.2.3:5000", "quic:// takes latency"),
-            ("tcp://0.0.0.0?multicast=239.1.2.3:5000", "use udp://"),
+            ("tcp://0.0.0.0?multicast=239.1.2.3:5000", "tcp:// takes latency"),
         ] {
             let failure = text.parse::<ListenUrl>().expect_err(text);
             assert!(failure.hint.contains(words), "{text}: {failure}");
@@ -299,7 +306,7 @@ mod tests {
                 "quic://127.0.0.1?mtu=1200",
                 "quic:// takes latency, fec, nack, rate, pace",
             ),
-            ("tcp://127.0.0.1?latency=5", "use udp:// or quic://"),
+            ("tcp://127.0.0.1?fec=5", "tcp:// takes latency, rate"),
         ] {
             let failure = text.parse::<ListenUrl>().expect_err(text);
             assert!(failure.hint.contains(words), "{text}: {failure}");

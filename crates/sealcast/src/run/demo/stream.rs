@@ -108,6 +108,7 @@ impl CameraEnd {
             viewers: Viewers::Listen {
                 listeners: [listener].into_iter().chain(browsers).collect(),
                 delivery: Delivery::default(),
+                stream_budget: url.options.stream_latency,
             },
             settings: RuntimeSettings::new(selection),
             control: None,

@@ -63,6 +63,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
             viewers: Viewers::Listen {
                 listeners: vec![listener],
                 delivery: url.options.delivery(Mtu::default()),
+                stream_budget: url.options.stream_latency,
             },
             settings: RuntimeSettings::new(Selection::All),
             control: None,
