@@ -61,6 +61,8 @@ pub(super) enum Command {
     Price(StreamArgs),
     /// Measure a live stream at each resolution, stage by stage
     Resolution(StreamArgs),
+    /// Measure a live stream over slow links, over UDP, QUIC and TCP
+    Slow(StreamArgs),
     /// Measure sessions of which a share of the packets is encrypted: time at both ends, memory and CPU
     Selective(SelectiveArgs),
     /// The sending end of a session of `selective`

@@ -35,7 +35,7 @@ use clap::Parser;
 
 use args::{Arguments, Command};
 
-use crate::experiments::stream::{PRICE, RESOLUTION};
+use crate::experiments::stream::{PRICE, RESOLUTION, SLOW};
 
 /// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
@@ -53,6 +53,7 @@ pub fn run() -> ExitCode {
         Command::Pipeline(args) => pipeline::run(&args),
         Command::Price(args) => stream::run(&PRICE, &args),
         Command::Resolution(args) => stream::run(&RESOLUTION, &args),
+        Command::Slow(args) => stream::run(&SLOW, &args),
         Command::Selective(args) => selective::run(&args),
         Command::SelectiveSend(args) => selective::send(&args),
         Command::SelectiveReceive(args) => selective::receive(&args),

@@ -1,4 +1,4 @@
-//! `sealcast-lab price` and `sealcast-lab resolution`
+//! `sealcast-lab price`, `sealcast-lab resolution` and `sealcast-lab slow`
 
 use std::process::ExitCode;
 

@@ -25,7 +25,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 19] = [
+pub static ALL: [&Experiment; 20] = [
     &attack::ATTACK,
     &browser::BROWSER,
     &ciphers::CIPHERS,
@@ -42,6 +42,7 @@ pub static ALL: [&Experiment; 19] = [
     &selective::SELECTIVE,
     &stream::PRICE,
     &stream::RESOLUTION,
+    &stream::SLOW,
     &throughput::THROUGHPUT,
     &traffic::TRAFFIC,
     &viewers::VIEWERS,

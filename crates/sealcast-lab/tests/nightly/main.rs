@@ -8,3 +8,4 @@ mod browser_page;
 mod net_media;
 mod program_quic_network;
 mod program_udp_network;
+mod slow_links;

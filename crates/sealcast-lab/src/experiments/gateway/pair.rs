@@ -46,9 +46,13 @@ pub(super) fn open(
         Program::start(name, command, &scratch.join(format!("{file}.txt")))
     };
     let mut arguments = words(&["camera", "--open", "--ticket-file", "-", "--listen"]);
+    let carrier = match gateways.between.as_str() {
+        "" => load.carrier.to_string(),
+        other => other.to_owned(),
+    };
     arguments.push(match gateways.options.as_str() {
-        "" => format!("{}://127.0.0.1:0", load.carrier),
-        options => format!("{}://127.0.0.1:0?{options}", load.carrier),
+        "" => format!("{carrier}://127.0.0.1:0"),
+        options => format!("{carrier}://127.0.0.1:0?{options}"),
     });
     let asked = match load.carrier {
         Carrier::Udp => "?transport=udp",

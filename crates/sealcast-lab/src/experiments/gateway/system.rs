@@ -49,6 +49,8 @@ pub(super) struct Gateways {
     pub program: Option<PathBuf>,
     /// Options for the URL at which the camera gateway listens, such as `rate=off&pace=off`; only over UDP.
     pub options: String,
+    /// Carrier between the gateways, if it is another than the case's: `quic`, only beside UDP.
+    pub between: String,
 }
 
 impl System {
@@ -56,7 +58,9 @@ impl System {
     pub(super) fn suits(&self, load: &Load) -> bool {
         match self {
             Self::Relay {} => true,
-            Self::Sealcast(gateways) => gateways.options.is_empty() || load.carrier == Carrier::Udp,
+            Self::Sealcast(gateways) => {
+                gateways.options.is_empty() && gateways.between.is_empty() || load.carrier == Carrier::Udp
+            }
             Self::Boringtun { .. } => load.carrier == Carrier::Udp && load.cameras == 1,
             Self::Stunnel {} | Self::Rtsps {} => load.carrier == Carrier::Tcp && load.cameras == 1,
         }

@@ -114,6 +114,7 @@ impl Latency {
             viewer: Viewer::Probe,
             link: link.as_ref(),
             tap: None,
+            net: None,
             seed,
             warm_up: Duration::from_secs_f64(self.settings.warm_up_seconds),
             grid: None,

@@ -115,6 +115,7 @@ impl Engine for Live {
             viewer: Viewer::Watch,
             link: self.links[&turn.case].as_ref(),
             tap: None,
+            net: None,
             seed: seeds.next_u64(),
             warm_up: Duration::from_secs_f64(self.settings.warm_up_seconds),
             grid: None,

@@ -66,6 +66,7 @@ impl Engine for Pipeline {
             viewer: Viewer::Page,
             link: None,
             tap: None,
+            net: None,
             seed: 0,
             warm_up: Duration::ZERO,
             grid: None,

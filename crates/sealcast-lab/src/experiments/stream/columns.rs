@@ -1,4 +1,4 @@
-//! The columns of `price` and `resolution`, and their charts.
+//! The columns of `price`, `resolution` and `slow`, and their charts.
 
 use sealcast::meter::resources::NOT_MEASURABLE;
 
@@ -84,7 +84,23 @@ fn by_dose() -> Vec<Column> {
     ]
 }
 
-/// What both experiments show last, or in `table.csv` alone.
+pub(super) fn slow() -> Vec<Column> {
+    let mut all = vec![
+        Column::median("network_p50_ms", "seal to receipt, p50", "ms")
+            .digits(1)
+            .drawn()
+            .found(Better::Less, 1.0),
+        Column::times("network_times_udp", "network_p50_ms", "seal to receipt beside UDP"),
+        Column::median("opened_p50_ms", "picture to opened, p50", "ms").digits(1),
+        Column::median("opened_p95_ms", "picture to opened, p95", "ms").digits(1),
+        Column::times("opened_times_udp", "opened_p50_ms", "picture to opened beside UDP"),
+        Column::median("bytes_per_frame", "on the wire, both ways", "bytes a frame").digits(0),
+    ];
+    all.extend(common());
+    all
+}
+
+/// What all experiments show last, or in `table.csv` alone.
 fn common() -> Vec<Column> {
     vec![
         figure("fps", "frames received", "a second"),

@@ -1,6 +1,7 @@
 //! One stream: both programs, the link between them, and what was seen while it ran.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,6 +15,7 @@ use super::frames::{self, Frame};
 use super::link::Proxy;
 use crate::harness::process::{Program, Stop, pause, sealcast_program};
 use crate::harness::processor;
+use crate::net::{End, Net};
 use crate::proxy::{Links, Tap};
 
 /// Time limit for programs to start, to find each other over a bad link, and to end.
@@ -38,6 +40,8 @@ pub(crate) struct Stream<'a> {
     pub(crate) link: Option<&'a LinkProfile>,
     /// Listens on the link; without a link, on a proxy that passes everything on at once.
     pub(crate) tap: Option<&'a Tap>,
+    /// The publisher runs at one end of this link and the viewer at the other, with no proxy between them.
+    pub(crate) net: Option<&'a Net>,
     pub(crate) seed: u64,
     pub(crate) warm_up: Duration,
     /// The first period begins when the time since 1970 is a multiple of this.
@@ -127,7 +131,8 @@ impl Stream<'_> {
     fn publisher(&self) -> Result<Program> {
         let mut command = self.command("publish", "publisher")?;
         let (carrier, options) = self.listen.split_once('?').unwrap_or((self.listen, ""));
-        let mut listen = format!("{carrier}://127.0.0.1:0");
+        let host = self.net.map_or(Ipv4Addr::LOCALHOST, |_| End::A.ipv4());
+        let mut listen = format!("{carrier}://{host}:0");
         if !options.is_empty() {
             listen.push('?');
             listen.push_str(options);
@@ -156,7 +161,11 @@ impl Stream<'_> {
 
     /// The program of this build as its user runs it, with an identity and a report of its own.
     fn command(&self, verb: &str, end: &str) -> Result<Command> {
-        let mut command = sealcast_program(None, &self.folder.join(format!("{end}-home")))?;
+        let plain = sealcast_program(None, &self.folder.join(format!("{end}-home")))?;
+        let mut command = match self.net {
+            None => plain,
+            Some(net) => inside(net, if end == "publisher" { End::A } else { End::B }, &plain),
+        };
         command.args([verb, "--meter", self.meter, "--report"]);
         command.arg(self.report_of(end)).args(self.options);
         Ok(command)
@@ -229,6 +238,19 @@ impl Stream<'_> {
             Failure::new(FailureKind::Internal, what, "see what the program printed, beside it")
         })
     }
+}
+
+/// The same command in the namespace of an end.
+fn inside(net: &Net, end: End, plain: &Command) -> Command {
+    let mut command = net.command(end, plain.get_program());
+    command.args(plain.get_args());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
 }
 
 /// Logs have the time since 1970 of a monotonic clock that was set when the program started.

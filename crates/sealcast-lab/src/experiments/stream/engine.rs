@@ -8,7 +8,7 @@ use std::time::Duration;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::keys::dose_key::{DOSE_PERIOD_NS, DOSES, INSECURE_DOSE};
 use sealcast::keys::study;
-use sealcast_proto::sim::Random;
+use sealcast_proto::sim::{LinkProfile, Random};
 use serde::Deserialize;
 
 use super::ends::{Seen, Stream};
@@ -18,6 +18,7 @@ use super::{clip, dose, figures};
 use crate::experiments::energy::{self, Metered};
 use crate::harness::process::{Stop, last_words};
 use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
+use crate::net::{Net, NetConfig};
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -108,14 +109,19 @@ impl Engine for Streams {
             .position(|name| *name == turn.case)
             .unwrap_or_default();
         let mut seeds = Random::new(self.seed ^ ((turn.round as u64) << 32) ^ place as u64);
+        let net = match (&link, case.namespaces) {
+            (Some(link), true) => Some(namespaces(link, case, seeds.next_u64())?),
+            _ => None,
+        };
         let stream = Stream {
             source: &source,
             listen: system.own_listen.as_deref().unwrap_or(&case.listen),
             options: &suite.options(),
             publisher: &system.publisher,
             viewer: system.viewer,
-            link: link.as_ref(),
+            link: link.as_ref().filter(|_| net.is_none()),
             tap: None,
+            net: net.as_ref(),
             seed: seeds.next_u64(),
             warm_up: Duration::from_secs_f64(self.settings.warm_up_seconds),
             grid: by_dose.then_some(period * DOSES.len() as u32),
@@ -170,6 +176,20 @@ impl Streams {
             }
         }
     }
+}
+
+/// Two namespaces with this link between them, both ways.
+fn namespaces(link: &LinkProfile, case: &Case, seed: u64) -> Result<Net> {
+    let chosen = case.congestion_control.as_str();
+    // Turns follow one another.
+    Net::start(&NetConfig {
+        name: format!("stream-{}", std::process::id()),
+        up: link.clone(),
+        down: link.clone(),
+        seed,
+        congestion_control: (!chosen.is_empty()).then(|| chosen.to_owned()),
+        ..NetConfig::default()
+    })
 }
 
 fn sample(seen: &Seen) -> Result<Sample> {

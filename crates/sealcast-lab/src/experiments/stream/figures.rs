@@ -94,6 +94,7 @@ pub(crate) fn sample(seen: &Seen) -> Option<Sample> {
         .with("lost", whole.lost as f64)
         .with("network_p50_ms", whole.network_p50_ms)
         .with("opened_p50_ms", whole.delay_p50_ms)
+        .with("opened_p95_ms", whole.delay_p95_ms)
         .with("video_p50_ms", quantile(&totals, 0.5))
         .with("video_p95_ms", quantile(&totals, 0.95))
         .with("publisher_cpu_us", whole.publisher_us)

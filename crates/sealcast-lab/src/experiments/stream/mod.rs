@@ -1,5 +1,5 @@
 //! Live streams as users run them, `publish` and `probe` or `watch` as two processes, and experiments on them: what
-//! protection costs (`price`), and what resolution does (`resolution`).
+//! protection costs (`price`), what resolution does (`resolution`), and what slow links do (`slow`).
 
 mod clip;
 mod columns;
@@ -39,6 +39,16 @@ pub const RESOLUTION: Experiment = Experiment {
     definition: include_str!("../../../definitions/resolution.toml"),
     open: engine::open,
     columns: columns::resolution,
+    charts: columns::no_charts,
+    complete: None,
+};
+
+/// `sealcast-lab slow`.
+pub const SLOW: Experiment = Experiment {
+    name: "slow",
+    definition: include_str!("../../../definitions/slow.toml"),
+    open: engine::open,
+    columns: columns::slow,
     charts: columns::no_charts,
     complete: None,
 };

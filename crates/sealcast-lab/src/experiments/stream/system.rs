@@ -32,6 +32,11 @@ pub(super) struct Case {
     pub(super) listen: String,
     /// The profile of the link; empty for loopback.
     pub(super) link: String,
+    /// True if the link is between two network namespaces, with a TCP of its own end to end, and not in a proxy. Needs
+    /// root and a TUN device.
+    pub(super) namespaces: bool,
+    /// The TCP congestion control in the namespaces; the kernel's default if empty.
+    pub(super) congestion_control: String,
     /// The test card as `publish` takes it, in place of the settings' source.
     pub(super) card: String,
     /// Size and rate of a clip that is encoded beforehand and passed through, such as `1280x720@30`.

@@ -231,6 +231,7 @@ impl Run<'_> {
             viewer: Viewer::Watch,
             link: self.link,
             tap: Some(&tap),
+            net: None,
             seed: self.seed,
             warm_up: Duration::ZERO,
             grid: None,
