@@ -14,6 +14,7 @@ mod deny;
 mod dist;
 mod formal;
 mod fuzz;
+mod gst;
 mod image;
 mod install_test;
 mod installed;
@@ -50,7 +51,8 @@ cargo xtask COMMAND
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
                             (600), two builds with the same bytes, the address sanitizer and Miri, aarch64,
-                            the relay client, cameras, the package, the image and the alerts, formal models
+                            the relay client, cameras, GStreamer, the package, the image and the alerts, formal
+                            models
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
@@ -69,6 +71,8 @@ cargo xtask COMMAND
   reference                 check vectors/ against the Python reference
   web                       check the TypeScript peer in web/, in Node, in Chromium and against the program
   cameras [--install]       publish from video devices of a virtual machine; --install installs QEMU and a kernel
+  gst [--install]           the program with its feature gst: clippy, and its tests with real pipelines; --install
+                            installs GStreamer's headers
   relay [--install]         check crates/sealcast-moq with a real relay; --install installs moq-relay
   reproducible [--quick]    build the program twice, in two folders, and compare the bytes; --quick: not optimised
   manual                    write the manual pages and completions of packaging/ from the program's options
@@ -123,6 +127,11 @@ fn main() -> ExitCode {
         ["dist", "--counts", file] => summary.step("dist", || dist::step(Some(file.as_ref()))),
         ["manual" | "deb" | "install-test" | "image" | "alerts", ..] => return packaging_command(&words, summary),
         ["reference"] => summary.step("reference", reference::step),
+        ["gst"] => summary.step("gst", gst::step),
+        ["gst", "--install"] => {
+            summary.step("install", gst::install);
+            summary.step("gst", gst::step)
+        }
         ["relay"] => summary.step("relay", relay::step),
         ["relay", "--install"] => {
             summary.step("install", relay::install);
@@ -191,6 +200,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("fuzz", || fuzz::step(fuzzing, None));
     summary.step("relay", relay::step);
     summary.step("cameras", cameras::step);
+    summary.step("gst", gst::step);
     summary.step("install", || install_test::step(None));
     summary.step("image", || image::step(None));
     summary.step("alerts", alerts::step);

@@ -11,6 +11,7 @@ pub mod eavesdrop;
 pub mod failure;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+pub mod gst;
 pub mod keys;
 pub mod media;
 pub mod meter;

@@ -170,6 +170,7 @@ fn print_config(args: &PrintConfigArgs) -> Result<()> {
         suites: build::suite_names(),
         mechanisms: mechanism::names().map(str::to_owned).collect(),
         codec_assembly: asm_active(),
+        gstreamer: crate::gst::version(),
         hardware_entropy: entropy::hardware(),
         more_speeds: vec![aegis_speed()],
     };

@@ -69,7 +69,7 @@ options! {
     /// Settings of `publish`. All but the source also hold for `gateway camera`.
     publish: Publish {
         /// Where frames come from: test:[WxH@fps], file:CLIP[?loop], v4l2:/dev/video0, rtsp://…,
-        /// rtsps://…?fingerprint=…, or - for standard input. docs/cameras.md has the options of cameras
+        /// rtsps://…?fingerprint=…, gst:PIPELINE, or - for standard input. docs/cameras.md has the options of cameras
         source: Option<String> { positional("SOURCE", PUBLISH).secret("a password").example("test:640x480@25") }
 
         /// File whose first line is the source, for a source with a password
@@ -219,9 +219,9 @@ options! {
         /// File whose first line is the ticket, for a ticket with an invite
         ticket_file: Option<PathBuf> { key().excludes("ticket").example("/etc/sealcast/ticket") }
 
-        /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, archive:DIR?to=RECIPIENT, - for standard output, or a
-        /// page at http://127.0.0.1:9880[?token=@FILE], whose address is printed on a terminal with the token that
-        /// opens it
+        /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, archive:DIR?to=RECIPIENT, gst:PIPELINE, - for
+        /// standard output, or a page at http://127.0.0.1:9880[?token=@FILE], whose address is printed on a terminal
+        /// with the token that opens it
         to: String { flag("to", "SINK", WATCH).default("http://127.0.0.1:9880").example("file:out.mp4") }
 
         /// Join a publisher's group only where at least this is signed: frame, gop, both, tesla or off. Else the

@@ -5,9 +5,54 @@ use std::borrow::Cow;
 /// Replacement text for a secret.
 const HIDDEN: &str = "***";
 
+/// Beginning of the URL of a GStreamer pipeline.
+const PIPELINE: &str = "gst:";
+
+/// Endings of the names of elements' properties that hold secrets: `user-pw`, `passphrase`, `srt-key`, `access-token`.
+const SECRET_PROPERTIES: [&str; 8] = [
+    "pw",
+    "password",
+    "passphrase",
+    "passwd",
+    "key",
+    "secret",
+    "token",
+    "credentials",
+];
+
 /// `text` with the password of every URL, and everything after a URL's `#`, replaced. The result is safe for logs,
 /// reports and screens.
 pub fn redact(text: &str) -> Cow<'_, str> {
+    match text.starts_with(PIPELINE) {
+        true => Cow::Owned(redact_urls(&redact_properties(text)).into_owned()),
+        false => redact_urls(text),
+    }
+}
+
+/// The text of a GStreamer pipeline with the values of properties hidden whose names sound like secrets.
+fn redact_properties(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('=') {
+        let (name, value) = rest.split_at(at + 1);
+        shown.push_str(name);
+        let name = name.trim_end_matches('=').trim_end().to_lowercase();
+        rest = value;
+        if SECRET_PROPERTIES.iter().any(|secret| name.ends_with(secret)) {
+            let value = value.trim_start();
+            // A value in quotes ends with them, another one at white space.
+            let end = match value.chars().next() {
+                Some(quote @ ('"' | '\'')) => value[1..].find(quote).map(|end| end + 2),
+                _ => value.find(char::is_whitespace),
+            };
+            shown.push_str(HIDDEN);
+            rest = &value[end.unwrap_or(value.len())..];
+        }
+    }
+    shown + rest
+}
+
+fn redact_urls(text: &str) -> Cow<'_, str> {
     if !text.contains("://") {
         return Cow::Borrowed(text);
     }
@@ -93,6 +138,11 @@ mod tests {
                 "gst:\"rtspsrc location=rtsp://u:p@h/x ! fakesink\"",
                 "gst:\"rtspsrc location=rtsp://u:***@h/x ! fakesink\"",
             ),
+            (
+                "gst:rtspsrc location=rtsp://h/x user-pw=\"my cat\" user-id=u ! srtsink passphrase=abc uri=srt://h",
+                "gst:rtspsrc location=rtsp://h/x user-pw=*** user-id=u ! srtsink passphrase=*** uri=srt://h",
+            ),
+            ("gst:a user-pw = 'x", "gst:a user-pw =***"),
             ("rtsp://a:1@b/c rtsp://d:2@e/f", "rtsp://a:***@b/c rtsp://d:***@e/f"),
         ] {
             assert_eq!(redact(text), shown);
@@ -105,6 +155,8 @@ mod tests {
         for text in [
             "test:640x480@30",
             "file:a#b:c@d.mp4",
+            "file:a?key=b",
+            "gst:videotestsrc pattern=snow ! x264enc key-int-max=60",
             "rtsp://cam/stream",
             "rtsp://user@cam/",
             "rtsp://cam:554/stream?transport=tcp&credentials=@/etc/cam.secret",

@@ -20,6 +20,8 @@ pub struct Facts {
     pub mechanisms: Vec<String>,
     /// True if the H.264 codec was built with its assembly routines; `None` if unknown.
     pub codec_assembly: Option<bool>,
+    /// Version of GStreamer; `None` if this build has none.
+    pub gstreamer: Option<String>,
     /// What the hardware generator of random numbers gives.
     pub hardware_entropy: Hardware,
     /// Speeds of suites outside the cryptography library, measured with [`measure`](super::probe::measure).
@@ -45,6 +47,8 @@ pub struct BuildConfig {
     pub speeds: Vec<SuiteSpeed>,
     /// True if the H.264 codec was built with its assembly routines; `None` if unknown.
     pub codec_assembly: Option<bool>,
+    /// Version of GStreamer; `None` if this build has none.
+    pub gstreamer: Option<String>,
     /// What the hardware generator of random numbers gives, with which those of the operating system are mixed.
     pub hardware_entropy: Hardware,
     /// Speeds with fewer and fewer instructions, if requested.
@@ -66,6 +70,7 @@ impl BuildConfig {
             aes_in_use: AesInUse::judge(&speeds),
             speeds,
             codec_assembly: facts.codec_assembly,
+            gstreamer: facts.gstreamer,
             hardware_entropy: facts.hardware_entropy,
             comparison: None,
         }
@@ -111,6 +116,11 @@ impl BuildConfig {
             None => "not known whether with assembly",
         };
         table.row("H.264 codec", codec);
+        let gstreamer = self.gstreamer.as_deref();
+        table.row(
+            "GStreamer",
+            gstreamer.unwrap_or("not in this build, which has no feature gst"),
+        );
         let entropy = format!("the operating system's generator; {}", self.hardware_entropy.in_words());
         table.row("entropy", &entropy);
         if let Some(runs) = &self.comparison {
@@ -164,6 +174,7 @@ mod tests {
             suites: vec!["aes-128-gcm".to_owned(), "chacha20-poly1305".to_owned()],
             mechanisms: vec!["x25519-mlkem768".to_owned()],
             codec_assembly: Some(false),
+            gstreamer: None,
             hardware_entropy: Hardware::Mixed {
                 source: Some("tpm-rng-0".to_owned()),
             },
@@ -202,6 +213,7 @@ mod tests {
             "nasm",
             "/dev/hwrng (tpm-rng-0) works and is mixed in",
             "0.25 (1/40.0)",
+            "not in this build, which has no feature gst",
         ] {
             assert!(table.contains(part), "{part} is missing from\n{table}");
         }
@@ -215,6 +227,7 @@ mod tests {
         assert_eq!(json["speeds"].as_array().unwrap().len(), 4);
         assert!(json["machine"]["cpu_features"].is_array());
         assert_eq!(json["codec_assembly"], false);
+        assert!(json["gstreamer"].is_null());
         assert_eq!(json["hardware_entropy"]["state"], "mixed");
         assert_eq!(json["hardware_entropy"]["source"], "tpm-rng-0");
         assert!(json.get("comparison").is_none());

@@ -66,6 +66,7 @@ fn pump(
 ) -> Result<()> {
     let (mut number, mut sounds) = (0, 0);
     let (mut info, mut sound) = (feed.source().info(), feed.sound());
+    let mut makes_keyframes = feed.source().makes_keyframes();
     // The source starts at its own rate.
     let mut target = u64::MAX;
     if feed.source().waits_for_viewers() {
@@ -74,6 +75,11 @@ fn pump(
     while !hub.stopping() {
         if hub.take_keyframe_request() {
             feed.source().request_keyframe();
+        }
+        if feed.source().makes_keyframes() != makes_keyframes {
+            // The source has found out what its encoder does.
+            makes_keyframes = !makes_keyframes;
+            hub.set_makes_keyframes(makes_keyframes);
         }
         if feed.take_reopened() {
             target = u64::MAX;

@@ -4,6 +4,8 @@ mod file;
 pub(crate) mod file_mp4;
 mod file_mp4_entry;
 mod file_mp4_sound;
+#[cfg(feature = "gst")]
+mod gst;
 pub mod http;
 mod null;
 pub(crate) mod picture_decoder;

@@ -7,7 +7,7 @@ use crate::source::{Options, file_path};
 
 /// Forms of a sink URL, for help and error messages.
 pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], file:OUT.h264, file:OUT.mjpeg, \
-    archive:DIR?to=RECIPIENT, http://ADDRESS:PORT, or -";
+    archive:DIR?to=RECIPIENT, http://ADDRESS:PORT, gst:PIPELINE, or -";
 
 /// Opens the sink of `url`.
 ///
@@ -26,6 +26,10 @@ pub fn open(url: &str) -> Result<Box<dyn Sink>> {
             Ok(Box::new(FileSink::create(&file_path(path)?, overwrite)?))
         }
         Some(("archive", rest)) => Ok(Box::new(ArchiveSink::open(ArchiveOptions::parse(rest)?)?)),
+        #[cfg(feature = "gst")]
+        Some(("gst", pipeline)) => Ok(Box::new(super::gst::open(pipeline)?)),
+        #[cfg(not(feature = "gst"))]
+        Some(("gst", _)) => Err(crate::gst::absent()),
         Some(("http", _)) => Ok(Box::new(http::open(url)?)),
         _ => {
             let what = format!("\"{url}\" is not a sink");

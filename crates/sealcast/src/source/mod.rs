@@ -5,6 +5,9 @@ pub mod avi;
 mod coded;
 mod encoding;
 mod file;
+#[cfg(feature = "gst")]
+mod gst;
+mod gst_options;
 pub mod h264;
 pub mod mjpeg;
 pub mod mp4;
@@ -31,6 +34,7 @@ pub use coded::{CodedFrame, MAX_FRAME_BYTES, MediaError};
 pub use encoding::Encoding;
 use encoding::MIN_BITRATE;
 pub use file::{Container, FileOptions, FileSource};
+pub use gst_options::GstOptions;
 pub(crate) use mp4_track::JPEG_OBJECT_TYPE;
 pub use pace::Pacer;
 pub use raw::RawSource;

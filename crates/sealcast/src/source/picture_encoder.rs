@@ -20,6 +20,8 @@ pub(super) struct PictureEncoder {
     skip: Option<Skip>,
     /// Pictures left out one after the other.
     left_out: u64,
+    /// Bits per second that were last asked for.
+    asked: Option<u64>,
 }
 
 impl PictureEncoder {
@@ -36,7 +38,22 @@ impl PictureEncoder {
             rate,
             skip: None,
             left_out: 0,
+            asked: None,
         })
+    }
+
+    /// Go on with pictures of another size or rate, and the same settings.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[cfg(feature = "gst")]
+    pub(super) fn restart(&mut self, (width, height): (usize, usize), rate: FrameRate) -> Result<()> {
+        self.encoder = H264Encoder::new(self.encoding.settings(width, height, rate))?;
+        (self.width, self.height, self.rate) = (width, height, rate);
+        if let Some(bits) = self.asked {
+            self.set_bitrate(bits);
+        }
+        Ok(())
     }
 
     /// Description of the stream.
@@ -76,6 +93,7 @@ impl PictureEncoder {
 
     /// As [`Source::set_bitrate`](super::Source::set_bitrate).
     pub(super) fn set_bitrate(&mut self, bits_per_second: u64) -> bool {
+        self.asked = Some(bits_per_second);
         self.encoder.set_bitrate(self.encoding.within(bits_per_second));
         self.encoding.follows()
     }

@@ -8,13 +8,13 @@ use url::Url;
 use super::coded::sane_rate;
 use super::file::{self, FileOptions};
 use super::v4l2::{V4l2Options, V4l2Source};
-use super::{Encoding, Source, contain, rtsp, stdin, test_card};
+use super::{Encoding, GstOptions, Source, contain, rtsp, stdin, test_card};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
 
 /// Forms of a source URL, for help and error messages.
 pub const SOURCE_URLS: &str = "test:[WxH@fps], file:CLIP[?loop&fps=N], v4l2:/dev/video0[?size=WxH&fps=N&format=NAME], \
-     rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH or rtsps://, or -";
+     rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH or rtsps://, gst:PIPELINE, or -";
 
 /// A parsed source URL.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub enum SourceUrl {
     Rtsp(rtsp::RtspOptions),
     /// `v4l2:DEVICE`: a camera of this machine.
     V4l2(V4l2Options),
+    /// `gst:PIPELINE`: a pipeline of GStreamer.
+    Gst(GstOptions),
     /// `-`: standard input; the frame rate, and how raw pictures are encoded, if the user says.
     Stdin(Option<FrameRate>, Option<Encoding>),
 }
@@ -62,6 +64,7 @@ impl FromStr for SourceUrl {
                 Ok(Self::File(file_path(path)?, file))
             }
             "v4l2" => Ok(Self::V4l2(V4l2Options::parse(rest)?)),
+            "gst" => Ok(Self::Gst(GstOptions::parse(rest)?)),
             "rtsp" | "rtsps" => Ok(Self::Rtsp(rtsp::RtspOptions::parse(text)?)),
             _ => Err(unknown(text)),
         }
@@ -93,6 +96,10 @@ fn open_parsed(url: SourceUrl) -> Result<Box<dyn Source>> {
         SourceUrl::File(path, options) => file::open(&path, options),
         SourceUrl::Rtsp(options) => Ok(Box::new(rtsp::RtspSource::open(options)?)),
         SourceUrl::V4l2(options) => Ok(Box::new(V4l2Source::open(options)?)),
+        #[cfg(feature = "gst")]
+        SourceUrl::Gst(options) => Ok(Box::new(super::gst::GstSource::open(&options)?)),
+        #[cfg(not(feature = "gst"))]
+        SourceUrl::Gst(_) => Err(crate::gst::absent()),
         SourceUrl::Stdin(rate, encoding) => stdin::open(rate, encoding),
     }
 }
@@ -203,6 +210,7 @@ mod tests {
         assert!(matches!(parse("-"), SourceUrl::Stdin(None, None)));
         assert!(matches!(parse("-?fps=30"), SourceUrl::Stdin(Some(fps), None) if fps == rate(30, 1)));
         assert!(matches!(parse("rtsp://camera/live"), SourceUrl::Rtsp(_)));
+        assert!(matches!(parse("gst:videotestsrc ! x264enc"), SourceUrl::Gst(_)));
         assert!(matches!(parse("v4l2:/dev/video0?fps=15"), SourceUrl::V4l2(_)));
         let SourceUrl::File(path, options) = parse("file:a dir/clip.mp4?loop&fps=29.97") else {
             panic!("a file")
@@ -256,13 +264,14 @@ mod tests {
             "-?loop",
             "v4l2:",
             "v4l2:/dev/video0?size=big",
+            "gst:",
         ] {
             let failure = wrong.parse::<SourceUrl>().expect_err(wrong);
             assert_eq!(failure.kind, FailureKind::Usage, "{wrong}: {failure}");
         }
         let failure = "clip.mp4".parse::<SourceUrl>().expect_err("no scheme");
         assert!(
-            ["test:", "file:", "v4l2:", "rtsp://", "-"]
+            ["test:", "file:", "v4l2:", "rtsp://", "gst:", "-"]
                 .iter()
                 .all(|url| failure.hint.contains(url)),
             "{failure}"

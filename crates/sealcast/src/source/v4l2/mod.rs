@@ -19,3 +19,5 @@ pub use device::{About, Camera, paths};
 pub use format::{FormatOffer, PixelFormat, Rates, SizeOffer, Sizes};
 pub use options::V4l2Options;
 pub use source::V4l2Source;
+#[cfg(feature = "gst")]
+pub(super) use uvc_jpeg::whole_image;

@@ -14,7 +14,7 @@ const SOS: u8 = 0xDA;
 /// The whole image in a buffer, and its width and height. Bytes after its end are left out; if it has no Huffman tables
 /// it gets the standard ones, which cameras mean then (UVC 1.5, Motion-JPEG payload). `None` if there is no whole
 /// image.
-pub(super) fn whole_image(buffer: &[u8]) -> Option<(Bytes, (u16, u16))> {
+pub(in crate::source) fn whole_image(buffer: &[u8]) -> Option<(Bytes, (u16, u16))> {
     let mut walker = JpegWalker::default();
     if walker.next(buffer) != Ok(Some(JpegPart::Begin)) {
         return None;
