@@ -6,6 +6,7 @@ pub mod archive;
 pub mod cli;
 pub mod codec;
 pub mod config;
+mod display;
 pub mod doctor;
 pub mod eavesdrop;
 pub mod failure;

@@ -66,7 +66,7 @@ pub fn show_time(nanos: u64) -> String {
 }
 
 /// The wall clock, ns since 1970.
-pub(super) fn wall_now() -> u64 {
+pub(crate) fn wall_now() -> u64 {
     nanos_of(SystemTime::now())
 }
 

@@ -11,6 +11,14 @@ use crate::failure::{Failure, FailureKind, Result};
 
 /// A value that turns true on Ctrl-C, on SIGTERM, or after `seconds`.
 pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>> {
+    stop_signal_or(seconds, std::future::pending())
+}
+
+/// The same, also when `asked` is ready.
+pub(super) fn stop_signal_or(
+    seconds: Option<u64>,
+    asked: impl Future<Output = ()> + Send + 'static,
+) -> Result<watch::Receiver<bool>> {
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(async move {
@@ -24,6 +32,7 @@ pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>>
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
             () = time_is_up => {}
+            () = asked => {}
         }
         // Sending fails if everything has already ended by itself.
         let _ = stop.send(true);

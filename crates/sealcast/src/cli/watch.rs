@@ -7,6 +7,7 @@ use std::time::Duration;
 use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
 use sealcast_proto::wire::Ticket;
+use tokio::sync::Notify;
 
 use super::args::WatchArgs;
 use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
@@ -48,7 +49,9 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
     // Who has the ticket may take it that signals are answered.
-    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let closed = Arc::new(Notify::new());
+    let asked = Arc::clone(&closed);
+    let stop = shutdown::stop_signal_or(args.session.seconds, async move { asked.notified().await })?;
     let (publisher, budget) = match ticket {
         None => listen(&args, peer, &offer.identity, &metrics)?,
         Some(ticket) => {
@@ -61,7 +64,8 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         .latency
         .map(|milliseconds| Duration::from_millis(milliseconds.into()));
     let sink_url = &configured.to;
-    let sink = sink::open(sink_url).map_err(|failure| settings.placed("watch.to", failure))?;
+    let mut sink = sink::open(sink_url).map_err(|failure| settings.placed("watch.to", failure))?;
+    sink.when_closed(Box::new(move || closed.notify_one()));
     let observing = Observation::start("watch", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
     observation.setting("sink", sink_url);

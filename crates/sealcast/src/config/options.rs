@@ -219,9 +219,9 @@ options! {
         /// File whose first line is the ticket, for a ticket with an invite
         ticket_file: Option<PathBuf> { key().excludes("ticket").example("/etc/sealcast/ticket") }
 
-        /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, archive:DIR?to=RECIPIENT, gst:PIPELINE, - for
-        /// standard output, or a page at http://127.0.0.1:9880[?token=@FILE], whose address is printed on a terminal
-        /// with the token that opens it
+        /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, archive:DIR?to=RECIPIENT, gst:PIPELINE,
+        /// window:[?latency], - for standard output, or a page at http://127.0.0.1:9880[?token=@FILE], whose address is
+        /// printed on a terminal with the token that opens it
         to: String { flag("to", "SINK", WATCH).default("http://127.0.0.1:9880").example("file:out.mp4") }
 
         /// Join a publisher's group only where at least this is signed: frame, gop, both, tesla or off. Else the

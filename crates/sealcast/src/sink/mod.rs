@@ -11,6 +11,7 @@ mod null;
 pub(crate) mod picture_decoder;
 mod stdout;
 mod url;
+mod window;
 
 pub use file::FileSink;
 pub(crate) use file::full_disk;
@@ -25,6 +26,9 @@ use sealcast_proto::seal::SealedFrame;
 
 use crate::failure::Result;
 use crate::media::{ReceivedFrame, SoundInfo, StreamInfo};
+
+/// Ends the viewer as its user asked, in the sink's own way.
+pub type OnClose = Box<dyn FnOnce() + Send>;
 
 /// Takes verified frames. Runs on a separate thread behind a bounded queue, so its methods may block.
 pub trait Sink: Send {
@@ -67,6 +71,11 @@ pub trait Sink: Send {
     /// since 1970, and what is known of that clock.
     fn stamped(&mut self, stamped: u64, clock: Option<ClockEstimate>) {
         let _ = (stamped, clock);
+    }
+
+    /// Told once, before the first session: call `closed` when the user closes what shows the pictures.
+    fn when_closed(&mut self, closed: OnClose) {
+        drop(closed);
     }
 
     /// Takes one frame, in order. The first frame after `start`, and after a gap in the frame numbers, is a keyframe.

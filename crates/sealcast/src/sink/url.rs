@@ -7,7 +7,8 @@ use crate::source::{Options, file_path};
 
 /// Forms of a sink URL, for help and error messages.
 pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], file:OUT.h264, file:OUT.mjpeg, \
-    archive:DIR?to=RECIPIENT, http://ADDRESS:PORT, gst:PIPELINE, or -";
+    archive:DIR?to=RECIPIENT, http://ADDRESS:PORT, window:[?latency&fullscreen&size=WxH], \
+    gst:PIPELINE, or -";
 
 /// Opens the sink of `url`.
 ///
@@ -26,6 +27,7 @@ pub fn open(url: &str) -> Result<Box<dyn Sink>> {
             Ok(Box::new(FileSink::create(&file_path(path)?, overwrite)?))
         }
         Some(("archive", rest)) => Ok(Box::new(ArchiveSink::open(ArchiveOptions::parse(rest)?)?)),
+        Some(("window", rest)) => Ok(Box::new(super::window::open(rest)?)),
         #[cfg(feature = "gst")]
         Some(("gst", pipeline)) => Ok(Box::new(super::gst::open(pipeline)?)),
         #[cfg(not(feature = "gst"))]

@@ -35,3 +35,4 @@ mod suites;
 mod udp;
 mod viewers;
 mod web;
+mod window;

@@ -1,5 +1,4 @@
-//! Shows events in a window of an X display, which Wayland desktops have as well. The protocol is spoken over the
-//! display's socket, so the program needs no library of it and runs without a display.
+//! Shows events in a window.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,13 +10,13 @@ use x11rb::errors::ReplyOrIdError;
 use x11rb::protocol::Event;
 use x11rb::protocol::randr::ConnectionExt as _;
 use x11rb::protocol::xproto::{
-    AtomEnum, ChangeGCAux, ConnectionExt as _, CreateGCAux, CreateWindowAux, EventMask, PropMode, Rectangle, Screen,
-    WindowClass,
+    ChangeGCAux, ConnectionExt as _, CreateGCAux, CreateWindowAux, EventMask, Rectangle, Screen, WindowClass,
 };
 use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
 use super::board::{DisplayReport, EventBoard};
+use crate::display::{Step, connect, fill_screen, name};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::test_card::{CardClock, EventFace};
 
@@ -25,8 +24,6 @@ use crate::source::test_card::{CardClock, EventFace};
 const SLOWEST: Duration = Duration::from_nanos(1_000_000_000 / 24);
 /// Refreshes a second that are believed.
 const RATES: Range<u16> = 20..500;
-
-type Step<T> = std::result::Result<T, ReplyOrIdError>;
 
 /// A window on the display of the environment variable `DISPLAY`.
 pub(super) struct Window {
@@ -48,14 +45,7 @@ impl Window {
     /// # Errors
     /// There is no display: kind `Sink`.
     pub(super) fn open() -> Result<Self> {
-        let (connection, screen) = x11rb::connect(None).map_err(|error| {
-            Failure::new(
-                FailureKind::Sink,
-                format!("there is no X display to show a window on ({error})"),
-                "set DISPLAY on a machine with a screen, or leave out --window and open the page",
-            )
-        })?;
-        let screen = connection.setup().roots[screen].clone();
+        let (connection, screen) = connect("leave out --window and open the page")?;
         Self::on(connection, &screen).map_err(|error| lost(&error))
     }
 
@@ -73,16 +63,8 @@ impl Window {
         let depth = screen.root_depth;
         let class = WindowClass::INPUT_OUTPUT;
         connection.create_window(depth, window, screen.root, 0, 0, size.0, size.1, 0, class, 0, &aux)?;
-        connection.change_property8(
-            PropMode::REPLACE,
-            window,
-            AtomEnum::WM_NAME,
-            AtomEnum::STRING,
-            b"sealcast clock",
-        )?;
-        let atom = |name: &str| -> Step<u32> { Ok(connection.intern_atom(false, name.as_bytes())?.reply()?.atom) };
-        let (state, full) = (atom("_NET_WM_STATE")?, atom("_NET_WM_STATE_FULLSCREEN")?);
-        connection.change_property32(PropMode::REPLACE, window, state, AtomEnum::ATOM, &[full])?;
+        name(&connection, window, "sealcast clock")?;
+        fill_screen(&connection, window)?;
         connection.create_pixmap(depth, canvas, window, size.0, size.1)?;
         let plain = CreateGCAux::new().graphics_exposures(0);
         connection.create_gc(pen, window, &plain)?;

@@ -63,6 +63,8 @@ pub(in crate::source) struct GstSource {
     ahead: Option<Frame>,
     /// Frames left out because they were damaged.
     damaged: u64,
+    /// Why it stopped, if it has.
+    failed: Option<Failure>,
 }
 
 impl GstSource {
@@ -93,6 +95,7 @@ impl GstSource {
             stream: None,
             ahead: None,
             damaged: 0,
+            failed: None,
         };
         source.ahead = source.take(Instant::now() + SOURCE_PATIENCE)?;
         if source.ahead.is_none() {
@@ -402,10 +405,19 @@ impl Source for GstSource {
     }
 
     fn next(&mut self) -> Result<Option<Frame>> {
-        match self.ahead.take() {
-            Some(frame) => Ok(Some(frame)),
-            None => self.take(Instant::now() + SOURCE_PATIENCE),
+        if let Some(frame) = self.ahead.take() {
+            return Ok(Some(frame));
         }
+        if let Some(failure) = &self.failed {
+            return Err(failure.clone());
+        }
+        let taken = self.take(Instant::now() + SOURCE_PATIENCE);
+        if let Err(failure) = &taken {
+            // It lets go of its devices, so that the source can be opened again. What that says is no news.
+            let _ = self.pipeline.enter(State::Null);
+            self.failed = Some(failure.clone());
+        }
+        taken
     }
 
     fn request_keyframe(&mut self) {

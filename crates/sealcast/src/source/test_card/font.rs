@@ -1,11 +1,11 @@
-//! Font of the test card: five by seven dots, only the characters that it needs.
+//! Font of the test card and of the window: five by seven dots, only the characters that they need.
 
 use crate::media::Picture;
 
 /// Distance between the left edges of two letters, in dots.
-pub(super) const ADVANCE: usize = 6;
+pub(crate) const ADVANCE: usize = 6;
 /// Height of a letter, in dots.
-pub(super) const HEIGHT: usize = 7;
+pub(crate) const HEIGHT: usize = 7;
 
 /// Seven rows of five dots, the leftmost in bit 4. Characters not listed are blank.
 fn glyph(letter: u8) -> [u8; HEIGHT] {
@@ -23,6 +23,10 @@ fn glyph(letter: u8) -> [u8; HEIGHT] {
         b':' => [0x00, 0x0C, 0x0C, 0x00, 0x0C, 0x0C, 0x00],
         b'-' => [0x00, 0x00, 0x00, 0x1F, 0x00, 0x00, 0x00],
         b'.' => [0x00, 0x00, 0x00, 0x00, 0x00, 0x0C, 0x0C],
+        b'+' => [0x00, 0x04, 0x04, 0x1F, 0x04, 0x04, 0x00],
+        b'/' => [0x01, 0x01, 0x02, 0x04, 0x08, 0x10, 0x10],
+        b'm' => [0x00, 0x00, 0x1A, 0x15, 0x15, 0x15, 0x15],
+        b's' => [0x00, 0x00, 0x0F, 0x10, 0x0E, 0x01, 0x1E],
         b'C' => [0x0E, 0x11, 0x10, 0x10, 0x10, 0x11, 0x0E],
         b'T' => [0x1F, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04],
         b'U' => [0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x0E],
@@ -31,7 +35,7 @@ fn glyph(letter: u8) -> [u8; HEIGHT] {
 }
 
 /// The dots of a text: their columns and rows.
-pub(super) fn dots(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
+pub(crate) fn dots(text: &[u8]) -> impl Iterator<Item = (usize, usize)> {
     text.iter().enumerate().flat_map(|(index, &letter)| {
         let rows = glyph(letter).into_iter().enumerate();
         rows.flat_map(move |(row, dots)| {

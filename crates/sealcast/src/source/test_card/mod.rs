@@ -5,7 +5,7 @@
 mod clock;
 mod draw;
 mod face;
-mod font;
+pub(crate) mod font;
 mod spec;
 
 use std::thread;
