@@ -7,8 +7,8 @@ use crate::summary::Outcome;
 /// What building needs beside the packages of the tests.
 const PACKAGES: [&str; 2] = ["libgstreamer1.0-dev", "libgstreamer-plugins-base1.0-dev"];
 const HOW: &str = "cargo xtask gst --install (150 MB)";
-/// All packages are selected, so that dependencies have the features that they have everywhere else.
-const WITH: [&str; 4] = ["--workspace", "--features", "sealcast/gst", "--locked"];
+/// Alone: with the whole workspace the laboratory would be compiled again as well.
+const WITH: [&str; 5] = ["--package", "sealcast", "--features", "gst", "--locked"];
 
 pub(crate) fn step() -> Outcome {
     if !headers_exist() {
@@ -18,20 +18,13 @@ pub(crate) fn step() -> Outcome {
 }
 
 fn check() -> Result<(), String> {
-    let targets = ["--lib", "--bins", "--test", "gst", "--", "-D", "warnings"];
-    run(cargo(&["clippy"]).args(WITH).args(targets))?;
-    run(cargo(&["test"]).args(WITH).args(["--test", "gst", "--no-fail-fast"]))?;
-    // The unit tests of the modules that only this feature has, and of those that differ with it.
-    let units = [
-        "--lib",
-        "--no-fail-fast",
-        "--",
-        "gst",
-        "source::url",
-        "sink::url",
-        "print_config",
-    ];
-    run(cargo(&["test"]).args(WITH).args(units))
+    let targets = ["--lib", "--bins", "--test", "gst"];
+    run(cargo(&["clippy"])
+        .args(WITH)
+        .args(targets)
+        .args(["--", "-D", "warnings"]))?;
+    // With the unit tests of all modules: some differ with the feature.
+    run(cargo(&["test", "--no-fail-fast"]).args(WITH).args(targets))
 }
 
 pub(crate) fn install() -> Outcome {

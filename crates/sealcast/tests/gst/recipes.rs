@@ -18,7 +18,7 @@ const STAND_INS: [(&str, &str); 6] = [
 ];
 /// Frames that a viewer must get.
 const FRAMES: usize = 25;
-const CAMERA: &str = "videotestsrc is-live=true ! video/x-raw,width=1280,height=720,framerate=30/1";
+const CAMERA: &str = "videotestsrc is-live=true ! video/x-raw,width=1280,height=720,framerate=30/1 ! identity";
 /// In the place of rpicam-vid: what it says that it writes with the options of the recipe.
 const RPICAM: &str = "ffmpeg -v error -re -f lavfi -i testsrc2=size=1280x720:rate=30 -c:v libx264 -preset ultrafast \
      -tune zerolatency -profile:v baseline -pix_fmt yuv420p -g 60 -bsf:v dump_extra -flush_packets 1 -f h264 -";

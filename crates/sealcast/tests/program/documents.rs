@@ -12,10 +12,25 @@ const PROMPTS: &[&str] = &["sealcast ", "cargo run --release -- "];
 fn parse(command: &str) -> Output {
     let own = command.split(" | ").next().unwrap_or_default();
     Command::new(SEALCAST)
-        .args(own.split_whitespace())
+        .args(words(own))
         .arg("--help")
         .output()
         .expect("it runs")
+}
+
+/// The words of a command as a shell takes them: what is in single quotes is one.
+fn words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for letter in command.chars() {
+        match letter {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            letter => words.last_mut().expect("one").push(letter),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 #[test]

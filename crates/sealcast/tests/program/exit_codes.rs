@@ -94,7 +94,7 @@ fn usage() {
         ),
         ("publish".to_owned(), 2, &["no source"]),
         ("watch".to_owned(), 2, &["no ticket"]),
-        (nobody("--to window:"), 2, &["\"window:\" is not a sink"]),
+        (nobody("--to screen:"), 2, &["\"screen:\" is not a sink"]),
         (nobody("--to file:out.xyz"), 2, &["out.xyz", ".mp4"]),
         (nobody("--to http://0.0.0.0:0"), 2, &["open to everybody", "127.0.0.1"]),
     ];

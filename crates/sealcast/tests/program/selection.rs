@@ -345,7 +345,7 @@ fn assert_accounted(viewer: &Home, clip: &Clip, sent: usize) {
     let report = viewer.report("report.json");
     let counted = ["gap", "queue"].map(|cause| total(&report, "frames_dropped", cause));
     assert!(
-        missing as u64 <= counted.iter().sum(),
+        missing as u64 <= counted.iter().sum::<u64>(),
         "{missing} frames are missing, {counted:?} counted"
     );
 }
