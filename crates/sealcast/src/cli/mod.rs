@@ -207,23 +207,3 @@ fn config_check(args: &args::ConfigArg) -> Result<()> {
     print!("{}", settings.table());
     build::check(&settings)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn standard_input_with_options_is_no_flag() {
-        for (given, parsed) in [
-            ("-?fps=30", "stdin:?fps=30"),
-            ("-", "-"),
-            ("--listen", "--listen"),
-            ("x-?y", "x-?y"),
-        ] {
-            assert_eq!(named_input(given.into()), OsString::from(parsed));
-        }
-        let arguments = ["sealcast", "publish", "-?fps=30", "--listen", "tcp://[::]:1"].map(OsString::from);
-        let parsed = Arguments::try_parse_from(arguments.into_iter().map(named_input));
-        assert!(parsed.is_ok(), "{parsed:?}");
-    }
-}

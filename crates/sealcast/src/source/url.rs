@@ -29,7 +29,7 @@ pub enum SourceUrl {
     V4l2(V4l2Options),
     /// `gst:PIPELINE`: a pipeline of GStreamer.
     Gst(GstOptions),
-    /// `-` or `stdin:`: standard input; the frame rate, and how raw pictures are encoded, if the user says.
+    /// `-`: standard input; the frame rate, and how raw pictures are encoded, if the user says.
     Stdin(Option<FrameRate>, Option<Encoding>),
 }
 
@@ -39,7 +39,6 @@ impl FromStr for SourceUrl {
     fn from_str(text: &str) -> Result<Self> {
         if let Some(rest) = text
             .strip_prefix('-')
-            .or_else(|| text.strip_prefix("stdin:"))
             .filter(|rest| rest.is_empty() || rest.starts_with('?'))
         {
             let (_, mut options) = Options::split(rest);
@@ -209,9 +208,7 @@ mod tests {
     fn every_kind_of_source_has_its_url() {
         assert!(matches!(parse("test:640x480@25"), SourceUrl::Test(rest) if rest == "640x480@25"));
         assert!(matches!(parse("-"), SourceUrl::Stdin(None, None)));
-        for input in ["-?fps=30", "stdin:?fps=30"] {
-            assert!(matches!(parse(input), SourceUrl::Stdin(Some(fps), None) if fps == rate(30, 1)));
-        }
+        assert!(matches!(parse("-?fps=30"), SourceUrl::Stdin(Some(fps), None) if fps == rate(30, 1)));
         assert!(matches!(parse("rtsp://camera/live"), SourceUrl::Rtsp(_)));
         assert!(matches!(parse("gst:videotestsrc ! x264enc"), SourceUrl::Gst(_)));
         assert!(matches!(parse("v4l2:/dev/video0?fps=15"), SourceUrl::V4l2(_)));
