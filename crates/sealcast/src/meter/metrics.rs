@@ -81,7 +81,7 @@ struct Inner {
 }
 
 /// All counters of the program. Clones share the same counters: give one to every task. Counting takes a few atomic
-/// instructions, recording a time one short lock. Neither allocates.
+/// instructions, recording a time one short lock, and memory only for the longest time so far.
 #[derive(Clone)]
 pub struct Metrics {
     inner: Arc<Inner>,

@@ -150,10 +150,21 @@ struct Cell {
     impossible: u64,
 }
 
+/// An empty histogram, which grows with the longest time that it counts: a program passes through few of the stages,
+/// and for times up to a minute each would take 221 kB from the start.
 fn histogram() -> Histogram<u64> {
     // The bounds are constants that the histogram accepts; a test checks that.
-    Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS)
-        .expect("the bounds of the stage histogram are valid")
+    let mut histogram = Histogram::new_with_bounds(LOWEST_NS, 2 * LOWEST_NS, SIGNIFICANT_DIGITS)
+        .expect("the bounds of the stage histogram are valid");
+    histogram.auto(true);
+    histogram
+}
+
+/// `magnitude` is at most [`HIGHEST_NS`].
+fn count_in(histogram: &mut Histogram<u64>, magnitude: u64) {
+    histogram
+        .record(magnitude)
+        .expect("a histogram grows to times of a minute");
 }
 
 impl Cell {
@@ -171,11 +182,10 @@ impl Cell {
     fn record(&mut self, ns: i64) {
         let magnitude = ns.unsigned_abs().min(HIGHEST_NS);
         let value = if ns < 0 {
-            let negative = self.negative.get_or_insert_with(histogram);
-            negative.saturating_record(magnitude);
+            count_in(self.negative.get_or_insert_with(histogram), magnitude);
             -(magnitude as f64)
         } else {
-            self.positive.saturating_record(magnitude);
+            count_in(&mut self.positive, magnitude);
             magnitude as f64
         };
         let from_mean = value - self.mean_ns;
@@ -210,8 +220,8 @@ fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-/// One histogram per stage, shared by the tasks that record into them. Recording takes one short lock and allocates
-/// nothing. Clones record into the same histograms.
+/// One histogram per stage, shared by the tasks that record into them. Recording takes one short lock, and allocates
+/// only for a time that is at least twice as long as all before. Clones record into the same histograms.
 #[derive(Clone, Debug)]
 pub struct StageTimes {
     cells: Arc<[Mutex<Cell>; Stage::ALL.len()]>,
@@ -315,6 +325,31 @@ impl StageTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn histograms_grow_to_a_minute_and_longer_times_count_as_one() {
+        let times = StageTimes::new();
+        let small = times.cell(Stage::Seal).positive.distinct_values();
+        for (count, nanoseconds) in [1, 1_000, 1_000_000, HIGHEST_NS, 2 * HIGHEST_NS, u64::MAX]
+            .iter()
+            .enumerate()
+        {
+            times.record(Stage::Seal, Duration::from_nanos(*nanoseconds));
+            let seen = times.snapshot(Stage::Seal);
+            let expected = (*nanoseconds).min(HIGHEST_NS) as f64;
+            assert_eq!(seen.count, count as u64 + 1);
+            assert!((seen.max_ns as f64 - expected).abs() <= expected / 1000.0, "{seen:?}");
+        }
+        let grown = times.cell(Stage::Seal).positive.distinct_values();
+        let whole = Histogram::<u64>::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS).unwrap();
+        assert!(
+            small * 8 < grown && grown <= whole.distinct_values(),
+            "{small} and {grown}"
+        );
+        let (_, count, buckets) = times.buckets(Stage::Seal, &[0.001, 1.0, 100.0]);
+        assert_eq!((count, buckets.iter().map(|bucket| bucket.1).sum()), (6, 6));
+        assert_eq!(times.buckets(Stage::Open, &[0.001]).2, [(0.001, 0), (f64::MAX, 0)]);
+    }
 
     #[test]
     fn figures_read_back_are_within_a_thousandth() {
