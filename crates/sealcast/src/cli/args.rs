@@ -3,6 +3,7 @@
 #![allow(rustdoc::broken_intra_doc_links, reason = "help texts are not links")]
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
 
@@ -338,6 +339,14 @@ pub(super) struct LatencyArg {
     /// may be handed out, so that losses can be repaired. 0 never waits [default: the ticket's, or 120]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(0..=10_000))]
     pub(super) latency: Option<u16>,
+}
+
+impl LatencyArg {
+    /// The budget, if one is given.
+    pub(super) fn budget(&self) -> Option<Duration> {
+        self.latency
+            .map(|milliseconds| Duration::from_millis(milliseconds.into()))
+    }
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::Delivery;
-use sealcast_proto::unit::{Selection, Unit};
+use sealcast_proto::unit::{Selection, StreamInfo, Unit};
 use sealcast_proto::wire::{Ticket, TransportKind};
 
 use super::args::PublishArgs;
@@ -65,18 +65,10 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     if !tickets.is_empty() {
         hand_out(&tickets, Role::Publisher, configured.ticket_file.as_deref())?;
     }
-    let info = source.info();
     let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
     note_settings(&observation, &settings, &source_url, &offer);
-    tracing::info!(
-        source = %crate::config::secrets::redact(&source_url),
-        codec = info.codec.name(),
-        size = format!("{}x{}", info.width, info.height),
-        words = crate::keys::words::words_of(&offer.identity.peer_id()),
-        "publishing"
-    );
-
+    announce(&source_url, &source.info(), &offer);
     let options = PublishOptions {
         source,
         reopen: configured.retry.then(|| reopen(source_url, offer.shape, proof)),
@@ -211,6 +203,17 @@ fn multicast(settings: &Settings) -> Result<Option<(IpAddr, SocketAddr)>> {
     }
     let listen = build::listen_url(settings)?;
     Ok(listen.options.multicast.map(|group| (listen.address.ip(), group)))
+}
+
+/// Says in the log what is published.
+fn announce(source_url: &str, info: &StreamInfo, offer: &Offer) {
+    tracing::info!(
+        source = %crate::config::secrets::redact(source_url),
+        codec = info.codec.name(),
+        size = format!("{}x{}", info.width, info.height),
+        words = crate::keys::words::words_of(&offer.identity.peer_id()),
+        "publishing"
+    );
 }
 
 /// What the report says of how this publisher was started.

@@ -41,10 +41,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         )?),
     };
     let relays = relays(&settings, ticket.as_ref())?;
-    let opened_by = match relays.is_empty() {
-        true => OpenedBy::Session,
-        false => OpenedBy::Program,
-    };
+    let opened_by = opened_by(&relays);
     offer.group = Some(GroupPolicy { sign, opened_by });
     let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
@@ -59,10 +56,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
             (PublisherAt::Connect(ticket), budget)
         }
     };
-    let asked = args
-        .latency
-        .latency
-        .map(|milliseconds| Duration::from_millis(milliseconds.into()));
+    let budget = args.latency.budget().unwrap_or(budget);
     let sink_url = &configured.to;
     let mut sink = sink::open(sink_url).map_err(|failure| settings.placed("watch.to", failure))?;
     sink.when_closed(Box::new(move || closed.notify_one()));
@@ -79,7 +73,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         publisher,
         offer,
         sink,
-        budget: asked.unwrap_or(budget),
+        budget,
         queue: QueueLimits::default(),
         sound: configured.sound,
         reconnect: configured.reconnect,
@@ -98,6 +92,14 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         never = read_again => match never {},
     };
     observing.finish(outcome)
+}
+
+/// Who opens frames that are sealed for a group: what comes through relays passes no session.
+fn opened_by(relays: &[RelayUrl]) -> OpenedBy {
+    match relays.is_empty() {
+        true => OpenedBy::Session,
+        false => OpenedBy::Program,
+    }
 }
 
 /// The relays to watch through: that of the ticket first. Without a ticket there are none.

@@ -20,6 +20,17 @@ pub(super) async fn wait(membership: &mut Option<Membership>, ready: bool) -> Wo
     membership.wait(ready).await
 }
 
+/// Ends the session of who wants to be an archive's node and is none here, or the other way round.
+pub(super) fn refuse_archive<T: Transport>(task: &mut Task<T>, media: MediaFrom) -> Result<(), Ended> {
+    let words = match media {
+        MediaFrom::Sealed => "it is no archive's node of this camera: name it with --archive-node",
+        _ => "an archive's node of this camera watches nothing: use another identity",
+    };
+    tracing::warn!(viewer = %task.name(), "refused: {words}");
+    task.handle(Input::Close(CloseReason::NotAuthorised, words))?;
+    Err(Ended::Closed)
+}
+
 impl ViewerRole {
     /// Offers the group to a viewer, if there is one and the session can carry what is sealed for it.
     pub(super) fn offer_group<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {

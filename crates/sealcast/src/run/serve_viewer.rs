@@ -148,17 +148,6 @@ pub(super) async fn serve_viewer<T: Transport>(
     departure
 }
 
-/// Ends the session of who wants to be an archive's node and is none here, or the other way round.
-fn refuse_archive<T: Transport>(task: &mut Task<T>, media: MediaFrom) -> Result<(), Ended> {
-    let words = match media {
-        MediaFrom::Sealed => "it is no archive's node of this camera: name it with --archive-node",
-        _ => "an archive's node of this camera watches nothing: use another identity",
-    };
-    tracing::warn!(viewer = %task.name(), "refused: {words}");
-    task.handle(Input::Close(CloseReason::NotAuthorised, words))?;
-    Err(Ended::Closed)
-}
-
 /// Reason for the wake-up of a viewer's task.
 pub(super) enum Woken {
     /// A frame is queued, or it is time to check that the end of the stream has arrived.
@@ -218,7 +207,7 @@ impl<T: Transport> Role<T> for ViewerRole {
         match event {
             Event::JoinsGroup(media) => {
                 if self.is_archive(task) != (media == MediaFrom::Sealed) {
-                    return refuse_archive(task, media);
+                    return serve_member::refuse_archive(task, media);
                 }
                 self.join_group(task, media);
                 return Ok(());
