@@ -81,8 +81,8 @@ options! {
         /// Send the sound that the source has beside the picture: AAC, Opus, G.711. Groups and relays get none
         sound: bool { off_flag("no-sound", "Leave out the sound that the source has beside the picture", PUBLISH) }
 
-        /// Where to listen for viewers: tcp://, udp:// or quic://. docs/networks.md has the options, which follow a ?, as
-        /// in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200
+        /// Where to listen for viewers: tcp://, udp:// or quic://. docs/networks.md has the options, which follow a ?,
+        /// as in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200
         listen: String { flag("listen", "URL", PUBLISHERS).default("tcp://[::]:9553") }
 
         /// Also listen here, for viewers over other carriers: tcp://, udp:// or quic://. The options of --listen hold

@@ -86,6 +86,7 @@ impl ViewerState {
         Self {
             offer,
             budget: Duration::ZERO,
+            sound: false,
             observation,
             keeps_sealed: false,
             queue: Arc::new(FrameQueue::new(QueueLimits::default())),
