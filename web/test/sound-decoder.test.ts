@@ -119,6 +119,14 @@ test("sound has the media time of its packet, also where the decoder counts on b
   bench.feed(1_185.333);
   bench.give(1_085_333);
   same(bench.came.slice(3).map(({ at }) => at), [1_164, 1_185.333], "as the packets say");
+  // Packets overlap, as where a file begins anew, and wait together: what it says is half a packet too late, or more.
+  for (const [timestamp, media] of [[1_106_666, 1_196], [1_128_000, 1_201], [1_149_333, 1_222.333]] as const) {
+    bench.feed(media);
+    bench.feed(media + 21.333);
+    bench.give(timestamp + 120_000);
+    bench.give(timestamp + 141_333);
+  }
+  same(bench.came.slice(5).map(({ at }) => at), [1_196, 1_217.333, 1_201, 1_222.333, 1_222.333, 1_243.666], "in order");
   same(bench.dropped, 0, "nothing was dropped");
 });
 

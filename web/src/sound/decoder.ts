@@ -38,6 +38,8 @@ export class SoundDecoder {
   #codec: SoundCodec | undefined;
   /** Timestamps of packets that went in (µs), of which nothing has come out. */
   #inside: number[] = [];
+  /** Something came out of this decoder. */
+  #begun = false;
   #lastFailure = -Infinity;
   #failures = 0;
 
@@ -67,6 +69,7 @@ export class SoundDecoder {
     this.#codec?.close();
     this.#codec = undefined;
     this.#inside = [];
+    this.#begun = false;
   }
 
   #decode(packet: Bytes, timestamp: number): void {
@@ -119,15 +122,16 @@ export class SoundDecoder {
   }
 
   /**
-   * A decoder may begin with a packet of which nothing comes out, and some go on counting samples where packets are
-   * missing. So a timestamp counts where it is near that of a packet that went in, and else the packet's.
+   * A decoder may begin with packets of which nothing comes out; then each packet gives one piece of sound. Some go on
+   * counting samples where packets are missing or overlap, so a timestamp that is far from the packet's is none.
    */
   #mediaTime(timestamp: number): number {
     const far = (at: number): number => Math.abs((this.#inside[at] ?? Infinity) - timestamp);
-    while (this.#inside.length > 1 && far(1) <= far(0)) {
+    while (!this.#begun && this.#inside.length > 1 && far(1) < far(0)) {
       this.#inside.shift();
       this.#events.dropped();
     }
+    this.#begun = true;
     const packet = this.#inside.shift() ?? timestamp;
     return Math.abs(packet - timestamp) <= TOLERANCE ? timestamp : packet;
   }

@@ -1,5 +1,5 @@
-//! `sealcast-lab slow`: an encoder over a slow link. The test needs root and `/dev/net/tun`; without them it reports that
-//! it was not run.
+//! `sealcast-lab slow`: an encoder over a slow link. The test needs root and `/dev/net/tun`; without them it reports
+//! that it was not run.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The path of a byte stream, by marks in the stream that the peer answers.
 //!
-//! A byte stream hides what is on its way: in buffers of this machine, of routers, of tunnels and of the peer. A mark is
-//! a small message between two frames that the peer answers as soon as it reads it, so its round trip, less the
+//! A byte stream hides what is on its way: in buffers of this machine, of routers, of tunnels and of the peer. A mark
+//! is a small message between two frames that the peer answers as soon as it reads it, so its round trip, less the
 //! shortest one, is the time that data waits anywhere before the peer's program. No more is put on the way while the
 //! oldest mark waits for longer than [`MOST_QUEUED`]: further frames then wait where they can still be dropped.
 //!
@@ -46,8 +46,8 @@ pub struct StreamSample {
     pub arrived: u64,
     /// When that was learnt.
     pub at: Duration,
-    /// The shortest round trip since the last sample, or, if there was none, how long the oldest mark has been on its way.
-    /// Each counts from when its frame began to wait.
+    /// The shortest round trip since the last sample, or, if there was none, how long the oldest mark has been on its
+    /// way. Each counts from when its frame began to wait.
     pub round_trip: Duration,
 }
 
@@ -87,8 +87,8 @@ impl StreamPath {
         frame && now >= self.next
     }
 
-    /// A mark is made now, after `position` bytes of media and before a frame that has `waited` so long. Its name is the
-    /// wall clock of `now`.
+    /// A mark is made now, after `position` bytes of media and before a frame that has `waited` so long. Its name is
+    /// the wall clock of `now`.
     pub fn mark(&mut self, now: Now, position: u64, waited: Duration) {
         let busy = self.queued(now.monotonic) >= NEAR;
         self.next = now.monotonic + if busy { BUSY_INTERVAL } else { CALM_INTERVAL };

@@ -11,9 +11,9 @@ use crate::wire::Control;
 
 impl Session {
     /// Publisher: make a mark in the stream if one is due. `position` is the number of bytes of media so far, and
-    /// `frame` how long the frame has waited that follows at once. Call it before each frame, and with `None` when there
-    /// may be something to send. Drain [`poll`](Self::poll) before the frame is sealed. Without effect where media may be
-    /// lost, in a session of constant rate, and before the session is established.
+    /// `frame` how long the frame has waited that follows at once. Call it before each frame, and with `None` when
+    /// there may be something to send. Drain [`poll`](Self::poll) before the frame is sealed. Without effect where
+    /// media may be lost, in a session of constant rate, and before the session is established.
     ///
     /// # Errors
     /// [`SessionError::KeyLimit`] when the keys are spent: the session is over.

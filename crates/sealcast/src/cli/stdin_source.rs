@@ -5,8 +5,8 @@ use std::ffi::OsString;
 /// The beginning of standard input as a source, with options.
 const STDIN: &[u8] = b"-?";
 
-/// Puts a source `-?…` behind all options and a `--`, where it is no option. Arguments with a `--` of their own are left as
-/// they are.
+/// Puts a source `-?…` behind all options and a `--`, where it is no option. Arguments with a `--` of their own are
+/// left as they are.
 pub(super) fn behind_options(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let is_source = |argument: &OsString| {
         let options = argument.as_encoded_bytes().strip_prefix(STDIN);

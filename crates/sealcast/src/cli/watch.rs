@@ -13,6 +13,7 @@ use super::args::WatchArgs;
 use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::{build, peers, shutdown};
 use crate::config::Settings;
+use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::End;
 use crate::keys::peers::{ListName, Terms};
@@ -64,7 +65,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let observation = observing.observation();
     observation.setting("sink", sink_url);
     observation.setting("peer", &peer.to_string());
-    tracing::info!(peer = %peer, sink = sink_url, "viewer");
+    tracing::info!(peer = %peer, sink = %redact(sink_url), "viewer");
     let admission = match &publisher {
         PublisherAt::Listen { admission, .. } => Some(Arc::clone(admission)),
         PublisherAt::Connect(_) => None,

@@ -323,9 +323,7 @@ impl Hub {
         let (min, max) = (self.rate.min, self.rate.max.max(self.rate.min));
         let target = state.targets.target().map(|target| target.clamp(min, max));
         self.target.store(target.unwrap_or(NO_TARGET), Ordering::Relaxed);
-        if let Some(target) = target {
-            self.metrics.source_target(target);
-        }
+        self.metrics.source_target(target.unwrap_or(0));
     }
 
     /// True if a viewer does not set the rate of the source because its path carries too little of it. Keyframes are
