@@ -79,6 +79,9 @@ _sealcast() {
             sealcast__subcmd__archive,list)
                 cmd="sealcast__subcmd__archive__subcmd__list"
                 ;;
+            sealcast__subcmd__archive,record)
+                cmd="sealcast__subcmd__archive__subcmd__record"
+                ;;
             sealcast__subcmd__archive__subcmd__help,check)
                 cmd="sealcast__subcmd__archive__subcmd__help__subcmd__check"
                 ;;
@@ -93,6 +96,9 @@ _sealcast() {
                 ;;
             sealcast__subcmd__archive__subcmd__help,list)
                 cmd="sealcast__subcmd__archive__subcmd__help__subcmd__list"
+                ;;
+            sealcast__subcmd__archive__subcmd__help,record)
+                cmd="sealcast__subcmd__archive__subcmd__help__subcmd__record"
                 ;;
             sealcast__subcmd__config,check)
                 cmd="sealcast__subcmd__config__subcmd__check"
@@ -190,6 +196,9 @@ _sealcast() {
             sealcast__subcmd__help__subcmd__archive,list)
                 cmd="sealcast__subcmd__help__subcmd__archive__subcmd__list"
                 ;;
+            sealcast__subcmd__help__subcmd__archive,record)
+                cmd="sealcast__subcmd__help__subcmd__archive__subcmd__record"
+                ;;
             sealcast__subcmd__help__subcmd__config,check)
                 cmd="sealcast__subcmd__help__subcmd__config__subcmd__check"
                 ;;
@@ -265,7 +274,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__archive)
-            opts="-v -h --verbose --help keygen list check key help"
+            opts="-v -h --verbose --help keygen list check record key help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -297,7 +306,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__archive__subcmd__help)
-            opts="keygen list check key help"
+            opts="keygen list check record key help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -380,6 +389,20 @@ _sealcast() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sealcast__subcmd__archive__subcmd__help__subcmd__record)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sealcast__subcmd__archive__subcmd__key)
             opts="-v -h --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -415,6 +438,60 @@ _sealcast() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sealcast__subcmd__archive__subcmd__record)
+            opts="-v -h --no-reconnect --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --suite)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --mech)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --identity)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --log-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --meter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --insecure-study-suite)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -947,7 +1024,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__help__subcmd__archive)
-            opts="keygen list check key"
+            opts="keygen list check record key"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1003,6 +1080,20 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__help__subcmd__archive__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sealcast__subcmd__help__subcmd__archive__subcmd__record)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1346,7 +1437,7 @@ _sealcast() {
             fi
             case "${prev}" in
                 --for)
-                    COMPREPLY=($(compgen -W "publisher viewer gateway-camera gateway-viewer" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "publisher viewer gateway-camera gateway-viewer archive" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1647,7 +1738,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__publish)
-            opts="-v -h --retry --listen --also-listen --web --to --host --name --allow --open --no-invite --invite-uses --invite-hours --ticket-file --max-viewers --queue-frames --rekey-seconds --rekey-records --encrypt --shape --group --relay --sign --tesla-interval --tesla-delay --encrypt-seed --unit --control --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --retry --no-sound --listen --also-listen --web --to --host --name --allow --open --no-invite --invite-uses --invite-hours --ticket-file --max-viewers --queue-frames --rekey-seconds --rekey-records --encrypt --shape --group --relay --archive-node --archive-to --sign --tesla-interval --tesla-delay --encrypt-seed --unit --control --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1718,6 +1809,14 @@ _sealcast() {
                     return 0
                     ;;
                 --relay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --archive-node)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --archive-to)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1823,7 +1922,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__watch)
-            opts="-v -h --listen --web --host --ticket-file --publisher --name --invite-hours --latency --to --require-sign --relay --no-reconnect --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --listen --web --host --ticket-file --publisher --name --invite-hours --latency --to --require-sign --relay --no-sound --no-reconnect --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
