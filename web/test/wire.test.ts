@@ -62,7 +62,7 @@ function fieldsOf(message: Control): Record<string, unknown> {
     case "group":
       return { ...fields, sign: SIGN_MODES.indexOf(message.sign) };
     case "join":
-      return { ...fields, media: ["session", "relay", "relay-enrolled"].indexOf(message.media) };
+      return { ...fields, media: ["session", "relay", "relay-enrolled", "sealed"].indexOf(message.media) };
     case "gateway":
       return { message: toHex(message.message) };
     case "shape":
