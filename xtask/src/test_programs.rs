@@ -11,8 +11,6 @@ use crate::shell::{cargo, command, run, run_whole};
 
 /// Number of programs that run at once.
 const PROGRAMS: usize = 2;
-/// Programs that take minutes. They begin first, so that none of them is alone at the end.
-const SLOWEST: [&str; 3] = ["lab", "program", "gateway"];
 /// Number of tests of a program that run at once. Most of them wait for a process or a socket most of the time.
 const TEST_THREADS: &str = "4";
 /// Cargo's words for all tests of the workspace: any other selection would have other features, and be built again.
@@ -41,8 +39,7 @@ struct TestProgram {
 /// Builds and runs all tests. `prefix` stands before each test program, and has the name of a program and its arguments
 /// if it is not empty.
 pub(crate) fn run_all(prefix: &[&str]) -> Result<(), String> {
-    let mut programs = build()?;
-    programs.sort_by_key(|program| !program.is_slow());
+    let programs = build()?;
     let count = programs.len();
     let waiting = Mutex::new(programs.into_iter());
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -99,13 +96,6 @@ impl TestProgram {
         Some(Self { executable, folder })
     }
 
-    /// True if it is one of the [`SLOWEST`]. Cargo adds a hash to its name.
-    fn is_slow(&self) -> bool {
-        let name = self.executable.file_name().map(|name| name.to_string_lossy());
-        let named = name.as_deref().and_then(|name| name.rsplit_once('-'));
-        named.is_some_and(|(name, _)| SLOWEST.contains(&name))
-    }
-
     fn run(&self, prefix: &[&str]) -> Result<(), String> {
         let executable = self.executable.to_string_lossy();
         let words = [prefix, &[executable.as_ref()]].concat();
@@ -120,21 +110,6 @@ impl TestProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_takes_minutes_is_known_by_its_name() {
-        for (executable, slow) in [
-            ("/w/lab-1f", true),
-            ("/w/program-2e", true),
-            ("/w/sealcast_lab-3d", false),
-        ] {
-            let program = TestProgram {
-                executable: executable.into(),
-                folder: "/w".into(),
-            };
-            assert_eq!(program.is_slow(), slow, "{executable}");
-        }
-    }
 
     #[test]
     fn only_programs_with_tests_are_run() {

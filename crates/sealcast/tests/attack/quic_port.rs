@@ -14,8 +14,10 @@ const PACKETS: usize = 3000;
 /// Limits for the memory that a stranger, and an admitted viewer, costs a publisher, in KiB.
 const MOST_OF_STRANGER: u64 = 64;
 const MOST_OF_VIEWER: u64 = 4 * 1024;
-/// Memory for packets on their way through QUIC, however many peers there are, in KiB.
-const PASSING: u64 = 2 * 1024;
+/// Memory for packets on their way through QUIC, for frames that wait for the stage's viewer while the machine is busy,
+/// and for the times of stages that only now have any, however many peers there are, in KiB. What 60 strangers announce
+/// would be a gigabyte.
+const PASSING: u64 = 12 * 1024;
 /// Number of peers whose memory is measured together, so that noise does not decide.
 const STRANGERS: u64 = 60;
 const VIEWERS: u64 = 12;
