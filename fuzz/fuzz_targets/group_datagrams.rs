@@ -10,7 +10,7 @@ use sealcast_fuzz::{Act, CONNECTION, Edit, Ends, judge};
 use sealcast_proto::group::MemberId;
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig};
 use sealcast_proto::seal::suite;
-use sealcast_proto::session::{Event, GroupPolicy, Input, OutgoingFrame, RekeyPolicy, SessionError};
+use sealcast_proto::session::{Event, GroupPolicy, Input, OpenedBy, OutgoingFrame, RekeyPolicy, SessionError};
 use sealcast_proto::sign::{SignMode, TeslaTimes};
 use sealcast_proto::sim::{Direction, LinkProfile, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
@@ -93,7 +93,10 @@ impl Run {
         // Challenges would use up the small keys of other targets while the network lets nothing pass.
         ends.initiator.rekey = RekeyPolicy::default();
         ends.responder.rekey = RekeyPolicy::default();
-        ends.initiator.group = Some(GroupPolicy { sign, relayed: false });
+        ends.initiator.group = Some(GroupPolicy {
+            sign,
+            opened_by: OpenedBy::Session,
+        });
         let profile = LinkProfile {
             delay: Duration::from_millis(u64::from(plan.delay % 64)),
             loss: sealcast_proto::sim::Loss::Random(f64::from(plan.loss % 64) / 256.0),

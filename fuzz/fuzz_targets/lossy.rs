@@ -112,6 +112,7 @@ fn ends(plan: &Plan) -> Ends {
             } else {
                 Mtu::Discover
             },
+            keep_sealed: false,
         };
     }
     ends
