@@ -60,10 +60,16 @@ impl Stage {
         assert_eq!(viewer.stop(), 0);
     }
 
-    /// Fails if the publisher's memory has grown from `memory` KiB by more than `most` KiB.
-    pub fn assert_small(&self, memory: u64, most: u64) {
+    /// By how many KiB the publisher's memory has grown from `memory` KiB.
+    pub fn grown(&self, memory: u64) -> u64 {
         let grown = self.publisher.rss().saturating_sub(memory);
         println!("the publisher grew by {grown} KiB");
+        grown
+    }
+
+    /// Fails if the publisher's memory has grown from `memory` KiB by more than `most` KiB.
+    pub fn assert_small(&self, memory: u64, most: u64) {
+        let grown = self.grown(memory);
         assert!(grown < most, "the publisher grew by {grown} KiB");
     }
 

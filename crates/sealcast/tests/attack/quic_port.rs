@@ -14,10 +14,8 @@ const PACKETS: usize = 3000;
 /// Limits for the memory that a stranger, and an admitted viewer, costs a publisher, in KiB.
 const MOST_OF_STRANGER: u64 = 64;
 const MOST_OF_VIEWER: u64 = 4 * 1024;
-/// Memory for packets on their way through QUIC, for frames that wait for the stage's viewer while the machine is busy,
-/// and for the times of stages that only now have any, however many peers there are, in KiB. What 60 strangers announce
-/// would be a gigabyte.
-const PASSING: u64 = 12 * 1024;
+/// Memory for packets on their way through QUIC, however many peers there are, in KiB.
+const PASSING: u64 = 2 * 1024;
 /// Number of peers whose memory is measured together, so that noise does not decide.
 const STRANGERS: u64 = 60;
 const VIEWERS: u64 = 12;
@@ -156,6 +154,17 @@ fn a_thousand_addresses_with_connections_without_a_stream_keep_nobody_out() {
 
 #[test]
 fn a_stranger_costs_little_memory() {
+    let most = PASSING + STRANGERS * MOST_OF_STRANGER;
+    // Frames that are kept for the viewer, because the machine stands still, add to it and never take away.
+    let grown: Vec<u64> = (0..3)
+        .map(|_| growth_by_strangers())
+        .take_while(|grown| *grown >= most)
+        .collect();
+    assert!(grown.len() < 3, "the publisher grew by {grown:?} KiB");
+}
+
+/// By how many KiB a publisher grows by strangers that hold connections.
+fn growth_by_strangers() -> u64 {
     let stage = stage();
     let attacker = QuicAttacker::new(&stage.ticket, true);
     let memory = stage.publisher.rss();
@@ -174,9 +183,10 @@ fn a_stranger_costs_little_memory() {
         }));
     }
     let streams = announce_on_streams(&attacker, held.iter().map(|(connection, ..)| connection));
-    stage.assert_small(memory, PASSING + STRANGERS * MOST_OF_STRANGER);
+    let grown = stage.grown(memory);
     drop((held, streams));
     stage.unharmed();
+    grown
 }
 
 #[test]
