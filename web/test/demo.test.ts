@@ -53,6 +53,8 @@ test("what never comes is said, and so is a session that ends", () => {
   same(flip.state.step, "asked", "still waiting");
   flip.figures({}, 9, 7_000);
   same(flip.state.step, "missed", "given up");
+  flip.figures({ tag: 1 }, 9, 8_000);
+  same(flip.state, { step: "refused", reason: "tag" }, "told late");
   flip.ask(8_000);
   flip.ended();
   same(flip.state.step, "lost", "the session ended");

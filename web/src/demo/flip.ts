@@ -49,7 +49,8 @@ export class Flip {
     const goesOn = drawn > this.#drawn;
     this.#refused = refused;
     this.#drawn = drawn;
-    if (this.#state.step === "asked" && reason !== undefined) {
+    // On a busy machine the refusal is told after it was given up.
+    if ((this.#state.step === "asked" || this.#state.step === "missed") && reason !== undefined) {
       this.#state = { step: "refused", reason };
       this.#refusedAt = now;
     } else if (this.#state.step === "asked" && now > this.#asked + PATIENCE) {
