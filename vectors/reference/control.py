@@ -3,6 +3,7 @@
 import struct
 
 MAX_CLOSE_TEXT = 256
+MAX_LATENCY = 10_000
 MAX_SHARE = 2048
 MAX_PARTS = 4
 MAX_GATEWAY_MESSAGE = 4096
@@ -91,6 +92,7 @@ MESSAGES = {
     32: ("hears", [("hearing", 1)]),
     33: ("archive-recipients", [("recipients", "rest")]),
     34: ("archive-key", [("epoch", 8), ("file", "rest")]),
+    35: ("budget", [("milliseconds", 2)]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 SOUND_CONFIGURATION = [("codec", 1), ("channels", 2), ("reserved", 2), ("samples_per_second", 4),
@@ -190,6 +192,8 @@ def decode(data):
     if name == "multicast" and not is_multicast_group(**fields):
         raise Malformed
     if name == "hears" and fields["hearing"] > 2:
+        raise Malformed
+    if name == "budget" and fields["milliseconds"] > MAX_LATENCY:
         raise Malformed
     if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
         raise Malformed

@@ -77,6 +77,8 @@ OK_MESSAGES = [
     ("selection, level 4", "selection", {"number": 10, "mode": 6, "argument": 4}),
     ("selection-ack", "selection-ack", {"number": 1}),
     ("selection-ack, highest", "selection-ack", {"number": 65535}),
+    ("budget, none", "budget", {"milliseconds": 0}),
+    ("budget, the longest", "budget", {"milliseconds": 10000}),
     ("part, first of two", "part", {"message": 0, "index": 0, "count": 2, "bytes": fixed("part", 600)}),
     ("part, last of four, of one byte", "part", {"message": 65535, "index": 3, "count": 4, "bytes": b"\x03"}),
     ("nack of one", "nack", {"entries": [[7, 0]]}),
@@ -172,8 +174,8 @@ def messages():
         cases.append({"name": name, "expect": "ok", "message": kind, "fields": _json(fields), "bytes": data.hex()})
     rows = [("empty payload", b"", "malformed", "There is no type.")]
     for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
-                 "rekey-request", "selection, an eighth", "selection-ack", "nack of several", "feedback", "probe-ack",
-                 "path-challenge", "path-response"):
+                 "rekey-request", "selection, an eighth", "selection-ack", "budget, none", "nack of several",
+                 "feedback", "probe-ack", "path-challenge", "path-response"):
         data = encoded[name]
         rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
         if len(data) > 1:
@@ -194,6 +196,8 @@ def messages():
          "The count is above what is there."),
         ("close, text shorter than the message", b"\x02\x01\x00\x03abcd", "malformed", "A byte is left over."),
         *malformed_rekeys(encoded["rekey-offer x25519"], encoded["rekey-answer"]),
+        ("budget, 10001 ms", b"\x23\x27\x11", "malformed", "10 seconds are the longest."),
+        ("budget, 65535 ms", b"\x23\xff\xff", "malformed", "10 seconds are the longest."),
         ("keyframe-request, stream 0", b"\x05" + bytes(4), "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, stream 16", b"\x05\x00\x00\x00\x10", "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),
@@ -212,7 +216,7 @@ def messages():
         *MALFORMED_ON_DATAGRAMS,
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
-        ("type 35", b"\x23", "ignored", "An unknown type is ignored."),
+        ("type 36", b"\x24", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),

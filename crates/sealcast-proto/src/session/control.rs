@@ -1,6 +1,9 @@
 //! Control messages, both ways (protocol.md §4).
 
+use std::time::Duration;
+
 use super::datagram_handshake::DatagramHandshake;
+use super::delivery::MAX_BUDGET;
 use super::machine::{Session, State};
 use super::rekey::RekeyCause;
 use super::{Event, Output, SessionError};
@@ -102,6 +105,11 @@ impl Session {
                 self.selection_acknowledged(number);
                 Ok(())
             }
+            Control::Budget { milliseconds } if !self.unordered() => {
+                let budget = Duration::from_millis(milliseconds.into());
+                self.out.push_back(Output::Event(Event::BudgetStated(budget)));
+                Ok(())
+            }
             _ => Err(SessionError::PeerMisbehaved),
         }
     }
@@ -127,6 +135,15 @@ impl Session {
             self.asking_keyframe.asked(now.monotonic, stream, round_trip);
         }
         self.send_control(now, &Control::KeyframeRequest { stream })
+    }
+
+    /// Viewer on a byte stream: say how long media may wait.
+    pub(super) fn state_budget(&mut self, now: Now, budget: Duration) -> Result<(), SessionError> {
+        if !self.is_established() || self.leads() || self.unordered() || budget > MAX_BUDGET {
+            return Err(SessionError::Misuse);
+        }
+        let milliseconds = u16::try_from(budget.as_millis()).map_err(|_| SessionError::Misuse)?;
+        self.send_control(now, &Control::Budget { milliseconds })
     }
 
     /// Viewer: repeat the keyframe request if that is due.

@@ -129,6 +129,9 @@ pub enum Input<'b> {
     Close(CloseReason, &'b str),
     /// Viewer: ask for a keyframe of this stream.
     RequestKeyframe(u32),
+    /// Viewer on a byte stream: say how long media may wait for it, at most 10 s. Elsewhere the publisher hears it by
+    /// the reports of what arrived.
+    StateBudget(Duration),
     /// Begin a new epoch now (publisher), or ask for one (viewer).
     Rekey,
     /// Publisher: change the selection. One that leaves something in clear takes effect when the viewer has
@@ -194,6 +197,8 @@ pub enum Event {
     Established(Facts),
     /// Publisher: the viewer needs a keyframe of this stream to continue.
     KeyframeRequested(u32),
+    /// Publisher on a byte stream: media may wait so long for this viewer.
+    BudgetStated(Duration),
     /// Records are sealed under a new epoch from here on.
     Rekeyed {
         /// Its number.

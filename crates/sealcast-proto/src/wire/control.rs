@@ -1,6 +1,8 @@
 //! Payloads of control records (protocol.md §4).
 
-use super::{CellPlan, Feedback, GroupMessage, MAX_STREAM, Malformed, Numbers, Reader, Selection, put_bytes16};
+use super::{
+    CellPlan, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers, Reader, Selection, put_bytes16,
+};
 
 /// Maximum length of the text of a close message in bytes.
 const MAX_CLOSE_TEXT: usize = 256;
@@ -196,6 +198,11 @@ pub enum Control<'a> {
     Gateway(&'a [u8]),
     /// A message of a group.
     Group(GroupMessage<'a>),
+    /// The viewer says how long media may wait for a byte stream.
+    Budget {
+        /// Milliseconds, at most [`MAX_LATENCY`].
+        milliseconds: u16,
+    },
     /// A message of a type that this version does not know; it is ignored.
     Unknown,
 }
@@ -209,28 +216,6 @@ impl<'a> Control<'a> {
             Self::Close { reason, text } => {
                 out.extend_from_slice(&[2, reason.byte()]);
                 put_bytes16(&mut out, &text.as_bytes()[..text.floor_char_boundary(MAX_CLOSE_TEXT)]);
-            }
-            Self::RekeyOffer {
-                epoch,
-                mechanism,
-                share,
-                signature,
-            } => {
-                out.push(3);
-                out.extend_from_slice(&epoch.to_be_bytes());
-                out.push(mechanism);
-                put_bytes16(&mut out, share);
-                out.extend_from_slice(&signature);
-            }
-            Self::RekeyAnswer {
-                epoch,
-                ciphertext,
-                signature,
-            } => {
-                out.push(4);
-                out.extend_from_slice(&epoch.to_be_bytes());
-                put_bytes16(&mut out, ciphertext);
-                out.extend_from_slice(&signature);
             }
             Self::KeyframeRequest { stream } => {
                 out.push(5);
@@ -268,9 +253,42 @@ impl<'a> Control<'a> {
                 out.extend_from_slice(message);
             }
             Self::Group(message) => message.put(&mut out),
-            _ => self.put_of_datagrams(&mut out),
+            Self::Budget { milliseconds } => {
+                out.push(35);
+                out.extend_from_slice(&milliseconds.to_be_bytes());
+            }
+            _ => self.put_of_rekeying(&mut out),
         }
         out
+    }
+
+    /// Appends a message of the exchange for a new epoch, or one of datagrams.
+    fn put_of_rekeying(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::RekeyOffer {
+                epoch,
+                mechanism,
+                share,
+                signature,
+            } => {
+                out.push(3);
+                out.extend_from_slice(&epoch.to_be_bytes());
+                out.push(mechanism);
+                put_bytes16(out, share);
+                out.extend_from_slice(&signature);
+            }
+            Self::RekeyAnswer {
+                epoch,
+                ciphertext,
+                signature,
+            } => {
+                out.push(4);
+                out.extend_from_slice(&epoch.to_be_bytes());
+                put_bytes16(out, ciphertext);
+                out.extend_from_slice(&signature);
+            }
+            _ => self.put_of_datagrams(out),
+        }
     }
 
     /// Appends a message that is sent only where records travel in datagrams.
@@ -373,6 +391,9 @@ impl<'a> Control<'a> {
                 publisher: CellPlan::parse(&mut reader)?,
                 viewer: CellPlan::parse(&mut reader)?,
             },
+            35 => Self::Budget {
+                milliseconds: budget(reader.u16()?)?,
+            },
             _ => match GroupMessage::parse(kind, &mut reader)? {
                 Some(message) => Self::Group(message),
                 None => return Ok(Self::Unknown),
@@ -421,6 +442,12 @@ fn gateway_message(message: &[u8]) -> Result<&[u8], Malformed> {
 /// Checks the number of a selection; they are counted from 1.
 fn selection_number(number: u16) -> Result<u16, Malformed> {
     (number > 0).then_some(number).ok_or(Malformed)
+}
+
+/// Checks a latency budget: at most [`MAX_LATENCY`].
+fn budget(milliseconds: u16) -> Result<u16, Malformed> {
+    let fits = milliseconds <= MAX_LATENCY;
+    fits.then_some(milliseconds).ok_or(Malformed)
 }
 
 /// Checks the length of a public key or ciphertext: 1 to [`MAX_KEM_FIELD`] bytes.

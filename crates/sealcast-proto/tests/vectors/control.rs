@@ -59,6 +59,7 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         Control::PathChallenge { token } => ("path-challenge", json!({"token": hex(&token)})),
         Control::PathResponse { token } => ("path-response", json!({"token": hex(&token)})),
         Control::KeyframeRequest { stream } => ("keyframe-request", json!({"stream": stream})),
+        Control::Budget { milliseconds } => ("budget", json!({"milliseconds": milliseconds})),
         Control::Ping { t1 } => ("ping", json!({"t1": t1})),
         Control::Pong { t1, t2, t3 } => ("pong", json!({"t1": t1, "t2": t2, "t3": t3})),
         Control::RekeyRequest => ("rekey-request", json!({})),

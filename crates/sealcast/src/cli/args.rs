@@ -335,8 +335,9 @@ pub(super) struct GatewayViewerArgs {
 /// An argument that overrides a ticket.
 #[derive(Debug, Args)]
 pub(super) struct LatencyArg {
-    /// Latency budget over UDP and QUIC, 0 to 10000 ms: how much later than with the shortest delay a frame or packet
-    /// may be handed out, so that losses can be repaired. 0 never waits [default: the ticket's, or 120]
+    /// Latency budget, 0 to 10000 ms. Over UDP and QUIC: how much later than with the shortest delay a frame or packet
+    /// may be handed out, so that losses can be repaired; 0 never waits [default: the ticket's, or 120]. Over TCP,
+    /// except for gateways: how long a frame may wait at the publisher [default: the publisher's]
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(0..=10_000))]
     pub(super) latency: Option<u16>,
 }

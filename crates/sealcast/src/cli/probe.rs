@@ -90,6 +90,7 @@ async fn receive(
         publisher: PublisherAt::Connect(ticket),
         sink,
         budget: Duration::from_millis(budget.into()),
+        stream_budget: args.latency.budget(),
         queue: QueueLimits::default(),
         sound: false,
         reconnect: true,

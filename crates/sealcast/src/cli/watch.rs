@@ -75,6 +75,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         offer,
         sink,
         budget,
+        stream_budget: args.latency.budget(),
         queue: QueueLimits::default(),
         sound: configured.sound,
         reconnect: configured.reconnect,

@@ -107,6 +107,10 @@ struct Ends {
     viewer: Connection<StreamTransport<DuplexStream>>,
     receiver: Receiver,
     queue: Arc<FrameQueue<Delivered>>,
+    /// The budget that the viewer states before anything is published, if any.
+    stated: Option<Duration>,
+    /// True once it has asked for a keyframe after that.
+    asked: bool,
     _stop: watch::Sender<bool>,
 }
 
@@ -155,8 +159,29 @@ impl Ends {
             viewer,
             receiver,
             queue,
+            stated: None,
+            asked: false,
             _stop: stop,
         }
+    }
+
+    /// True once the publisher knows the viewer's budget, if that has one: it has heard the request that follows it.
+    fn has_stated_its_budget(&mut self) -> bool {
+        // The first request is made as the viewer joins.
+        if self.stated.is_none() || !self.viewer.session.is_established() || !self.hub.take_keyframe_request() {
+            return self.stated.is_none();
+        }
+        if self.asked {
+            return true;
+        }
+        self.asked = true;
+        let budget = self.stated.unwrap_or_default();
+        for input in [Input::StateBudget(budget), Input::RequestKeyframe(1)] {
+            self.viewer
+                .handle(input, &mut self.receiver)
+                .expect("the publisher listens");
+        }
+        false
     }
 
     /// Publishes frames at once, each a keyframe or not, and ends the source. Returns the numbers of those that arrive,
@@ -165,7 +190,7 @@ impl Ends {
         let mut received = Vec::new();
         let mut published = false;
         while self.viewer.work(&mut self.receiver).is_ok() {
-            if self.hub.viewers() == 1 && !published {
+            if self.hub.viewers() == 1 && !published && self.has_stated_its_budget() {
                 published = true;
                 for (number, &keyframe) in (0..).zip(keyframes) {
                     self.hub.publish(frame(number, keyframe, &[7; 5000]));
@@ -178,6 +203,23 @@ impl Ends {
         received.extend(std::iter::from_fn(|| self.queue.pop()).map(|one| one.frame.number));
         let totals = self.observing.observation().metrics.totals();
         (received, totals.all_frames_dropped())
+    }
+}
+
+#[tokio::test]
+async fn what_a_viewer_says_of_late_frames_holds_instead_of_the_publishers_own() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    const GROUPS: &[bool] = &[true, false, true];
+    for (own, stated, arrive) in [
+        (Duration::ZERO, Some(Duration::from_secs(10)), vec![0, 1, 2]),
+        (HOUR, Some(Duration::ZERO), vec![2]),
+        (HOUR, None, vec![0, 1, 2]),
+    ] {
+        let mut ends = Ends::new(own).await;
+        ends.hub.set_makes_keyframes(false);
+        ends.stated = stated;
+        let dropped = (GROUPS.len() - arrive.len()) as u64;
+        assert_eq!(ends.burst(GROUPS).await, (arrive, dropped), "{own:?}, {stated:?}");
     }
 }
 

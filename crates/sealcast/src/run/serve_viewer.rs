@@ -106,6 +106,8 @@ pub(super) struct ViewerRole {
     pub(super) shared: Arc<PublisherState>,
     delay_rate: Option<DelayBasedRate>,
     pub(super) subscription: Option<Subscription>,
+    /// How long media may wait for a byte stream: what the viewer said, or the publisher's own.
+    stream_budget: Duration,
     /// True if the next frame can be sealed.
     ready: bool,
     /// Requested settings, shared by all viewers' tasks.
@@ -130,6 +132,7 @@ pub(super) async fn serve_viewer<T: Transport>(
     task.known = pending.known;
     let mut role = ViewerRole {
         settings: shared.settings.subscribe(),
+        stream_budget: shared.stream_budget,
         shared,
         delay_rate: pending.delay_rate,
         subscription: None,
@@ -222,6 +225,11 @@ impl<T: Transport> Role<T> for ViewerRole {
             }
             Event::Hears(hearing) => {
                 self.hears(task, hearing);
+                return Ok(());
+            }
+            Event::BudgetStated(budget) => {
+                self.stream_budget = budget;
+                tracing::info!(viewer = %task.name(), "the viewer wants pictures that waited at most {budget:?}");
                 return Ok(());
             }
             Event::KeyframeRequested(_) => {
@@ -410,7 +418,7 @@ impl ViewerRole {
             return (waited >= MOST_WAIT).then_some(Late::Always);
         }
         let hub = &self.shared.hub;
-        if waited < self.shared.stream_budget || hub.plays_once() {
+        if waited < self.stream_budget || hub.plays_once() {
             return None;
         }
         let stays_behind = |subscription: &Subscription| subscription.stays_behind;

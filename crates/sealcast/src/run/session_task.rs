@@ -272,6 +272,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Event::HearMulticast(group) => return self.hear_multicast(*group),
             Event::LeaveMulticast => self.leave_multicast(),
             Event::KeyframeRequested(_)
+            | Event::BudgetStated(_)
             | Event::Gateway(_)
             | Event::JoinsGroup(_)
             | Event::GroupSaid(_)

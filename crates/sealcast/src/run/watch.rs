@@ -50,6 +50,8 @@ pub struct WatchOptions {
     pub sink: Box<dyn Sink>,
     /// Maximum delay of a frame over the fastest path, on carriers that may lose media.
     pub budget: Duration,
+    /// How long media may wait for a byte stream, if the user says so; else the publisher decides.
+    pub stream_budget: Option<Duration>,
     /// Limits of the sink's queue.
     pub queue: QueueLimits,
     /// False to leave out the sound.
@@ -72,6 +74,7 @@ pub(super) enum After {
 pub(super) struct ViewerState {
     pub(super) offer: Offer,
     pub(super) budget: Duration,
+    pub(super) stream_budget: Option<Duration>,
     pub(super) observation: Arc<Observation>,
     /// True if frames carry their records as they came, for an archive.
     pub(super) keeps_sealed: bool,
@@ -86,6 +89,7 @@ impl ViewerState {
         Self {
             offer,
             budget: Duration::ZERO,
+            stream_budget: None,
             sound: false,
             observation,
             keeps_sealed: false,
@@ -137,6 +141,7 @@ pub async fn watch(
     let state = Arc::new(ViewerState {
         offer: options.offer,
         budget: options.budget,
+        stream_budget: options.stream_budget,
         keeps_sealed,
         sound: options.sound,
         observation,
@@ -255,6 +260,8 @@ pub(super) type Task = SessionTask<AnyTransport, Receiver>;
 /// The viewer's end of a session. A viewer that listens has a door, which decides on publishers.
 pub(super) struct WatchingRole<'a> {
     pub(super) applicant: Option<&'a mut Applicant>,
+    /// How long media may wait for a byte stream, if the user says so.
+    pub(super) stream_budget: Option<Duration>,
 }
 
 impl Role<AnyTransport> for WatchingRole<'_> {
@@ -273,8 +280,12 @@ impl Role<AnyTransport> for WatchingRole<'_> {
         }
     }
 
-    fn established(&mut self, _: &mut Task) -> Result<(), Ended> {
-        Ok(())
+    fn established(&mut self, task: &mut Task) -> Result<(), Ended> {
+        let on_stream = task.connection.session.assembles_stream() && task.connection.carries_media();
+        match self.stream_budget.filter(|_| on_stream) {
+            Some(budget) => task.handle(Input::StateBudget(budget)),
+            None => Ok(()),
+        }
     }
 
     fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {

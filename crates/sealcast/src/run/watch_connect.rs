@@ -171,7 +171,13 @@ impl ConnectingViewer {
         let stop = self.stop.clone();
         let kept_secret = || kept_secret(&state, ticket);
         let run = match (&mut self.line, &mut self.recorder) {
-            (None, None) => run(state.task(pending), &mut WatchingRole { applicant: None }, stop).await,
+            (None, None) => {
+                let mut role = WatchingRole {
+                    applicant: None,
+                    stream_budget: state.stream_budget,
+                };
+                run(state.task(pending), &mut role, stop).await
+            }
             (None, Some(recorder)) => {
                 let task = session_task(&state, pending, Unopened::default());
                 run(task, &mut RecordingRole::new(recorder), stop).await

@@ -83,6 +83,7 @@ impl ListeningViewer {
         };
         let mut task = self.state.task(pending);
         let mut role = WatchingRole {
+            stream_budget: self.state.stream_budget,
             applicant: Some(&mut applicant),
         };
         let ended = task.run(&mut role, stop).await;

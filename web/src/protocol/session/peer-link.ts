@@ -254,6 +254,9 @@ export class PeerLink {
         }
         return;
       }
+      case "budget":
+        // A page keeps four pictures at most, which is a stricter bound.
+        return;
       case "join":
       case "challenge":
         if (this.hosting === undefined) {

@@ -8,6 +8,7 @@ import { MAX_STREAM } from "./header.ts";
 import { SIGNATURE_LEN, kemField } from "./kem-field.ts";
 import { Reader } from "./reader.ts";
 import { type Selection, selectionFromWire, selectionToWire } from "./selection.ts";
+import { MAX_LATENCY } from "./ticket.ts";
 import { Writer } from "./writer.ts";
 
 /** Longest text of a close in bytes. */
@@ -79,6 +80,7 @@ export type Control =
   | { readonly type: "rekey-request" }
   | { readonly type: "selection"; readonly number: number; readonly selection: Selection }
   | { readonly type: "selection-ack"; readonly number: number }
+  | { readonly type: "budget"; readonly milliseconds: number }
   | {
       readonly type: "part"; readonly message: number; readonly index: number; readonly count: number;
       readonly bytes: Bytes;
@@ -146,6 +148,8 @@ export function controlBytes(message: Control): Bytes {
     }
     case "selection-ack":
       return out.u8(10).u16(message.number).done();
+    case "budget":
+      return out.u8(35).u16(message.milliseconds).done();
     case "gateway":
       return out.u8(16).bytes(message.message).done();
     case "shape":
@@ -244,6 +248,10 @@ function mediaStream(stream: number): number {
   return check(stream, stream >= 1 && stream <= MAX_STREAM);
 }
 
+function budget(milliseconds: number): number {
+  return check(milliseconds, milliseconds <= MAX_LATENCY);
+}
+
 function selectionNumber(number: number): number {
   return check(number, number > 0);
 }
@@ -288,6 +296,7 @@ const PARSERS: Readonly<Record<number, (reader: Reader) => Control>> = {
   18: (reader) => ({ type: "path-response", token: reader.bytes(TOKEN_LEN) }),
   19: (reader) => ({ type: "shape", publisher: readCellPlan(reader), viewer: readCellPlan(reader) }),
   ...GROUP_PARSERS,
+  35: (reader) => ({ type: "budget", milliseconds: budget(reader.u16()) }),
 };
 
 /**

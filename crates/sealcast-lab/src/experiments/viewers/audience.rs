@@ -189,6 +189,7 @@ fn watching(ticket: Ticket, relay: Option<RelayUrl>, got: Arc<Got>) -> Result<Wa
         offer,
         sink: Box::new(Noting { got, stamped: 0 }),
         budget: BUDGET,
+        stream_budget: None,
         queue: QueueLimits::default(),
         sound: false,
         reconnect: false,

@@ -157,6 +157,7 @@ impl Stream {
         )?;
         let watch_options = WatchOptions {
             budget: DEFAULT_BUDGET,
+            stream_budget: None,
             publisher: PublisherAt::Connect(ticket),
             offer: offered(Arc::clone(&camera.viewer)),
             sink: Box::new(PreviewSink::new(Arc::clone(feeds))),

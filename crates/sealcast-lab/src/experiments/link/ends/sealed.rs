@@ -96,6 +96,7 @@ pub(super) fn watch(config: &EndConfig) -> Result<Vec<Row>> {
             offer: offer(Arc::new(entropy::identity()?)),
             sink: Box::new(sink),
             budget: BUDGET,
+            stream_budget: None,
             queue: QueueLimits::default(),
             sound: false,
             reconnect: false,
