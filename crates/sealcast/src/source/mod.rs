@@ -18,6 +18,7 @@ mod mp4_track;
 mod pace;
 mod picture_encoder;
 mod raw;
+mod reconnect;
 pub mod rtsp;
 mod rtsp_options;
 mod rtsp_session;

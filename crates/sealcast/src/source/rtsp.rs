@@ -4,17 +4,15 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 
+use super::reconnect::{Backoff, Camera, STALL, next_frame};
 pub use super::rtsp_options::{RtspOptions, Transport};
 use super::rtsp_session::{Arrived, Session, lost};
 use super::{SOURCE_PATIENCE, Source};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, SoundInfo, StampKind, StreamInfo, Track};
 
-/// First and longest pause between attempts to reconnect to a camera.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
-
-/// Reconnect to a camera that sends nothing for this long, or no picture, unless that is disabled.
-const STALL: Duration = Duration::from_secs(4);
+/// Longest pause between attempts to reconnect to a camera.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// A camera.
 ///
@@ -38,7 +36,7 @@ pub struct RtspSource {
     base: Duration,
     /// Time of the first frame of the current connection, on the camera's clock.
     first: Option<Duration>,
-    backoff: Duration,
+    backoff: Backoff,
 }
 
 impl RtspSource {
@@ -72,14 +70,51 @@ impl RtspSource {
             last: None,
             base: Duration::ZERO,
             first: None,
-            backoff: BACKOFF.0,
+            backoff: Backoff::new(LONGEST_PAUSE),
         };
-        source.ahead = Some(source.receive_once(deadline)?);
+        source.ahead = Some(source.take(deadline)?);
         Ok(source)
     }
 
-    /// Returns the next decodable frame of the current connection.
-    fn receive_once(&mut self, deadline: Instant) -> Result<Arrived> {
+    /// Media time of a frame by the camera's clock, continued by our clock across connections.
+    fn media_time(&mut self, frame: &Arrived) -> Duration {
+        let first = match self.first {
+            Some(first) => first,
+            None => {
+                self.base = self.last.map_or(Duration::ZERO, |(when, media)| {
+                    media
+                        + frame
+                            .captured
+                            .saturating_duration_since(when)
+                            .max(Duration::from_millis(1))
+                });
+                *self.first.insert(frame.time)
+            }
+        };
+        self.base + frame.time.saturating_sub(first)
+    }
+}
+
+impl Camera for RtspSource {
+    type Frame = Arrived;
+
+    fn named(&self) -> (String, &'static str) {
+        (self.options.shown().to_owned(), "calling the camera again")
+    }
+
+    fn reconnects(&self) -> bool {
+        self.options.reconnect
+    }
+
+    fn backoff(&mut self) -> &mut Backoff {
+        &mut self.backoff
+    }
+
+    fn is_open(&self) -> bool {
+        self.session.is_some()
+    }
+
+    fn take(&mut self, deadline: Instant) -> Result<Arrived> {
         loop {
             let (Some(runtime), Some(session)) = (&self.runtime, &mut self.session) else {
                 return Err(lost(&self.options, "it is gone"));
@@ -119,10 +154,15 @@ impl RtspSource {
         }
     }
 
-    /// Reconnects to the camera.
-    fn reconnect(&mut self, deadline: Instant) -> Result<()> {
-        let pause = self.backoff.min(deadline.saturating_duration_since(Instant::now()));
-        self.backoff = (self.backoff * 2).min(BACKOFF.1);
+    fn close(&mut self) {
+        if let Some(runtime) = &self.runtime {
+            let _context = runtime.enter();
+            self.session = None;
+        }
+    }
+
+    fn open_again(&mut self, deadline: Instant) -> Result<()> {
+        let pause = self.backoff.pause(deadline);
         let Some(runtime) = &self.runtime else {
             return Err(lost(&self.options, "it is gone"));
         };
@@ -142,66 +182,6 @@ impl RtspSource {
         (self.waiting, self.first) = (true, None);
         Ok(())
     }
-
-    fn receive(&mut self, patience: Duration) -> Result<Arrived> {
-        let deadline = Instant::now() + patience;
-        let mut failure = None;
-        loop {
-            let step = match self.session {
-                Some(_) => {
-                    let stall = if self.options.reconnect { STALL } else { patience };
-                    self.receive_once(deadline.min(Instant::now() + stall))
-                }
-                None => match self.reconnect(deadline) {
-                    Ok(()) => continue,
-                    Err(e) => Err(e),
-                },
-            };
-            let error = match step {
-                Ok(frame) => {
-                    self.backoff = BACKOFF.0;
-                    return Ok(frame);
-                }
-                Err(error) => error,
-            };
-            self.hang_up();
-            if error.kind != FailureKind::Source {
-                // Another certificate, or a login that is not accepted any more: trying again does not help.
-                return Err(error);
-            }
-            if !self.options.reconnect || Instant::now() + self.backoff >= deadline {
-                // The first failure is more informative than that of the last attempt.
-                return Err(failure.unwrap_or(error));
-            }
-            tracing::warn!(camera = %self.options.shown(), reason = %error.what, "calling the camera again");
-            failure.get_or_insert(error);
-        }
-    }
-
-    fn hang_up(&mut self) {
-        if let Some(runtime) = &self.runtime {
-            let _context = runtime.enter();
-            self.session = None;
-        }
-    }
-
-    /// Media time of a frame by the camera's clock, continued by our clock across connections.
-    fn media_time(&mut self, frame: &Arrived) -> Duration {
-        let first = match self.first {
-            Some(first) => first,
-            None => {
-                self.base = self.last.map_or(Duration::ZERO, |(when, media)| {
-                    media
-                        + frame
-                            .captured
-                            .saturating_duration_since(when)
-                            .max(Duration::from_millis(1))
-                });
-                *self.first.insert(frame.time)
-            }
-        };
-        self.base + frame.time.saturating_sub(first)
-    }
 }
 
 impl Source for RtspSource {
@@ -216,7 +196,7 @@ impl Source for RtspSource {
     fn next(&mut self) -> Result<Option<Frame>> {
         let frame = match self.ahead.take() {
             Some(frame) => frame,
-            None => self.receive(SOURCE_PATIENCE)?,
+            None => next_frame(self)?,
         };
         let media_time = self.media_time(&frame);
         self.last = Some((frame.captured, media_time));

@@ -18,13 +18,11 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Frame, FrameRate, Picture, StampKind, StreamInfo, Track};
 use crate::source::coded::MAX_FRAME_BYTES;
 use crate::source::picture_encoder::PictureEncoder;
+use crate::source::reconnect::{self, Backoff, Camera as _};
 use crate::source::{SOURCE_PATIENCE, Skip, Source, contain, h264};
 
-/// First and longest pause between attempts to open a camera again.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
-
-/// A camera that sends nothing for this long is opened again, unless that is disabled.
-const STALL: Duration = Duration::from_secs(4);
+/// Longest pause between attempts to open a camera again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Least time from one frame to the next in media time, where stamps do not grow.
 const LEAST_STEP: Duration = Duration::from_micros(1);
@@ -69,7 +67,7 @@ pub struct V4l2Source {
     times: Option<(Instant, Duration)>,
     /// What the stamps were so far: at most one of each kind.
     stamps: Vec<StampKind>,
-    backoff: Duration,
+    backoff: Backoff,
 }
 
 impl V4l2Source {
@@ -103,46 +101,10 @@ impl V4l2Source {
             ahead: None,
             times: None,
             stamps: Vec::new(),
-            backoff: BACKOFF.0,
+            backoff: Backoff::new(LONGEST_PAUSE),
         };
         source.ahead = Some(source.take(Instant::now() + SOURCE_PATIENCE)?);
         Ok(source)
-    }
-
-    /// Returns the next frame of the camera as it is open.
-    fn take(&mut self, deadline: Instant) -> Result<Frame> {
-        let began = Instant::now();
-        loop {
-            let Some(streaming) = &mut self.streaming else {
-                return Err(told(&self.options.path, &std::io::ErrorKind::TimedOut.into()));
-            };
-            let maker = &self.maker;
-            let (content, buffer) = streaming
-                .next(
-                    deadline,
-                    |bytes, buffer| {
-                        if buffer.damaged { None } else { read(maker, bytes) }
-                    },
-                )
-                .map_err(|error| told(&self.options.path, &error))?;
-            self.losses.count(&self.options.shown(), buffer.lost, content.is_none());
-            let lost = buffer.lost > 0 || content.is_none();
-            let made = match content {
-                Some(content) => self.make(content, lost)?,
-                None => None,
-            };
-            if made.is_none()
-                && let Maker::H264 { waiting, .. } = &mut self.maker
-            {
-                *waiting |= lost;
-            }
-            if let Some((data, keyframe)) = made {
-                return Ok(self.stamped(data, keyframe, &buffer));
-            }
-            if Instant::now() >= deadline {
-                return Err(self.nothing_usable(began.elapsed()));
-            }
-        }
     }
 
     /// Makes a frame of a buffer's content; `None` if it is left out. `lost` is true if frames before it are missing.
@@ -201,67 +163,6 @@ impl V4l2Source {
         }
     }
 
-    /// Opens the camera again.
-    fn reopen(&mut self, deadline: Instant) -> Result<()> {
-        thread::sleep(self.backoff.min(deadline.saturating_duration_since(Instant::now())));
-        self.backoff = (self.backoff * 2).min(BACKOFF.1);
-        let camera = Camera::open(&self.options.path)?;
-        let choice = choose(&camera.offers()?, &self.options)?;
-        if (choice.size, choice.format) != (self.choice.size, self.choice.format) {
-            let what = format!("{} came back with other pictures", self.options.shown());
-            let hint = "start the publisher again, or fix size= and format=";
-            return Err(Failure::new(FailureKind::Source, what, hint));
-        }
-        let (streaming, layout, _) = camera.start(&choice)?;
-        match &mut self.maker {
-            Maker::H264 { waiting, .. } => *waiting = true,
-            Maker::Mjpeg(_) => {}
-            Maker::Raw(encoder, of) => {
-                *of = layout;
-                encoder.request_keyframe();
-            }
-        }
-        self.streaming = Some(streaming);
-        tracing::info!(camera = %self.options.shown(), "the camera is back");
-        Ok(())
-    }
-
-    fn receive(&mut self, patience: Duration) -> Result<Frame> {
-        let deadline = Instant::now() + patience;
-        let mut failure = None;
-        loop {
-            let step = match self.streaming {
-                Some(_) => {
-                    let stall = if self.options.reconnect { STALL } else { patience };
-                    self.take(deadline.min(Instant::now() + stall))
-                }
-                None => match self.reopen(deadline) {
-                    Ok(()) => continue,
-                    Err(error) => Err(error),
-                },
-            };
-            let error = match step {
-                Ok(frame) => {
-                    self.backoff = BACKOFF.0;
-                    return Ok(frame);
-                }
-                Err(error) => error,
-            };
-            // A driver that is gone may refuse even to stop.
-            let _ = contain(|| {
-                self.streaming = None;
-                Ok(())
-            });
-            let final_word = !self.options.reconnect || error.kind != FailureKind::Source;
-            if final_word || Instant::now() + self.backoff >= deadline {
-                // The first failure is more informative than that of the last attempt.
-                return Err(failure.unwrap_or(error));
-            }
-            tracing::warn!(camera = %self.options.shown(), reason = %error.what, "opening the camera again");
-            failure.get_or_insert(error);
-        }
-    }
-
     fn nothing_usable(&self, after: Duration) -> Failure {
         let (named, seconds) = (self.options.shown(), after.as_secs());
         let (what, hint) = match self.maker {
@@ -307,6 +208,88 @@ fn read(maker: &Maker, bytes: &[u8]) -> Option<Content> {
     }
 }
 
+impl reconnect::Camera for V4l2Source {
+    type Frame = Frame;
+
+    fn named(&self) -> (String, &'static str) {
+        (self.options.shown(), "opening the camera again")
+    }
+
+    fn reconnects(&self) -> bool {
+        self.options.reconnect
+    }
+
+    fn backoff(&mut self) -> &mut Backoff {
+        &mut self.backoff
+    }
+
+    fn is_open(&self) -> bool {
+        self.streaming.is_some()
+    }
+
+    fn take(&mut self, deadline: Instant) -> Result<Frame> {
+        let began = Instant::now();
+        loop {
+            let Some(streaming) = &mut self.streaming else {
+                return Err(told(&self.options.path, &std::io::ErrorKind::TimedOut.into()));
+            };
+            let maker = &self.maker;
+            let (content, buffer) = streaming
+                .next(
+                    deadline,
+                    |bytes, buffer| {
+                        if buffer.damaged { None } else { read(maker, bytes) }
+                    },
+                )
+                .map_err(|error| told(&self.options.path, &error))?;
+            self.losses.count(&self.options.shown(), buffer.lost, content.is_none());
+            let lost = buffer.lost > 0 || content.is_none();
+            let made = match content {
+                Some(content) => self.make(content, lost)?,
+                None => None,
+            };
+            if made.is_none()
+                && let Maker::H264 { waiting, .. } = &mut self.maker
+            {
+                *waiting |= lost;
+            }
+            if let Some((data, keyframe)) = made {
+                return Ok(self.stamped(data, keyframe, &buffer));
+            }
+            if Instant::now() >= deadline {
+                return Err(self.nothing_usable(began.elapsed()));
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.streaming = None;
+    }
+
+    fn open_again(&mut self, deadline: Instant) -> Result<()> {
+        thread::sleep(self.backoff.pause(deadline));
+        let camera = Camera::open(&self.options.path)?;
+        let choice = choose(&camera.offers()?, &self.options)?;
+        if (choice.size, choice.format) != (self.choice.size, self.choice.format) {
+            let what = format!("{} came back with other pictures", self.options.shown());
+            let hint = "start the publisher again, or fix size= and format=";
+            return Err(Failure::new(FailureKind::Source, what, hint));
+        }
+        let (streaming, layout, _) = camera.start(&choice)?;
+        match &mut self.maker {
+            Maker::H264 { waiting, .. } => *waiting = true,
+            Maker::Mjpeg(_) => {}
+            Maker::Raw(encoder, of) => {
+                *of = layout;
+                encoder.request_keyframe();
+            }
+        }
+        self.streaming = Some(streaming);
+        tracing::info!(camera = %self.options.shown(), "the camera is back");
+        Ok(())
+    }
+}
+
 impl Source for V4l2Source {
     fn info(&self) -> StreamInfo {
         match &self.maker {
@@ -325,7 +308,7 @@ impl Source for V4l2Source {
     fn next(&mut self) -> Result<Option<Frame>> {
         match self.ahead.take() {
             Some(frame) => Ok(Some(frame)),
-            None => self.receive(SOURCE_PATIENCE).map(Some),
+            None => reconnect::next_frame(self).map(Some),
         }
     }
 
