@@ -224,8 +224,10 @@ label_values! {
         Queue => "queue",
         /// An earlier frame is missing, so this one cannot be decoded.
         Gap => "gap",
-        /// The source skipped it.
+        /// The camera's driver dropped it before this program could take it.
         Source => "source",
+        /// It came damaged from the camera.
+        Damaged => "damaged",
     }
 }
 

@@ -22,6 +22,7 @@ use super::labels::{
 use super::resources::ResourceSample;
 use super::stage::{Stage, StageTimes};
 pub use super::totals::Totals;
+use crate::source::Lost;
 
 /// Bytes that one sealed record carries in addition to coded frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -285,6 +286,13 @@ impl Metrics {
     /// Counts `count` dropped frames.
     pub fn record_dropped(&self, cause: DropCause, count: u64) {
         self.inner.frames_dropped.add(cause as usize, count);
+    }
+
+    /// Counts frames that the source lost.
+    pub fn lost_at_source(&self, lost: Lost) {
+        self.record_dropped(DropCause::Source, lost.dropped);
+        self.record_dropped(DropCause::Damaged, lost.damaged);
+        self.record_dropped(DropCause::Gap, lost.left_out);
     }
 
     /// Counts `count` packets of players that were not passed on to a camera.

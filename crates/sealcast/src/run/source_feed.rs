@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Hub;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, SoundInfo, Track};
-use crate::source::{Source, contain};
+use crate::source::{Lost, Source, contain};
 
 /// Opens the source again.
 pub type Reopen = Box<dyn FnMut() -> Result<Box<dyn Source>> + Send>;
@@ -30,6 +30,8 @@ pub(super) struct SourceFeed {
     offset: Duration,
     /// Media time of the last frame, and when it came.
     last: Option<(Duration, Instant)>,
+    /// What was lost since the last call of [`take_lost`](Self::take_lost).
+    lost: Lost,
     /// Another source has taken the place of the first since the last call of [`take_reopened`](Self::take_reopened).
     reopened: bool,
 }
@@ -44,6 +46,7 @@ impl SourceFeed {
             skip: None,
             offset: Duration::ZERO,
             last: None,
+            lost: Lost::default(),
             reopened: false,
         }
     }
@@ -75,13 +78,20 @@ impl SourceFeed {
         std::mem::take(&mut self.reopened)
     }
 
+    /// The frames that were lost since the last call, by sources that failed since then too.
+    pub(super) fn take_lost(&mut self) -> Lost {
+        std::mem::take(&mut self.lost)
+    }
+
     /// The next frame. `None` at the end of the stream, and if the hub stops while the source is away.
     ///
     /// # Errors
     /// The source failed and is not to be opened again, or it fails for another reason than that it is away.
     pub(super) fn next(&mut self, hub: &Hub) -> Result<Option<Frame>> {
         loop {
-            match contain(|| self.source.next()) {
+            let next = contain(|| self.source.next());
+            self.lost += self.source.take_lost();
+            match next {
                 Ok(Some(frame)) if frame.track == Track::Sound && !self.with_sound => {}
                 Ok(Some(mut frame)) => {
                     frame.media_time += self.offset;

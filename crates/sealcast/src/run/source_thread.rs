@@ -91,7 +91,9 @@ fn pump(
             let follows = feed.source().set_bitrate(target);
             tracing::trace!(target, follows, "another bit rate was asked of the source");
         }
-        let Some(mut frame) = feed.next(hub)? else { break };
+        let next = feed.next(hub);
+        metrics.lost_at_source(feed.take_lost());
+        let Some(mut frame) = next? else { break };
         capacity.made(&frame)?;
         if frame.track == Track::Sound {
             let current = feed.sound();
@@ -134,6 +136,7 @@ mod tests {
     use crate::run::hub::Start;
     use crate::run::target_rate::PathTarget;
     use crate::run::{QueueLimits, build_info};
+    use crate::source::Lost;
 
     /// A source whose library panics on its camera's data.
     struct Crashing;
@@ -218,6 +221,59 @@ mod tests {
         let thread = start((source, None, true), hub, metrics, None, shape).expect("a thread");
         thread.join().expect("it ends");
         assert_eq!(*asked.lock().expect("no panic before"), [500_000, u64::MAX]);
+    }
+
+    /// Loses frames, and then fails.
+    struct Losing(u32);
+
+    impl Source for Losing {
+        fn info(&self) -> StreamInfo {
+            Crashing.info()
+        }
+
+        fn next(&mut self) -> Result<Option<Frame>> {
+            self.0 += 1;
+            if self.0 > 2 {
+                return Err(Failure::new(FailureKind::Source, "unplugged", "plug it in"));
+            }
+            let now = Instant::now();
+            Ok(Some(Frame {
+                track: Track::Picture,
+                number: 0,
+                keyframe: true,
+                media_time: Duration::ZERO,
+                began: now,
+                stamp: StampKind::Arrival,
+                captured: now,
+                encoded: now,
+                data: vec![0].into(),
+            }))
+        }
+
+        fn take_lost(&mut self) -> Lost {
+            Lost {
+                dropped: 100,
+                damaged: 10,
+                left_out: 1,
+            }
+        }
+
+        fn request_keyframe(&mut self) {}
+    }
+
+    #[test]
+    fn what_the_source_lost_is_counted_up_to_its_failure() {
+        let metrics = Metrics::new(build_info());
+        let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
+        let source = (Box::new(Losing(0)) as Box<dyn Source>, None, true);
+        let thread = start(source, hub, metrics.clone(), None, (Shape::Off, FrameProof::None)).expect("a thread");
+        thread.join().expect("it ends");
+        let dropped = metrics.totals().frames_dropped;
+        let counted = ["source", "damaged", "gap", "queue"].map(|cause| dropped[cause]);
+        assert_eq!(counted, [300, 30, 3, 0]);
+        let text = metrics.encode();
+        let line = r#"sealcast_frames_dropped_total{cause="damaged"} 30"#;
+        assert!(text.lines().any(|seen| seen == line), "{text}");
     }
 
     #[test]

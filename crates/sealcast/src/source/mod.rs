@@ -9,6 +9,7 @@ mod file;
 mod gst;
 mod gst_options;
 pub mod h264;
+mod lost;
 pub mod mjpeg;
 pub mod mp4;
 mod mp4_boxes;
@@ -36,6 +37,7 @@ pub use encoding::Encoding;
 use encoding::MIN_BITRATE;
 pub use file::{Container, FileOptions, FileSource};
 pub use gst_options::GstOptions;
+pub use lost::Lost;
 pub(crate) use mp4_track::JPEG_OBJECT_TYPE;
 pub use pace::Pacer;
 pub use raw::RawSource;
@@ -109,6 +111,11 @@ pub trait Source: Send {
     /// encode cannot: frames that depend on it follow.
     fn skip_if(&mut self, skip: Skip) {
         let _ = skip;
+    }
+
+    /// The frames that were lost since the last call, as far as the source can tell.
+    fn take_lost(&mut self) -> Lost {
+        Lost::default()
     }
 
     /// True if the source may wait without loss until somebody watches (a file played once); false if it must run on

@@ -2,28 +2,35 @@
 
 use std::time::{Duration, Instant};
 
+use crate::source::Lost;
+
 /// Shortest time between two messages.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// Counts lost frames, and says so without flooding the log.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// Frames that the driver dropped, mostly because this program or the machine was too slow.
-    dropped: u64,
-    /// Frames that came damaged and were left out.
-    damaged: u64,
+    /// Since the camera was opened first.
+    all: Lost,
+    /// Since they were taken last.
+    untaken: Lost,
     /// When the last message was, and how many were lost by then.
     said: Option<(Instant, u64)>,
 }
 
 impl Losses {
     /// Counts, and says so at the first loss and then at most every 10 s.
-    pub(super) fn count(&mut self, camera: &str, dropped: u32, damaged: bool) {
-        self.dropped += u64::from(dropped);
-        self.damaged += u64::from(damaged);
+    pub(super) fn count(&mut self, camera: &str, lost: Lost) {
+        self.all += lost;
+        self.untaken += lost;
         if self.unsaid() > 0 && self.said.is_none_or(|(when, _)| when.elapsed() >= PAUSE) {
             self.say(camera);
         }
+    }
+
+    /// What was lost since the last call.
+    pub(super) fn take(&mut self) -> Lost {
+        std::mem::take(&mut self.untaken)
     }
 
     /// Says what was not said yet.
@@ -34,15 +41,21 @@ impl Losses {
     }
 
     fn unsaid(&self) -> u64 {
-        self.dropped + self.damaged - self.said.map_or(0, |(_, counted)| counted)
+        self.all.count() - self.said.map_or(0, |(_, counted)| counted)
     }
 
     fn say(&mut self, camera: &str) {
-        self.said = Some((Instant::now(), self.dropped + self.damaged));
+        self.said = Some((Instant::now(), self.all.count()));
+        let Lost {
+            dropped,
+            damaged,
+            left_out,
+        } = self.all;
         tracing::warn!(
             camera,
-            dropped = self.dropped,
-            damaged = self.damaged,
+            dropped,
+            damaged,
+            left_out,
             "frames of the camera are missing so far"
         );
     }
@@ -52,16 +65,35 @@ impl Losses {
 mod tests {
     use super::*;
 
+    fn lost(dropped: u64, damaged: u64, left_out: u64) -> Lost {
+        Lost {
+            dropped,
+            damaged,
+            left_out,
+        }
+    }
+
     #[test]
     fn every_loss_is_said_at_last_and_not_each_at_once() {
         let mut losses = Losses::default();
-        losses.count("it", 0, false);
+        losses.count("it", Lost::default());
         assert!(losses.said.is_none());
-        losses.count("it", 2, false);
+        losses.count("it", lost(2, 0, 0));
         assert_eq!(losses.unsaid(), 0, "the first is said");
-        losses.count("it", 1, true);
-        assert_eq!(losses.unsaid(), 2, "not yet");
+        losses.count("it", lost(1, 1, 4));
+        assert_eq!(losses.unsaid(), 6, "not yet");
         losses.say_rest("it");
-        assert_eq!((losses.unsaid(), losses.dropped, losses.damaged), (0, 3, 1));
+        assert_eq!((losses.unsaid(), losses.all), (0, lost(3, 1, 4)));
+    }
+
+    #[test]
+    fn every_loss_is_taken_once() {
+        let mut losses = Losses::default();
+        losses.count("it", lost(2, 0, 0));
+        losses.count("it", lost(1, 1, 4));
+        assert_eq!(losses.take(), lost(3, 1, 4));
+        assert_eq!(losses.take(), Lost::default());
+        losses.count("it", lost(0, 1, 0));
+        assert_eq!(losses.take(), lost(0, 1, 0));
     }
 }

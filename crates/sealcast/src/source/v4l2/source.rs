@@ -19,7 +19,7 @@ use crate::media::{Codec, Frame, FrameRate, Picture, StampKind, StreamInfo, Trac
 use crate::source::coded::MAX_FRAME_BYTES;
 use crate::source::picture_encoder::PictureEncoder;
 use crate::source::reconnect::{self, Backoff, Camera as _};
-use crate::source::{SOURCE_PATIENCE, Skip, Source, contain, h264};
+use crate::source::{Lost, SOURCE_PATIENCE, Skip, Source, contain, h264};
 
 /// Longest pause between attempts to open a camera again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -107,18 +107,49 @@ impl V4l2Source {
         Ok(source)
     }
 
+    /// Makes a frame of a buffer, whose content is `None` if it is damaged, and counts what is lost. `None` if nothing
+    /// of it is delivered.
+    fn frame_of(&mut self, content: Option<Content>, buffer: &Buffer) -> Result<Option<Frame>> {
+        let missing = Lost {
+            dropped: buffer.lost.into(),
+            damaged: content.is_none().into(),
+            left_out: 0,
+        };
+        self.losses.count(&self.options.shown(), missing);
+        let lost = missing != Lost::default();
+        let made = match content {
+            Some(content) => self.make(content, lost)?,
+            None => None,
+        };
+        if made.is_none()
+            && let Maker::H264 { waiting, .. } = &mut self.maker
+        {
+            *waiting |= lost;
+        }
+        Ok(made.map(|(data, keyframe)| self.stamped(data, keyframe, buffer)))
+    }
+
     /// Makes a frame of a buffer's content; `None` if it is left out. `lost` is true if frames before it are missing.
     fn make(&mut self, content: Content, lost: bool) -> Result<Option<(Bytes, bool)>> {
         match (&mut self.maker, content) {
             (Maker::H264 { stream, waiting }, Content::H264(unit)) => {
                 let finished = contain(|| Ok(stream.finish(unit, false)))?;
-                let Ok((data, keyframe)) = finished else {
-                    self.losses.count(&self.options.shown(), 0, true);
-                    *waiting = true;
-                    return Ok(None);
+                let mut missing = Lost::default();
+                let made = match finished {
+                    Ok((data, keyframe)) => {
+                        *waiting = (*waiting || lost) && !(keyframe && stream.is_decodable());
+                        // Before the first keyframe nothing is lost.
+                        missing.left_out = (*waiting && self.times.is_some()).into();
+                        (!*waiting).then_some((data, keyframe))
+                    }
+                    Err(_) => {
+                        *waiting = true;
+                        missing.damaged = 1;
+                        None
+                    }
                 };
-                *waiting = (*waiting || lost) && !(keyframe && stream.is_decodable());
-                Ok((!*waiting).then_some((data, keyframe)))
+                self.losses.count(&self.options.shown(), missing);
+                Ok(made)
             }
             (Maker::Mjpeg(size), Content::Image(image, new)) => {
                 *size = new;
@@ -242,19 +273,8 @@ impl reconnect::Camera for V4l2Source {
                     },
                 )
                 .map_err(|error| told(&self.options.path, &error))?;
-            self.losses.count(&self.options.shown(), buffer.lost, content.is_none());
-            let lost = buffer.lost > 0 || content.is_none();
-            let made = match content {
-                Some(content) => self.make(content, lost)?,
-                None => None,
-            };
-            if made.is_none()
-                && let Maker::H264 { waiting, .. } = &mut self.maker
-            {
-                *waiting |= lost;
-            }
-            if let Some((data, keyframe)) = made {
-                return Ok(self.stamped(data, keyframe, &buffer));
+            if let Some(frame) = self.frame_of(content, &buffer)? {
+                return Ok(frame);
             }
             if Instant::now() >= deadline {
                 return Err(self.nothing_usable(began.elapsed()));
@@ -340,6 +360,10 @@ impl Source for V4l2Source {
         }
     }
 
+    fn take_lost(&mut self) -> Lost {
+        self.losses.take()
+    }
+
     fn skip_if(&mut self, skip: Skip) {
         if let Maker::Raw(encoder, _) = &mut self.maker {
             encoder.skip_if(skip);
@@ -360,3 +384,7 @@ impl std::fmt::Debug for V4l2Source {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;
