@@ -123,6 +123,9 @@ impl Device {
         if let Some(problem) = &self.problem {
             let _ = writeln!(text, "  {}", printable(problem));
         }
+        if self.formats.is_empty() && self.problem.is_none() {
+            text.push_str("  no format at all: its pictures may come from another program, which does not run\n");
+        }
         for format in &self.formats {
             let name = printable(&format.format);
             let sizes: Vec<_> = format.sizes.iter().map(|size| size.shown.as_str()).collect();

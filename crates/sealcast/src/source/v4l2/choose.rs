@@ -135,6 +135,11 @@ fn rate_of(rates: &Rates, wanted: Option<FrameRate>) -> Option<FrameRate> {
 
 fn no_format(offers: &[FormatOffer], wanted: &V4l2Options) -> Failure {
     let named = wanted.shown();
+    if offers.is_empty() {
+        let what = format!("{named} offers no format at all");
+        let hint = "if its pictures come from another program (v4l2loopback), start that program first";
+        return Failure::new(FailureKind::Source, what, hint);
+    }
     let what = match wanted.format {
         Some(format) => format!("{named} does not offer the format {}", format.name()),
         None if wanted.encoding.is_some() => {
@@ -144,14 +149,11 @@ fn no_format(offers: &[FormatOffer], wanted: &V4l2Options) -> Failure {
     };
     let mut names: Vec<_> = offers.iter().map(FormatOffer::name).collect();
     names.dedup();
-    let hint = match names.is_empty() {
-        true => "it offers none at all; `sealcast devices` lists the cameras of this machine".to_owned(),
-        false => format!(
-            "it offers {}; sealcast takes {}",
-            names.join(", "),
-            PixelFormat::names()
-        ),
-    };
+    let hint = format!(
+        "it offers {}; sealcast takes {}",
+        names.join(", "),
+        PixelFormat::names()
+    );
     Failure::new(FailureKind::Source, what, hint)
 }
 
@@ -274,7 +276,11 @@ mod tests {
             (&webcam(), "?size=640x480&fps=50", "it offers fps=30 or 30, 15"),
             (&raw_bayer, "", "it offers BA81"),
             (&mjpeg, "?gop=20", "no raw format"),
-            (&[], "", "none at all"),
+            (
+                &[],
+                "?format=h264",
+                "no format at all; if its pictures come from another program",
+            ),
             (&odd, "", "even sides"),
         ];
         for (offers, options, words) in cases {

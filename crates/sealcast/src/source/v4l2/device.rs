@@ -184,7 +184,7 @@ impl Camera {
                 (Quantization::FullRange, _) | (Quantization::Default, Colorspace::JPEG)
             ),
         };
-        let streaming = Streaming::new(self.device).map_err(told)?;
+        let streaming = Streaming::new(self.device, &self.about.driver).map_err(told)?;
         Ok((streaming, layout, rate))
     }
 }

@@ -11,6 +11,11 @@ use moq_v4l::io::traits::CaptureStream;
 /// Buffers that the driver fills in turn. More would only make frames older when this program is slow.
 const BUFFERS: u32 = 4;
 
+/// The driver `v4l2loopback`, as it names itself, and the most buffers that it gives first though they are old. Up to
+/// version 0.12 it forgets the length, the stamp and the number of frames that were written before a reader came: the
+/// number is 0 then.
+const LOOPBACK: (&str, u32) = ("v4l2 loopback", 2);
+
 /// A buffer, as far as it is not its content.
 #[derive(Clone, Copy)]
 pub(super) struct Buffer {
@@ -29,16 +34,22 @@ pub(super) struct Streaming {
     stream: Stream<'static>,
     /// Number of the last buffer.
     sequence: Option<u32>,
+    /// Buffers that may still be old ones.
+    old: u32,
 }
 
 impl Streaming {
-    /// Maps buffers. The camera begins with the first call of [`next`](Self::next).
+    /// Maps buffers of a device of this driver. The camera begins with the first call of [`next`](Self::next).
     ///
     /// # Errors
     /// Another program uses the camera, or there is no memory.
-    pub(super) fn new(device: Device) -> io::Result<Self> {
+    pub(super) fn new(device: Device, driver: &str) -> io::Result<Self> {
         let stream = Stream::with_buffers(&device, Type::VideoCapture, BUFFERS)?;
-        Ok(Self { stream, sequence: None })
+        Ok(Self {
+            stream,
+            sequence: None,
+            old: if driver == LOOPBACK.0 { LOOPBACK.1 } else { 0 },
+        })
     }
 
     /// Waits until `deadline` for the next buffer, lets `take` read what is in it, and gives it back to the driver.
@@ -56,6 +67,9 @@ impl Streaming {
                 Ok((bytes, metadata)) => {
                     let arrived = Instant::now();
                     let metadata = *metadata;
+                    if is_old(&mut self.old, metadata.sequence) {
+                        continue;
+                    }
                     let lost = self.sequence.map_or(0, |last| gap(last, metadata.sequence));
                     self.sequence = Some(metadata.sequence);
                     let damaged = metadata.flags.contains(Flags::ERROR);
@@ -93,6 +107,14 @@ fn until(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
+/// True for a buffer of this number if it is an old one. `left` is how many may still be.
+fn is_old(left: &mut u32, sequence: u32) -> bool {
+    *left = if sequence == 0 { *left } else { 0 };
+    let old = *left > 0;
+    *left = left.saturating_sub(1);
+    old
+}
+
 /// Numbers between two that follow each other. Drivers that do not count say 0 always, and some begin again at 0.
 fn gap(last: u32, next: u32) -> u32 {
     next.checked_sub(last).map_or(0, |step| step.saturating_sub(1))
@@ -101,6 +123,18 @@ fn gap(last: u32, next: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buffers_without_a_number_are_old_only_before_others() {
+        let old = |mut left: u32, sequences: &[u32]| -> Vec<bool> {
+            sequences.iter().map(|sequence| is_old(&mut left, *sequence)).collect()
+        };
+        assert_eq!(old(2, &[0, 7, 0]), [true, false, false]);
+        assert_eq!(old(2, &[7, 0]), [false, false]);
+        // A writer that does not count loses two frames at the start, and no more.
+        assert_eq!(old(2, &[0, 0, 0]), [true, true, false]);
+        assert_eq!(old(0, &[0, 1]), [false, false]);
+    }
 
     #[test]
     fn only_numbers_left_out_are_lost() {
