@@ -1,28 +1,35 @@
-//! Publishes from real video devices: those of the kernel's test drivers, in a virtual machine with Debian's kernel.
+//! Publishes from real video devices: those of test drivers, in a virtual machine with Debian's kernel.
 //! The machine is emulated, so it needs no rights and no devices of this one.
 
 use std::path::{Path, PathBuf};
 
-use crate::packages;
 use crate::shell::{cargo, command, exists, output, run, target_dir};
 use crate::summary::Outcome;
+use crate::{loopback, packages};
 
 const QEMU: &str = "qemu-system-x86_64";
-const PACKAGES: [&str; 3] = ["qemu-system-x86", "busybox-static", "v4l-utils"];
+const PACKAGES: [&str; 6] = [
+    "qemu-system-x86",
+    "busybox-static",
+    "v4l-utils",
+    "gcc",
+    "make",
+    "libelf1",
+];
 /// Depends on the newest kernel.
 const NEWEST: &str = "linux-image-amd64";
-const HOW: &str = "cargo xtask cameras --install (90 MB)";
+const HOW: &str = "cargo xtask cameras --install (105 MB)";
 
 pub(crate) fn step() -> Outcome {
     if !programs_exist() {
         return Outcome::Skipped(format!("needs {}: {HOW}", PACKAGES.join(", ")));
     }
     let kernel = folder();
-    if !kernel.join("boot").is_dir() {
-        return Outcome::Skipped(format!("no kernel for the virtual machine: {HOW}"));
+    if !kernel.join("boot").is_dir() || !loopback::exists(&kernel) {
+        return Outcome::Skipped(format!("no kernel with all drivers for the virtual machine: {HOW}"));
     }
     let mut tests = cargo(&["test", "--package", "sealcast", "--locked", "--test", "nightly"]);
-    tests.args(["--", "--test-threads=1", "local_cameras"]);
+    tests.args(["--", "--test-threads=1", "_cameras"]);
     Outcome::of(run(tests.env("SEALCAST_GUEST_KERNEL", kernel)))
 }
 
@@ -36,11 +43,12 @@ pub(crate) fn install() -> Outcome {
         true => Ok(()),
         false => packages::install_these(&PACKAGES),
     };
-    Outcome::of(programs.and_then(|()| unpack_kernel(&folder())))
+    let kernel = programs.and_then(|()| unpack_kernel(&folder()));
+    Outcome::of(kernel.and_then(|()| loopback::build(&folder())))
 }
 
 fn programs_exist() -> bool {
-    [QEMU, "busybox", "v4l2-ctl"].into_iter().all(exists)
+    [QEMU, "busybox", "v4l2-ctl", "gcc", "make"].into_iter().all(exists)
 }
 
 fn unpack_kernel(folder: &Path) -> Result<(), String> {

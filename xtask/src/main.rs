@@ -20,6 +20,7 @@ mod install_test;
 mod installed;
 mod kernels;
 mod load;
+mod loopback;
 mod manual;
 mod metadata;
 mod packages;

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 /// The first program of the machine: it loads the modules, and is a shell on the serial line after that.
 const INIT: &str = "#!/bin/busybox sh
 /bin/busybox --install -s /bin
+dmesg -n 1
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev
@@ -32,6 +33,15 @@ exec sh
 /// Users of the guest: one without rights beside the first.
 const USERS: &str = "root:x:0:0::/:/bin/sh\nsomebody:x:1000:1000::/tmp:/bin/sh\n";
 
+/// True if there is a kernel; without one there is nothing to test.
+pub(crate) fn has_kernel() -> bool {
+    let named = std::env::var_os("SEALCAST_GUEST_KERNEL").is_some();
+    if !named {
+        println!("SKIPPED: no kernel for the virtual machine: cargo xtask cameras --install");
+    }
+    named
+}
+
 /// A running virtual machine.
 pub(crate) struct Guest {
     machine: Program,
@@ -43,8 +53,9 @@ pub(crate) struct Guest {
 }
 
 impl Guest {
-    /// Boots with these modules and their options, and the modules that they need.
-    pub(crate) fn boot(modules: &[(&str, &str)]) -> Self {
+    /// Boots with these modules and their options, the modules that they need, more programs of this machine, and a
+    /// folder `/given` of these files.
+    pub(crate) fn boot(modules: &[(&str, &str)], programs: &[&str], given: &BTreeMap<String, Vec<u8>>) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let kernel = PathBuf::from(
             std::env::var_os("SEALCAST_GUEST_KERNEL")
@@ -52,6 +63,17 @@ impl Guest {
         );
         let (image, files) = (folder.path().join("image"), folder.path().join("files"));
         fill(&files, &Modules::of(&kernel), modules);
+        for program in programs {
+            let program = Path::new("/usr/bin").join(program);
+            let to = files.join("bin").join(program.file_name().unwrap_or_default());
+            fs::copy(&program, to).unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+            copy_libraries(&program, &files);
+        }
+        for (name, content) in given {
+            let file = files.join("given").join(name);
+            fs::create_dir_all(file.parent().expect("it is in the folder")).expect("space");
+            fs::write(file, content).expect("space");
+        }
         pack(&files, &image);
         let port = free_port();
         let mut qemu = Command::new("qemu-system-x86_64");
@@ -61,17 +83,18 @@ impl Guest {
             "-cpu",
             "max",
             "-m",
-            "1024",
+            "2048",
             "-no-reboot",
             "-display",
             "none",
         ]);
         qemu.args(["-monitor", "none", "-serial", "stdio"]);
         qemu.args(["-kernel", path(&vmlinuz(&kernel)), "-initrd", path(&image)]);
-        qemu.args(["-append", "console=ttyS0 quiet loglevel=1 panic=-1 random.trust_cpu=on"]);
+        qemu.args(["-append", "console=ttyS0 panic=-1 random.trust_cpu=on"]);
         let forward = format!("user,model=e1000,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:{port}");
         qemu.args(["-nic", &forward]);
         let (machine, input) = Program::run_fed("the guest", qemu);
+        // What the kernel says shows that it goes on: on a busy machine all of it takes longer than a line may.
         while machine.line().trim_end() != "the guest is up" {}
         Self {
             machine,
@@ -219,10 +242,9 @@ fn copy_libraries(program: &Path, root: &Path) {
     let libraries = Command::new("ldd").arg(program).output().expect("ldd");
     for word in String::from_utf8_lossy(&libraries.stdout).split_whitespace() {
         if let Some(name) = word.starts_with('/').then(|| word.rsplit('/').next()).flatten() {
-            for folder in ["lib", "lib64"] {
-                let to = root.join(folder).join(name);
-                fs::copy(word, &to).unwrap_or_else(|error| panic!("{word}: {error}"));
-            }
+            let folder = if name.starts_with("ld-") { "lib64" } else { "lib" };
+            let to = root.join(folder).join(name);
+            fs::copy(word, &to).unwrap_or_else(|error| panic!("{word}: {error}"));
         }
     }
 }

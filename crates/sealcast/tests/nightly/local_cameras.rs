@@ -1,7 +1,7 @@
 //! Cameras of the machine: real video devices of the kernel's test driver `vivid`, in a virtual machine. The program
 //! there publishes them, and viewers on this machine watch.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use sealcast::codec::H264Decoder;
@@ -10,7 +10,7 @@ use sealcast_testkit::media::{ffmpeg, path, unpaced};
 use sealcast_testkit::program::{Program, file_url, home, until, watch};
 use serde_json::Value;
 
-use crate::guest::Guest;
+use crate::guest::{Guest, has_kernel};
 
 /// One webcam, with pictures alone.
 const WEBCAM: &str = "n_devs=1 node_types=0x1 num_inputs=1 input_types=0x00";
@@ -37,19 +37,15 @@ const OFF: i32 = 14;
 
 /// Boots the machine. `cargo xtask cameras` says where its kernel is; without that there is nothing to test.
 fn boot() -> Option<Guest> {
-    if std::env::var_os("SEALCAST_GUEST_KERNEL").is_none() {
-        println!("SKIPPED: no kernel for the virtual machine: cargo xtask cameras --install");
-        return None;
-    }
-    Some(Guest::boot(&[("e1000", ""), ("vivid", WEBCAM)]))
+    has_kernel().then(|| Guest::boot(&[("e1000", ""), ("vivid", WEBCAM)], &[], &BTreeMap::new()))
 }
 
-/// Publishes in the guest, and waits for the ticket. Its words go to `/said`.
-fn publish(guest: &mut Guest, source: &str) -> String {
-    let listen = format!("--listen tcp://0.0.0.0:{} --host 127.0.0.1 --invite-uses 9", guest.port);
+/// Publishes in the guest with more options, and waits for the ticket. Its words go to `/said`.
+pub(crate) fn publish(guest: &mut Guest, source: &str, more: &str) -> String {
+    let listen = format!("--listen 'tcp://0.0.0.0:{}?latency=10000' --host 127.0.0.1", guest.port);
     guest.shell("rm -f /ticket /said");
     guest.shell(&format!(
-        "sealcast publish '{source}' {listen} --ticket-file - >/ticket 2>/said &"
+        "sealcast publish '{source}' {listen} --invite-uses 9 {more} --ticket-file - >/ticket 2>/said &"
     ));
     let ticket = guest.until("cat /ticket; grep -a '^sealcast:' /said", "sealcast:");
     let ticket = ticket.lines().find(|line| line.starts_with("sealcast://"));
@@ -59,7 +55,7 @@ fn publish(guest: &mut Guest, source: &str) -> String {
 }
 
 /// Watches until enough frames came. Returns the rows of the viewer's log of frames.
-fn watched(ticket: &str, out: &Path) -> Vec<Vec<String>> {
+pub(crate) fn watched(ticket: &str, out: &Path) -> Vec<Vec<String>> {
     let viewer_home = home();
     let log = viewer_home.path().join("log");
     let mut viewer = watch(
@@ -75,7 +71,7 @@ fn watched(ticket: &str, out: &Path) -> Vec<Vec<String>> {
 }
 
 /// The frame number, stamp, and times of stamp, capture and encoding, in nanoseconds.
-fn rows(file: &Path) -> Vec<Vec<String>> {
+pub(crate) fn rows(file: &Path) -> Vec<Vec<String>> {
     let mut reader = csv::Reader::from_path(file).expect("a log");
     let header = reader.headers().expect("a header").clone();
     let wanted = ["frame", "stamp", "stamped_ns", "captured_ns", "encoded_ns"];
@@ -89,7 +85,7 @@ fn rows(file: &Path) -> Vec<Vec<String>> {
 
 /// Stamps grow, and those of this kind are most; all others are arrivals, because a stamp of the future is not
 /// believed.
-fn assert_stamps(rows: &[Vec<String>], kind: &str) {
+pub(crate) fn assert_stamps(rows: &[Vec<String>], kind: &str) {
     let number = |text: &String| text.parse::<u64>().expect("a number");
     assert!(rows.len() as u64 >= FRAMES);
     for pair in rows.windows(2) {
@@ -191,6 +187,7 @@ fn raw_pictures_of_a_real_device_arrive_with_their_stamps() {
         let ticket = publish(
             &mut guest,
             &format!("v4l2:/dev/video0?size=320x180&fps=10&format={format}"),
+            "",
         );
         let out = folder.path().join(format!("{format}.mp4"));
         assert_stamps(&watched(&ticket, &out), stamp);
@@ -220,7 +217,7 @@ fn what_a_real_device_cannot_do_is_told_in_words() {
         "v4l2:/dev/video0?size=320x180&fps=999",
         "does not offer 999 frames per second",
     );
-    publish(&mut guest, "v4l2:/dev/video0?size=320x180&fps=10");
+    publish(&mut guest, "v4l2:/dev/video0?size=320x180&fps=10", "");
     let (said, code) = guest.shell("sealcast publish v4l2:/dev/video0 --listen tcp://127.0.0.1:0 2>&1");
     assert_eq!(code, 3, "{said}");
     assert!(said.contains("/dev/video0 is in use: sealcast (process "), "{said}");
@@ -233,10 +230,28 @@ fn what_a_real_device_cannot_do_is_told_in_words() {
 }
 
 #[test]
+fn what_a_real_driver_drops_or_damages_is_counted() {
+    let Some(mut guest) = boot() else { return };
+    let source = "v4l2:/dev/video0?size=320x180&fps=10&format=yuyv";
+    publish(&mut guest, source, "--metrics 127.0.0.1:9100");
+    let metrics = "wget -q -O - http://127.0.0.1:9100/metrics";
+    guest.until(metrics, "sealcast_frames_dropped_total{cause=\"damaged\"} 0");
+    let mut set = |control: &str| {
+        let (said, code) = guest.shell(&format!("v4l2-ctl -d /dev/video0 -c {control} 2>&1"));
+        assert_eq!(code, 0, "{said}");
+    };
+    set("inject_v4l2_buf_flag_error=1");
+    set("percentage_of_dropped_buffers=60");
+    guest.until(metrics, "sealcast_frames_dropped_total{cause=\"damaged\"} 1");
+    let lost = format!("{metrics} | grep 'cause=\"source\"' | grep -v ' 0$'");
+    guest.until(&lost, "sealcast_frames_dropped_total");
+}
+
+#[test]
 fn a_camera_that_is_unplugged_is_opened_again_when_it_is_back() {
     let Some(mut guest) = boot() else { return };
     let folder = home();
-    let ticket = publish(&mut guest, "v4l2:/dev/video0?size=320x180&fps=10&format=yuyv");
+    let ticket = publish(&mut guest, "v4l2:/dev/video0?size=320x180&fps=10&format=yuyv", "");
     let viewer_home = home();
     let log = viewer_home.path().join("log");
     let out = folder.path().join("out.mp4");

@@ -1,6 +1,7 @@
 //! Tests that take long or measure in real time: `cargo test --test nightly`.
 
 mod archive_kills;
+mod coded_cameras;
 mod costs;
 mod gateway_soak;
 mod guest;
