@@ -13,7 +13,7 @@ use super::encoder::PipelineEncoder;
 use super::stamps::{Stamped, Stamps};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::gst::Pipeline;
-use crate::media::{Codec, Frame, FrameRate, Picture, StreamInfo};
+use crate::media::{Codec, Frame, FrameRate, Picture, StreamInfo, Track};
 use crate::source::coded::{ASSUMED_RATE, MAX_FRAME_BYTES, sane_rate};
 use crate::source::gst_options::GstOptions;
 use crate::source::picture_encoder::PictureEncoder;
@@ -277,6 +277,7 @@ impl GstSource {
             _ => captured,
         };
         Frame {
+            track: Track::Picture,
             number: 0,
             keyframe,
             media_time: stamped.media_time,
