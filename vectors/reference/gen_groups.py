@@ -73,6 +73,14 @@ def media_keys():
             cases.append({"name": f"{suite.name}, {use}, epoch {epoch}", "expect": "ok", "group": group_json(GROUP),
                           "suite": suite.number, "epoch": epoch, "use": use, "group_secret": secret.hex(),
                           "key": key_bytes.hex(), "base": base.hex(), "record": record.hex()})
+        for flags in (groups.WHOLE, groups.REPAIR):
+            group, secret, use = Group(PEER, 1, RUN), fixed("group media sound", 32), groups.use_of(flags)
+            of_sound = groups.sound(group)
+            key_bytes, base = groups.media(secret, of_sound, 7, suite, use)
+            record = groups.seal(secret, of_sound, 7, suite, 5, b"frame", flags)
+            cases.append({"name": f"{suite.name}, {use} of the sound", "expect": "ok", "group": group_json(group),
+                          "suite": suite.number, "epoch": 7, "use": f"sound {use}", "group_secret": secret.hex(),
+                          "key": key_bytes.hex(), "base": base.hex(), "record": record.hex()})
     return check_names(cases)
 
 

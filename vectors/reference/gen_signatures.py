@@ -4,7 +4,7 @@ import handshake
 import signatures as sig
 from common import check_names, fixed, flip
 from control import Malformed
-from signatures import Receiver, Refused, Statement, Verifier, uint
+from signatures import SOUND, Receiver, Refused, Statement, Verifier, uint
 
 SEED, OTHER = fixed("camera", 32), fixed("other camera", 32)
 CAMERA = handshake.public_of(SEED)
@@ -29,14 +29,14 @@ def _json(**fields):
 class Camera:
     """Statements one after the other, as the page numbers them."""
 
-    def __init__(self, seed=SEED, signed=True, first_group=GROUP):
-        self.seed, self.signed, self.group, self.index = seed, signed, first_group - 1, -1
+    def __init__(self, seed=SEED, signed=True, first_group=GROUP, stream=STREAM):
+        self.stream, self.seed, self.signed, self.group, self.index = stream, seed, signed, first_group - 1, -1
         self.frames = []
 
     def frame(self, number, keyframe=False, epoch=EPOCH, records=None, liveness=sig.NO_ROOT):
         self.group, self.index = (self.group + 1, 0) if keyframe else (self.group, self.index + 1)
         records = records or _records(f"frame {number} of group {self.group}", 1 + number % 3)
-        statement = Statement(STREAM, self.index, epoch, self.group, number, len(records), sig.digest(records),
+        statement = Statement(self.stream, self.index, epoch, self.group, number, len(records), sig.digest(records),
                               liveness)
         self.frames.append((records, statement, sig.proof(statement, self.seed if self.signed else None)))
         return self.frames[-1]
@@ -165,14 +165,38 @@ def _epochs():
     return steps, ["ok", "ok", "epoch", "epoch", "ok"]
 
 
+def _sound():
+    """Packets of sound: the first that comes may be any, and a gap costs nothing."""
+    camera, verifier = Camera(stream=SOUND), Verifier(CAMERA, SOUND)
+    first, second = camera.run(0, 5), camera.run(5, 3)
+    order = [first[1], first[2], first[4], first[3], first[4], second[1], second[0], first[0], second[2]]
+    steps = [_step(verifier, *packet[::2], stream=SOUND) for packet in order]
+    return steps, ["ok", "ok", "ok", "order", "order", "ok", "order", "order", "ok"]
+
+
+def _sound_regrouped():
+    """What goes back within or between groups of pictures, in a later epoch."""
+    camera, verifier = Camera(stream=SOUND), Verifier(CAMERA, SOUND)
+    first, second = camera.run(0, 3), camera.run(3, 3)
+    again = Camera(stream=SOUND)
+    back = again.run(10, 4, EPOCH + 1)
+    steps = [_step(verifier, *first[0][::2], stream=SOUND), _step(verifier, *second[1][::2], stream=SOUND),
+             _step(verifier, *back[3][::2], stream=SOUND, epoch=EPOCH + 1),
+             _step(verifier, *second[2][::2], stream=SOUND)]
+    return steps, ["ok", "ok", "group", "ok"]
+
+
 def sequences():
     cases = []
-    for name, (steps, expected), why in (
-            ("every reason", _reasons(), "Refused frames change nothing."),
-            ("numbers that were not signed", _swapped_fields(), "The signature covers every number."),
-            ("a camera starts again in its next epoch", _epochs(), "An epoch that is over does not come again.")):
+    for name, (steps, expected), why, stream in (
+            ("every reason", _reasons(), "Refused frames change nothing.", STREAM),
+            ("numbers that were not signed", _swapped_fields(), "The signature covers every number.", STREAM),
+            ("a camera starts again in its next epoch", _epochs(), "An epoch that is over does not come again.",
+             STREAM),
+            ("sound with gaps, and out of order", _sound(), "Sound needs nothing before it.", SOUND),
+            ("sound of an earlier group of pictures", _sound_regrouped(), "Groups do not go back.", SOUND)):
         assert [step["expect"] for step in steps] == expected, name
-        cases.append({"name": name, "expect": "mixed", "why": why, **_json(camera=CAMERA, stream=STREAM),
+        cases.append({"name": name, "expect": "mixed", "why": why, **_json(camera=CAMERA, stream=stream),
                       "steps": steps})
     return check_names(cases)
 

@@ -100,6 +100,15 @@ def unwrap(secret, group, epoch, number, wrapped):
         return None
 
 
+# The stream of the sound beside a group of stream 1.
+SOUND = 2
+
+
+def sound(group):
+    """The name under which the keys of a group's sound are derived."""
+    return replace(group, stream=SOUND)
+
+
 def media(secret, group, epoch, suite, use="media"):
     """(key, base) of an epoch's media records, or of the repair records among them."""
     context = bytes([suite.number]) + group.encode() + epoch.to_bytes(8, "big")

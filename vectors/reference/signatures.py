@@ -155,6 +155,10 @@ def parse_proof(data):
 
 # Section 4.
 
+# Packets of this stream need nothing before them.
+SOUND = 2
+
+
 class Verifier:
     def __init__(self, camera, stream):
         self.camera, self.stream, self.last = camera, stream, None
@@ -174,7 +178,9 @@ class Verifier:
         _need(fields["records"] == len(records), "records")
         _need(fields["check"] == statement.digest[:4], "digest")
         _need(last is None or epoch > last.epoch or statement.frame > last.frame, "order")
-        if statement.index == 0:
+        if stream == SOUND:
+            _need(last is None or (statement.group, statement.index) > (last.group, last.index), "group")
+        elif statement.index == 0:
             _need(last is None or statement.group > last.group, "group")
         else:
             _need(last is not None and statement.group == last.group and statement.index > last.index, "group")

@@ -37,17 +37,19 @@ const SESSION_CLOSED: u8 = 21;
 /// One of the tracks of a broadcast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Track {
-    /// Sealed pictures and sound.
+    /// Sealed pictures.
     Video,
     /// What a viewer needs to open the others.
     Keys,
     /// Signatures.
     Proofs,
+    /// Sealed sound.
+    Sound,
 }
 
 impl Track {
     /// All tracks, in the order of their numbers.
-    pub(crate) const ALL: [Self; 3] = [Self::Video, Self::Keys, Self::Proofs];
+    pub(crate) const ALL: [Self; 4] = [Self::Video, Self::Keys, Self::Proofs, Self::Sound];
 
     /// Its name in the broadcast.
     pub(crate) fn name(self) -> &'static str {
@@ -55,6 +57,7 @@ impl Track {
             Self::Video => "video",
             Self::Keys => "keys",
             Self::Proofs => "proofs",
+            Self::Sound => "sound",
         }
     }
 
@@ -64,6 +67,7 @@ impl Track {
             Self::Video => 0,
             Self::Keys => 1,
             Self::Proofs => 2,
+            Self::Sound => 3,
         }
     }
 
@@ -152,7 +156,7 @@ impl fmt::Display for Broken {
             Self::TooMuch => write!(formatter, "a message is longer than its fields"),
             Self::CutOff => write!(formatter, "the input ended within a message"),
             Self::UnknownType(kind) => write!(formatter, "there is no message of type {kind}"),
-            Self::UnknownTrack(track) => write!(formatter, "there is no track {track}, only 0, 1 and 2"),
+            Self::UnknownTrack(track) => write!(formatter, "there is no track {track}, only 0 to 3"),
             Self::UnknownNumber(number) => {
                 write!(formatter, "group number {number} is above {MAX_NUMBER}, the largest")
             }
@@ -372,7 +376,7 @@ mod tests {
         assert_eq!(words(&[0, 0, 0, 0]), "a message is shorter than its fields");
         assert_eq!(words(&message(9, b"x")), "there is no message of type 9");
         assert_eq!(words(&message(OBJECT, &[])), "a message is shorter than its fields");
-        assert_eq!(words(&message(OBJECT, &[3])), "there is no track 3, only 0, 1 and 2");
+        assert_eq!(words(&message(OBJECT, &[4])), "there is no track 4, only 0 to 3");
         assert_eq!(words(&message(GROUP, &[0; 8])), "a message is shorter than its fields");
         assert_eq!(words(&message(GROUP, &[0; 10])), "a message is longer than its fields");
         for (kind, fields) in [(SESSION_OPEN, 4), (SESSION_CLOSE, 4)] {

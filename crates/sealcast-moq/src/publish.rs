@@ -50,8 +50,8 @@ impl Publisher {
                 group: None,
             })
         };
-        let [video, keys, proofs] = Track::ALL;
-        let tracks = [create(video)?, create(keys)?, create(proofs)?];
+        let [video, keys, proofs, sound] = Track::ALL;
+        let tracks = [create(video)?, create(keys)?, create(proofs)?, create(sound)?];
         let requests = broadcast.dynamic();
         // Who sees the broadcast finds all of its tracks.
         broadcast.announce(origin::Route::default()).map_err(refused)?;

@@ -66,12 +66,13 @@ impl Watcher {
     /// Gives the tracks of a broadcast until it ends.
     async fn give(&mut self, connection: &Connection, broadcast: &broadcast::Consumer) {
         let over = || broadcast.is_closed() || !connection.connected();
-        let [video, keys, proofs] = &mut self.tracks;
+        let [video, keys, proofs, sound] = &mut self.tracks;
         let tracks = async {
             tokio::join!(
                 video.give(broadcast, over),
                 keys.give(broadcast, over),
-                proofs.give(broadcast, over)
+                proofs.give(broadcast, over),
+                sound.give(broadcast, over)
             )
         };
         tokio::pin!(tracks);
@@ -173,11 +174,11 @@ fn keep_older(subscriber: &mut track::Subscriber, newest: &Subscription, first: 
     let _ = subscriber.update(all);
 }
 
-/// Keys before proofs before video: each is useless without those before it, and they are small.
+/// Keys before proofs before video: each is useless without those before it, and they are small. So is sound.
 fn priority(track: Track) -> u8 {
     match track {
         Track::Keys => 3,
-        Track::Proofs => 2,
+        Track::Proofs | Track::Sound => 2,
         Track::Video => 1,
     }
 }

@@ -1,5 +1,6 @@
 //! Puts sealed records together into frames by their headers, for who has no key (archive.md §8).
 
+use crate::unit::SOUND_STREAM;
 use crate::wire::{Accept, Header, Kind, Malformed};
 
 /// Most bytes of the records of one frame: a frame of 16 MiB in the shortest records that a publisher makes of it has
@@ -34,6 +35,12 @@ impl Gathered {
     /// True if it is a description without a frame.
     pub fn describes_only(&self) -> bool {
         self.described == self.records.len()
+    }
+
+    /// True if it is a packet of sound, or the description of such.
+    pub fn is_sound(&self) -> bool {
+        let first = self.records.first().and_then(|record| header(record).ok());
+        first.is_some_and(|header| header.stream == SOUND_STREAM)
     }
 
     /// The low 16 bits of the epochs of its records.

@@ -15,4 +15,6 @@ pub use contents::{ARCHIVE_ID_LEN, End, EndCause, FrameBlock, Head, MAX_KEY_FILE
 pub use gather::{Gather, Gathered};
 pub use player::{Opened, Player, Proof, Unplayable};
 pub use segment::{Block, Fault, MAX_SEGMENT, Segment};
-pub use writer::{SegmentKey, SegmentStart, SegmentWriter, key_from_bytes, key_to_bytes};
+pub use writer::{
+    SegmentKey, SegmentStart, SegmentWriter, key_from_bytes, key_to_bytes, keys_from_bytes, keys_to_bytes,
+};

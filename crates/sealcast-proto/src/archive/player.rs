@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::contents::FrameBlock;
 use crate::seal::{MediaKey, Opener, Refusal, Sealed, SealedFrame};
 use crate::sign::{FrameHasher, FrameProof, FrameRefusal, FrameVerifier, ReceivedFrame, record_hash};
-use crate::unit::{Assembled, AssembledFrame, Description, FrameOrder, MAX_FRAME, Preamble};
+use crate::unit::{Assembled, AssembledFrame, Description, FrameOrder, MAX_FRAME, Preamble, SOUND_STREAM};
 use crate::wire::{Accept, Header, Malformed, PeerId, append};
 
 /// Longest description: its parameter sets have a length of 16 bits.
@@ -61,11 +61,15 @@ struct Held {
     opener: Opener,
 }
 
+/// Those of one camera's streams.
+type Verifiers = Option<(PeerId, BTreeMap<u16, FrameVerifier>)>;
+
 /// Opens frames, one after the other, across segments.
 pub struct Player {
-    keys: BTreeMap<u16, Held>,
+    /// By the low 16 bits of the epoch, and whether they are those of a group's sound.
+    keys: BTreeMap<(u16, bool), Held>,
     order: FrameOrder,
-    verifier: Option<((PeerId, u16), FrameVerifier)>,
+    verifiers: Verifiers,
 }
 
 impl Default for Player {
@@ -73,7 +77,7 @@ impl Default for Player {
         Self {
             keys: BTreeMap::new(),
             order: FrameOrder::new(),
-            verifier: None,
+            verifiers: None,
         }
     }
 }
@@ -111,7 +115,7 @@ impl Player {
             epoch: key.epoch(),
             opener: key.opener(),
         };
-        self.keys.insert(key.epoch() as u16, held);
+        self.keys.insert((key.epoch() as u16, key.is_of_sound()), held);
     }
 
     /// Opens the descriptions that the frames after it need; there is at least one.
@@ -176,7 +180,9 @@ impl Player {
         // A record that was in clear was allowed to be, or it would not have been kept.
         let sealed = Sealed::parse(&mut bytes, Accept::Signed { clear: true })?;
         let header = sealed.unverified_header();
-        let held = self.keys.get_mut(&header.epoch).ok_or(Unplayable::NoKey)?;
+        // Of a session, one key opens all streams.
+        let own = header.stream == SOUND_STREAM && self.keys.contains_key(&(header.epoch, true));
+        let held = self.keys.get_mut(&(header.epoch, own)).ok_or(Unplayable::NoKey)?;
         let mut opened = held.opener.open(sealed)?;
         parts.of.get_or_insert((held.camera, held.epoch, header.stream as u16));
         let last_part = if units {
@@ -205,12 +211,15 @@ impl Player {
         let Some(digest) = parts.hasher.clone().finish().filter(|_| signed) else {
             return Proof::None;
         };
-        let name = (camera, stream);
-        let known = self.verifier.take().filter(|(of, _)| *of == name);
-        let (_, mut verifier) = known.unwrap_or_else(|| (name, FrameVerifier::new(camera, stream)));
-        let verified = verifier.verify(&ReceivedFrame { digest, stream, epoch }, Some(proof));
-        self.verifier = Some((name, verifier));
-        match verified {
+        if self.verifiers.as_ref().is_none_or(|(of, _)| *of != camera) {
+            self.verifiers = Some((camera, BTreeMap::new()));
+        }
+        let Some((_, verifiers)) = &mut self.verifiers else {
+            return Proof::None;
+        };
+        let new = || FrameVerifier::new(camera, stream);
+        let verifier = verifiers.entry(stream).or_insert_with(new);
+        match verifier.verify(&ReceivedFrame { digest, stream, epoch }, Some(proof)) {
             Ok(_) => Proof::Signed,
             Err(reason) => Proof::Forged(reason),
         }

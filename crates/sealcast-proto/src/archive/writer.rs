@@ -12,6 +12,7 @@ use super::gather::Gathered;
 use crate::keys::Secret;
 use crate::seal::{MediaKey, SealedFrame, SealedRecord, Suite};
 use crate::sign::Hash;
+use crate::unit::SOUND_STREAM;
 use crate::wire::{Malformed, PeerId, Reader};
 
 /// The key of one segment: 32 random bytes, which the recipients get encrypted. It is wiped when dropped.
@@ -65,6 +66,11 @@ impl KeySealer {
     }
 }
 
+/// Bytes of a media key before the key itself: suite, epoch, camera and nonce base.
+const KEY_HEAD: usize = 1 + 8 + 32 + 8;
+/// What follows the key of a group's sound: its stream.
+const OF_SOUND: u8 = SOUND_STREAM as u8;
+
 /// A media key as it is encrypted for an archive (archive.md §4).
 pub fn key_to_bytes(key: &MediaKey) -> Zeroizing<Vec<u8>> {
     let (bytes, base) = key.reveal();
@@ -74,7 +80,16 @@ pub fn key_to_bytes(key: &MediaKey) -> Zeroizing<Vec<u8>> {
     plain.extend_from_slice(&key.camera().0);
     plain.extend_from_slice(&base);
     plain.extend_from_slice(bytes);
+    if key.is_of_sound() {
+        plain.push(OF_SOUND);
+    }
     plain
+}
+
+/// The keys of a group's epoch as they are encrypted for who records it sealed (archive.md §8): of the picture, and
+/// then of the sound.
+pub fn keys_to_bytes(keys: &[MediaKey; 2]) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(keys.iter().flat_map(|key| key_to_bytes(key).to_vec()).collect())
 }
 
 /// Parses a media key. `suites` are those that this end knows.
@@ -86,7 +101,30 @@ pub fn key_from_bytes(bytes: &[u8], suites: &[Suite]) -> Result<MediaKey, Malfor
     let id = reader.u8()?;
     let suite = suites.iter().find(|suite| suite.id == id).ok_or(Malformed)?;
     let (epoch, camera, base) = (reader.u64()?, PeerId(reader.array()?), reader.array()?);
-    MediaKey::new(camera, epoch, *suite, reader.rest(), base).ok_or(Malformed)
+    let bytes = reader.bytes(suite.key_len)?;
+    let key = MediaKey::new(camera, epoch, *suite, bytes, base).ok_or(Malformed)?;
+    match reader.rest() {
+        [] => Ok(key),
+        [OF_SOUND] => Ok(key.of_sound()),
+        _ => Err(Malformed),
+    }
+}
+
+/// Parses the keys of a group's epoch: that of the picture, and that of the sound if it follows.
+///
+/// # Errors
+/// [`Malformed`]: as [`key_from_bytes`], or they are not those of one epoch.
+pub fn keys_from_bytes(bytes: &[u8], suites: &[Suite]) -> Result<Vec<MediaKey>, Malformed> {
+    let id = bytes.first().ok_or(Malformed)?;
+    let suite = suites.iter().find(|suite| suite.id == *id).ok_or(Malformed)?;
+    let (picture, sound) = bytes.split_at_checked(KEY_HEAD + suite.key_len).ok_or(Malformed)?;
+    let picture = key_from_bytes(picture, suites)?;
+    if sound.is_empty() {
+        return Ok(vec![picture]);
+    }
+    let sound = key_from_bytes(sound, suites)?;
+    let fits = sound.is_of_sound() && (sound.epoch(), sound.camera()) == (picture.epoch(), picture.camera());
+    if fits { Ok(vec![picture, sound]) } else { Err(Malformed) }
 }
 
 /// A key that stands in a segment.
@@ -95,6 +133,13 @@ enum KeyHere {
     Known(Arc<MediaKey>),
     /// Of this epoch, and encrypted before it came.
     Wrapped(u64),
+}
+
+/// The low 16 bits of an epoch, and whether the key is that of a group's sound.
+type KeyName = (u16, bool);
+
+fn key_name(key: &MediaKey) -> KeyName {
+    (key.epoch() as u16, key.is_of_sound())
 }
 
 /// What a segment begins with, and its key.
@@ -110,8 +155,8 @@ pub struct SegmentWriter {
     mac: MacKey,
     sealer: KeySealer,
     link: Hash,
-    /// The keys that stand in the segment, by the low 16 bits of their epochs.
-    keys: BTreeMap<u16, KeyHere>,
+    /// The keys that stand in the segment.
+    keys: BTreeMap<KeyName, KeyHere>,
     frames: u64,
     times: Option<(u64, u64)>,
     written: u64,
@@ -137,8 +182,9 @@ impl SegmentWriter {
 
     /// Returns true if the frame may be in this segment: its keys contradict none that stand here.
     pub fn takes(&self, frame: &SealedFrame) -> bool {
-        let same = |record: &Arc<SealedRecord>| match self.keys.get(&(record.key.epoch() as u16)) {
-            None => true,
+        let wrapped = |name: KeyName| matches!(self.keys.get(&(name.0, false)), Some(KeyHere::Wrapped(_)));
+        let same = |record: &Arc<SealedRecord>| match self.keys.get(&key_name(&record.key)) {
+            None => !wrapped(key_name(&record.key)),
             Some(KeyHere::Known(known)) => Arc::ptr_eq(known, &record.key),
             Some(KeyHere::Wrapped(_)) => false,
         };
@@ -147,20 +193,25 @@ impl SegmentWriter {
 
     /// Returns true if the wrapped key of this epoch may be in this segment.
     pub fn takes_wrapped(&self, epoch: u64) -> bool {
-        let known = self.keys.get(&(epoch as u16));
+        let known = self.keys.get(&(epoch as u16, false));
         known.is_none_or(|known| matches!(known, KeyHere::Wrapped(same) if *same == epoch))
     }
 
-    /// Appends the key of an epoch, which came encrypted as an age file, unless it stands here. The segment
+    /// Returns true if the wrapped keys of an epoch with these low 16 bits stand here.
+    pub fn has_wrapped(&self, low_bits: u16) -> bool {
+        matches!(self.keys.get(&(low_bits, false)), Some(KeyHere::Wrapped(_)))
+    }
+
+    /// Appends the keys of an epoch, which came encrypted as an age file, unless it stands here. The segment
     /// [takes](Self::takes_wrapped) it.
     pub fn wrapped_key(&mut self, epoch: u64, file: &[u8], out: &mut Vec<u8>) {
-        if self.keys.contains_key(&(epoch as u16)) {
+        if self.keys.contains_key(&(epoch as u16, false)) {
             return;
         }
         let mut body = epoch.to_be_bytes().to_vec();
         body.extend_from_slice(file);
         self.block(Kind::WrappedKey, &body, out);
-        self.keys.insert(epoch as u16, KeyHere::Wrapped(epoch));
+        self.keys.insert((epoch as u16, false), KeyHere::Wrapped(epoch));
     }
 
     /// Appends the description that frames after this need, which came earlier.
@@ -203,13 +254,13 @@ impl SegmentWriter {
 
     fn put(&mut self, kind: Kind, keyframe: bool, frame: &SealedFrame, time: (u64, u64), out: &mut Vec<u8>) {
         for record in &frame.records {
-            let low = record.key.epoch() as u16;
-            if self.keys.contains_key(&low) {
+            let name = key_name(&record.key);
+            if self.keys.contains_key(&name) {
                 continue;
             }
             let body = self.sealer.seal(self.keys.len() as u32, &record.key);
             self.block(Kind::Key, &body, out);
-            self.keys.insert(low, KeyHere::Known(Arc::clone(&record.key)));
+            self.keys.insert(name, KeyHere::Known(Arc::clone(&record.key)));
         }
         let mut body =
             Vec::with_capacity(frame.records.iter().map(|record| record.bytes.len() + 4).sum::<usize>() + 17);

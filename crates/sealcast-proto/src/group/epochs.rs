@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::MAX_RATCHET;
 use super::node::Node;
-use super::secret::{Group, KeyUse, NodeSecret};
+use super::secret::{Group, GroupName, KeyUse, NodeSecret};
 use crate::seal::{Opened, Opener, Refusal, Sealed, Suite};
 
 /// Time for which the openers of earlier epochs are kept, from when a later one is in use.
@@ -37,14 +37,21 @@ impl Base {
 
     fn openers_of(&self, epoch: u64) -> Option<Openers> {
         let secret = self.secret_of(epoch)?;
-        let opener = |of| secret.opener(&self.group, epoch, &self.suite, of);
-        let mut media = opener(KeyUse::Media);
-        if let Some(key) = secret.media_key(&self.group, epoch, &self.suite).filter(|_| self.keeps) {
-            media.keep_sealed(key);
-        }
+        let of_stream = |group: &Group| {
+            let opener = |of| secret.opener(group, epoch, &self.suite, of);
+            let mut media = opener(KeyUse::Media);
+            if let Some(key) = secret.media_key(group, epoch, &self.suite).filter(|_| self.keeps) {
+                media.keep_sealed(key);
+            }
+            StreamOpeners {
+                media,
+                repairs: opener(KeyUse::Repair),
+            }
+        };
         Some(Openers {
-            media,
-            repairs: opener(KeyUse::Repair),
+            name: self.group.name,
+            picture: of_stream(&self.group),
+            sound: of_stream(&self.group.sound()),
         })
     }
 
@@ -55,23 +62,36 @@ impl Base {
     }
 }
 
-/// The openers of an epoch.
+/// The openers of an epoch: of the group's stream, and of the sound beside it.
 struct Openers {
+    name: GroupName,
+    picture: StreamOpeners,
+    sound: StreamOpeners,
+}
+
+/// The openers of one stream.
+struct StreamOpeners {
     media: Opener,
     repairs: Opener,
 }
 
 impl Openers {
     fn open<'b>(&mut self, record: Sealed<'b>) -> Result<Opened<'b>, Refusal> {
-        if record.unverified_header().flags.repair() {
-            self.repairs.open(record)
+        let header = record.unverified_header();
+        let of_stream = match self.name.has_sound(header.stream) {
+            true => &mut self.sound,
+            false => &mut self.picture,
+        };
+        if header.flags.repair() {
+            of_stream.repairs.open(record)
         } else {
-            self.media.open(record)
+            of_stream.media.open(record)
         }
     }
 
     fn integrity_spent(&self) -> bool {
-        self.media.integrity_spent() || self.repairs.integrity_spent()
+        let mut openers = [&self.picture, &self.sound].into_iter();
+        openers.any(|stream| stream.media.integrity_spent() || stream.repairs.integrity_spent())
     }
 }
 

@@ -54,6 +54,25 @@ pub struct InForce {
     pub repairs: Sealer,
     /// The key of the media records, for archives.
     pub key: MediaKey,
+    /// What seals the sound beside them.
+    pub sound: SoundKeys,
+}
+
+impl InForce {
+    /// The keys of the media records, of the picture and of the sound.
+    pub fn media_keys(&self) -> [MediaKey; 2] {
+        [self.key.clone(), self.sound.key.clone()]
+    }
+}
+
+/// The keys of an epoch's sound. They are not those of the picture, so both count their records by themselves.
+pub struct SoundKeys {
+    /// Seals the media records of the sound.
+    pub sealer: Sealer,
+    /// Seals the repair records among them.
+    pub repairs: Sealer,
+    /// The key of the media records, for archives.
+    pub key: MediaKey,
 }
 
 /// The camera's side of a group. It is deterministic: the program passes the monotonic clock and fresh random bytes in.
@@ -232,22 +251,31 @@ impl Leader {
     fn in_force(&self) -> InForce {
         let (epoch, secret) = (self.tree.epoch(), self.tree.group_secret());
         let LeaderConfig { suite, limits, .. } = &self.config;
-        let sealer = |of| secret.sealer(self.tree.group(), epoch, suite, *limits, of);
+        let picture = *self.tree.group();
+        let sealer = |group: &Group, of| secret.sealer(group, epoch, suite, *limits, of);
+        let sound = picture.sound();
+        let [key, sound_key] = self.media_keys();
         InForce {
             epoch,
-            sealer: sealer(KeyUse::Media),
-            repairs: sealer(KeyUse::Repair),
-            key: self.media_key(),
+            sealer: sealer(&picture, KeyUse::Media),
+            repairs: sealer(&picture, KeyUse::Repair),
+            key,
+            sound: SoundKeys {
+                sealer: sealer(&sound, KeyUse::Media),
+                repairs: sealer(&sound, KeyUse::Repair),
+                key: sound_key,
+            },
         }
     }
 
-    /// The key of the media records of the newest announced epoch, for archives.
-    pub fn media_key(&self) -> MediaKey {
-        let key = self
-            .tree
-            .group_secret()
-            .media_key(self.tree.group(), self.tree.epoch(), &self.config.suite);
-        key.expect("keys are derived as long as the suite needs them")
+    /// The keys of the media records of the newest announced epoch, for archives: of the picture and of the sound.
+    pub fn media_keys(&self) -> [MediaKey; 2] {
+        let (secret, epoch) = (self.tree.group_secret(), self.tree.epoch());
+        let picture = *self.tree.group();
+        [picture, picture.sound()].map(|group| {
+            let key = secret.media_key(&group, epoch, &self.config.suite);
+            key.expect("keys are derived as long as the suite needs them")
+        })
     }
 
     #[cfg(test)]

@@ -108,15 +108,16 @@ impl Member {
         Ok(Taken { scope, epoch, effect })
     }
 
-    /// Opens a media record of the group, and returns the number of its epoch as well. Everybody in the group could
-    /// have sealed it.
+    /// Opens a media record of the group, of its stream or of the sound beside it, and returns the number of its epoch
+    /// as well. Everybody in the group could have sealed it.
     ///
     /// # Errors
     /// [`Refusal::UnknownEpoch`] if it is of another stream, or of an epoch that the last sheet does not lead to: a
     /// sheet was missed, or is late. [`Refusal::Replay`] and [`Refusal::Tag`] as in a session.
     pub fn open<'b>(&mut self, record: Sealed<'b>) -> Result<(Opened<'b>, u64), Refusal> {
         let header = record.unverified_header();
-        let ours = header.kind == Kind::Media && header.stream == self.config.group.stream;
+        let name = self.config.group;
+        let ours = header.kind == Kind::Media && (header.stream == name.stream || name.has_sound(header.stream));
         let epochs = self.epochs.as_mut().filter(|_| ours);
         epochs.ok_or(Refusal::UnknownEpoch)?.open(record)
     }

@@ -441,8 +441,11 @@ fn a_record_of_another_stream_is_not_opened() {
     let mut world = joined(3);
     let mut watching = world.joined(0);
     let mut record = world.record();
-    record[7] = 2;
+    record[7] = 3;
     assert_eq!(open(&mut watching, &record), Err(Refusal::UnknownEpoch));
+    // That of the sound beside it has another key.
+    record[7] = 2;
+    assert_eq!(open(&mut watching, &record), Err(Refusal::Tag));
 }
 
 #[test]

@@ -21,7 +21,7 @@ mod tree;
 #[cfg(test)]
 mod vector_tests;
 
-pub use leader::{Announcement, IN_FORCE_WITHIN, InForce, Leader, LeaderConfig, SWITCH_WITHIN};
+pub use leader::{Announcement, IN_FORCE_WITHIN, InForce, Leader, LeaderConfig, SWITCH_WITHIN, SoundKeys};
 pub use member::{Member, MemberConfig, Taken};
 pub use node::{ARITY, DEPTH, MAX_MEMBERS};
 pub use pending::{LeaderError, MemberId};

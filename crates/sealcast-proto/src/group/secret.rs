@@ -8,6 +8,7 @@ use super::node::Node;
 use crate::keys::{PeerId, Secret};
 use crate::seal::suite::MAX_KEY_LEN;
 use crate::seal::{MediaKey, Opener, PacketKey, SealLimits, Sealer, Suite};
+use crate::unit::{PICTURE_STREAM, SOUND_STREAM};
 use crate::wire::{Kind, TAG_LEN};
 
 /// Length of a secret in bytes.
@@ -28,6 +29,13 @@ pub struct GroupName {
     pub stream: u32,
 }
 
+impl GroupName {
+    /// True if records of this stream are the group's sound: that of a camera's picture.
+    pub(crate) fn has_sound(&self, stream: u32) -> bool {
+        self.stream == PICTURE_STREAM && stream == SOUND_STREAM
+    }
+}
+
 /// A group in one run of its leader. It enters every derivation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Group {
@@ -36,6 +44,15 @@ pub(super) struct Group {
 }
 
 impl Group {
+    /// The name under which the keys of the sound's records are derived, from the same group secrets.
+    pub(super) fn sound(&self) -> Self {
+        let name = GroupName {
+            stream: SOUND_STREAM,
+            ..self.name
+        };
+        Self { name, ..*self }
+    }
+
     fn bytes(&self) -> [u8; GROUP_LEN] {
         let mut bytes = [0; GROUP_LEN];
         bytes[..32].copy_from_slice(&self.name.camera.0);
@@ -150,7 +167,11 @@ impl NodeSecret {
     /// The key of an epoch's media, as an archive keeps it.
     pub(super) fn media_key(&self, group: &Group, epoch: u64, suite: &Suite) -> Option<MediaKey> {
         let (key, base) = self.key_bytes(group, epoch, suite, KeyUse::Media);
-        MediaKey::new(group.name.camera, epoch, *suite, &key[..suite.key_len], base)
+        let media_key = MediaKey::new(group.name.camera, epoch, *suite, &key[..suite.key_len], base);
+        media_key.map(|key| match group.name.stream {
+            SOUND_STREAM => key.of_sound(),
+            _ => key,
+        })
     }
 
     fn packet_key(&self, group: &Group, epoch: u64, suite: &Suite, of: KeyUse) -> (Box<dyn PacketKey>, [u8; 8]) {

@@ -263,14 +263,18 @@ fn wraps_are_the_references() {
 #[test]
 fn media_keys_are_the_references() {
     let cases = load::<File>("groups").media_keys;
-    assert_eq!(cases.len(), 16);
+    assert_eq!(cases.len(), 24);
     for case in cases {
         assert_eq!(case.expect, "ok");
         let (of, flags) = match case.of.as_str() {
-            "media" => (KeyUse::Media, Flags::frame(true, true, true)),
+            "media" | "sound media" => (KeyUse::Media, Flags::frame(true, true, true)),
             _ => (KeyUse::Repair, Flags::REPAIR.with_unit()),
         };
-        let (group, secret) = (case.group.group(), NodeSecret::new(case.group_secret.array()));
+        let (named, secret) = (case.group.group(), NodeSecret::new(case.group_secret.array()));
+        let group = match case.of.starts_with("sound") {
+            true => named.sound(),
+            false => named,
+        };
         let mut sealer = secret.sealer(&group, case.epoch, &suite(case.suite), SealLimits::COUNTER, of);
         // The reference's record is the sixth.
         let records: Vec<Vec<u8>> = (0..6)

@@ -10,12 +10,16 @@ mod relayed;
 mod relayed_tests;
 mod release;
 mod sealer;
+mod sound;
+#[cfg(test)]
+mod sound_tests;
 #[cfg(test)]
 mod tesla_tests;
 #[cfg(test)]
 mod test_camera;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use key_track::KeyTrack;
 pub use opener::{GroupOpener, GroupOpenerConfig, GroupRefusal};

@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::release::Release;
 
 use crate::clock::Arrival;
-use crate::group::{Member, MemberConfig, MemberKey, SheetRefusal, Taken};
+use crate::group::{GroupName, Member, MemberConfig, MemberKey, SheetRefusal, Taken};
 use crate::seal::{Opened, Refusal, Sealed};
 use crate::session::{Mark, Ordered};
 use crate::sign::{
     CommitmentRefusal, FrameRefusal, FrameRefusalCounts, Hash, SignMode, Statement, TeslaNews, Verified, record_hash,
 };
-use crate::unit::{Assembled, Assembler, StreamInfo, UnitHeader};
-use crate::wire::{Header, Malformed};
+use crate::unit::{Assembled, Assembler, Description, UnitHeader};
+use crate::wire::{Accept, Header, Malformed};
 
 /// Longest description that is put together: its parameter sets have a length of 16 bits.
 const MAX_DESCRIPTION: usize = (1 << 16) + 64;
@@ -40,25 +40,62 @@ pub enum GroupRefusal {
     /// The frame: whoever in the group sealed it, it is not what the camera signed.
     #[error("{0}")]
     Frame(#[from] FrameRefusal),
+    /// The packet of sound, likewise.
+    #[error("{0}")]
+    Sound(FrameRefusal),
+}
+
+impl GroupRefusal {
+    /// The same of sound.
+    fn of_sound(self) -> Self {
+        match self {
+            Self::Frame(reason) => Self::Sound(reason),
+            other => other,
+        }
+    }
 }
 
 /// Opens the records of a group in the order in which the camera sealed them, and releases the frames that it signed.
 pub struct GroupOpener {
     member: Member,
+    name: GroupName,
+    picture: Half,
+    sound: Half,
+}
+
+/// One of the group's streams. What is lost of one leaves the other as it is.
+struct Half {
     release: Release,
     assembler: Assembler,
     /// The beginning of a description that is cut into several records.
     description: Vec<u8>,
 }
 
+impl Half {
+    fn new(release: Release, tell_units: bool) -> Self {
+        Self {
+            release,
+            assembler: Assembler::new(tell_units),
+            description: Vec::new(),
+        }
+    }
+
+    fn lost(&mut self) {
+        self.release.lost();
+        self.assembler.lost();
+    }
+}
+
 impl GroupOpener {
     /// A member that has no sheet yet. `key` is what it shares with the camera.
     pub fn new(config: GroupOpenerConfig, key: MemberKey) -> Self {
+        let name = config.member.group;
+        let half = |release| Half::new(release, config.tell_units);
         Self {
-            release: Release::new(config.member.group, config.sign),
+            name,
+            picture: half(Release::new(name, config.sign)),
+            sound: half(Release::of_sound(name, config.sign)),
             member: Member::new(config.member, key),
-            assembler: Assembler::new(config.tell_units),
-            description: Vec::new(),
         }
     }
 
@@ -69,7 +106,8 @@ impl GroupOpener {
 
     /// Accepts media records in clear from here on, or none: whether the viewer has acknowledged a selection.
     pub(crate) fn accept_clear(&mut self, accepts: bool) {
-        self.release.accept_clear(accepts);
+        // Sound is encrypted whatever selection is in force.
+        self.picture.release.accept_clear(accepts);
     }
 
     /// Takes a sheet, from whatever way it came.
@@ -85,13 +123,13 @@ impl GroupOpener {
     /// # Errors
     /// [`CommitmentRefusal`]; nothing has changed then.
     pub fn take_commitment(&mut self, commitment: &[u8]) -> Result<(), CommitmentRefusal> {
-        self.release.take_commitment(commitment)
+        self.picture.release.take_commitment(commitment)
     }
 
     /// In mode `tesla`, the next that is known of frames which were released before they are proved. To be asked after
     /// each record and commitment.
     pub fn next_tesla(&mut self) -> Option<TeslaNews> {
-        self.release.next_tesla()
+        self.picture.release.next_tesla()
     }
 
     /// Opens a media record in place, which came `now`: in mode `tesla`, what is known of the camera's clock decides
@@ -102,18 +140,43 @@ impl GroupOpener {
     pub fn open(&mut self, now: impl Into<Arrival>, record: &mut [u8]) -> Result<(), GroupRefusal> {
         let now = now.into();
         self.member.retire(now.at);
-        let opened = self.open_record(now, record);
+        let stream = stream_of(record);
+        let opened = self.open_record(now, record, stream);
+        let opened = opened.map_err(|refusal| match self.name.has_sound(stream) {
+            true => refusal.of_sound(),
+            false => refusal,
+        });
         // A copy takes nothing away from the stream; everything else that is refused is missing now.
         if opened.is_err_and(|reason| reason != GroupRefusal::Record(Refusal::Replay)) {
-            self.lost();
+            self.half(stream).lost();
         }
         opened
+    }
+
+    /// What there is of a record's stream. Of one that was not opened that is what its header says, and where it lies,
+    /// the numbers of the stream's records tell.
+    fn half(&mut self, stream: u32) -> &mut Half {
+        match self.name.has_sound(stream) {
+            true => &mut self.sound,
+            false => &mut self.picture,
+        }
+    }
+
+    fn accept(&self, stream: u32) -> Accept {
+        match self.name.has_sound(stream) {
+            true => self.sound.release.accept(),
+            false => self.picture.release.accept(),
+        }
+    }
+
+    fn is_signed(&self) -> bool {
+        self.picture.release.is_signed()
     }
 
     /// Returns true if the record cannot be opened now and perhaps can once a sheet has come, which may be late where
     /// sheets travel apart from records.
     pub fn waits_for_key(&self, record: &[u8]) -> bool {
-        let accept = self.release.accept();
+        let accept = self.accept(stream_of(record));
         let ahead = Header::parse(record, accept).is_ok_and(|header| self.member.is_ahead(header.epoch));
         if !ahead {
             return false;
@@ -124,27 +187,30 @@ impl GroupOpener {
 
     /// The next description, frame or loss.
     pub fn next_media(&mut self) -> Option<Assembled> {
-        self.release.next()
+        self.picture.release.next().or_else(|| self.sound.release.next())
     }
 
-    /// The statement of the frame that was released last, once, if the camera signed it.
+    /// The statement of the picture's frame that was released last, once, if the camera signed it.
     pub fn take_verified(&mut self) -> Option<Verified> {
-        self.release.take_verified()
+        self.picture.release.take_verified()
     }
 
-    /// The statement of the frame that was released last, once: the signature of its group of pictures will prove it.
+    /// The statement of the frame or packet of sound that was released last, once: the signature of its group of
+    /// pictures will prove it.
     pub fn take_statement(&mut self) -> Option<Statement> {
-        self.release.take_statement()
+        let picture = self.picture.release.take_statement();
+        picture.or_else(|| self.sound.release.take_statement())
     }
 
-    /// Counters of the frames refused.
-    pub fn refused(&self) -> &FrameRefusalCounts {
-        self.release.refused()
+    /// Counters of the frames refused, and of the packets of sound.
+    pub fn refused(&self) -> FrameRefusalCounts {
+        self.picture.release.refused().with(self.sound.release.refused())
     }
 
-    /// Number of frames whose signature was verified, or whose statement fits where only groups of pictures are signed.
+    /// Number of the picture's frames whose signature was verified, or whose statement fits where only groups of
+    /// pictures are signed.
     pub fn accepted(&self) -> u64 {
-        self.release.accepted()
+        self.picture.release.accepted()
     }
 
     /// Returns the epoch of the last sheet that was taken.
@@ -161,12 +227,13 @@ impl GroupOpener {
     /// that makes of it is [taken](Self::take_ordered).
     pub(crate) fn open_packet<'b>(&mut self, now: Duration, record: &'b mut [u8]) -> Result<Marked<'b>, Refusal> {
         self.member.retire(now);
-        let hash = self.release.is_signed().then(|| record_hash(record));
-        let (opened, epoch) = self.member.open(Sealed::parse(record, self.release.accept())?)?;
+        let (signed, accept) = (self.is_signed(), self.accept(stream_of(record)));
+        let hash = signed.then(|| record_hash(record));
+        let (opened, epoch) = self.member.open(Sealed::parse(record, accept)?)?;
         if !opened.header().flags.unit() {
             return Err(Refusal::Malformed);
         }
-        if !self.release.is_signed() {
+        if !signed {
             self.member.confirm(now, epoch);
         }
         let sealed = opened.sealed();
@@ -178,30 +245,45 @@ impl GroupOpener {
     /// # Errors
     /// [`GroupRefusal`], as [`open`](Self::open).
     pub(crate) fn take_ordered(&mut self, now: Arrival, ordered: Ordered) -> Result<(), GroupRefusal> {
+        let signed = self.is_signed();
         match ordered {
-            Ordered::Media(Assembled::Lost, _) => self.release.lost(),
-            Ordered::Media(media, _) if !self.release.is_signed() => self.release.pass(media),
-            Ordered::Media(media, marks) => self.release.add_whole(marks.epoch, &marks.hashes, media),
+            Ordered::Media(Assembled::Lost, _) => {
+                self.picture.release.lost();
+                self.sound.release.missed();
+            }
+            Ordered::Missing => {
+                self.picture.release.missed();
+                self.sound.release.missed();
+            }
+            Ordered::Media(media, marks) if !signed => self.half(marks.stream).release.pass(media),
+            Ordered::Media(media, marks) => {
+                let half = self.half(marks.stream);
+                half.release.add_whole(marks.epoch, &marks.hashes, media);
+            }
             Ordered::Proof(proof, mut marks) => {
+                let sound = self.name.has_sound(marks.stream);
+                let release = match sound {
+                    true => &mut self.sound.release,
+                    false => &mut self.picture.release,
+                };
                 let sealed = marks.sealed.pop();
-                let proven = self.release.prove(now, &mut self.member, (marks.epoch, sealed), &proof);
+                let proven = release.prove(now, &mut self.member, (marks.epoch, sealed), &proof);
                 if proven.is_err() {
-                    self.release.lost();
+                    release.lost();
                 }
-                return proven;
+                return proven.map_err(|refusal| if sound { refusal.of_sound() } else { refusal });
             }
         }
         Ok(())
     }
 
-    fn lost(&mut self) {
-        self.release.lost();
-        self.assembler.lost();
-    }
-
-    fn open_record(&mut self, now: Arrival, record: &mut [u8]) -> Result<(), GroupRefusal> {
-        let hash = self.release.is_signed().then(|| record_hash(record));
-        let (mut opened, epoch) = self.member.open(Sealed::parse(record, self.release.accept())?)?;
+    fn open_record(&mut self, now: Arrival, record: &mut [u8], stream: u32) -> Result<(), GroupRefusal> {
+        let hash = self.is_signed().then(|| record_hash(record));
+        let (mut opened, epoch) = self.member.open(Sealed::parse(record, self.accept(stream))?)?;
+        let half = match self.name.has_sound(stream) {
+            true => &mut self.sound,
+            false => &mut self.picture,
+        };
         let flags = opened.header().flags;
         if flags.repair() {
             // They repair what a byte stream does not lose.
@@ -211,34 +293,42 @@ impl GroupOpener {
         let unit = flags.unit().then(|| opened.take_unit_header()).transpose();
         let unit = unit.map_err(malformed)?;
         if opened.follows_gap() {
-            self.lost();
+            half.lost();
         }
         if let Some(unit) = unit.filter(|unit| flags.codec_config() && unit.sources > 1) {
-            let described = self.describe(epoch, hash, unit, opened.payload());
-            self.assembler.keep_description(&opened, unit.index == 0);
+            let described = half.describe((stream, epoch), hash, unit, opened.payload());
+            half.assembler.keep_description(&opened, unit.index == 0);
             return described;
         }
         let Some(hash) = hash else {
             self.member.confirm(now.at, epoch);
-            let assembled = self.assembler.take(&opened, now.at).map_err(malformed)?;
-            assembled.into_iter().for_each(|media| self.release.pass(media));
+            let assembled = half.assembler.take(&opened, now.at).map_err(malformed)?;
+            assembled.into_iter().for_each(|media| half.release.pass(media));
             return Ok(());
         };
         if flags.proof() {
             let of = (epoch, opened.sealed());
-            return self.release.prove(now, &mut self.member, of, opened.payload());
+            return half.release.prove(now, &mut self.member, of, opened.payload());
         }
         // The description of a keyframe is before it, and begins it.
-        if (flags.codec_config() || flags.first()) && !self.release.begin(epoch, flags.codec_config()) {
-            self.assembler.lost();
+        if (flags.codec_config() || flags.first()) && !half.release.begin(epoch, flags.codec_config()) {
+            half.assembler.lost();
         }
-        let assembled = self.assembler.take(&opened, now.at).map_err(malformed)?;
-        self.release.add(epoch, &hash, assembled);
+        let assembled = half.assembler.take(&opened, now.at).map_err(malformed)?;
+        half.release.add(epoch, &hash, assembled);
         Ok(())
     }
+}
 
+impl Half {
     /// Takes a part of a description.
-    fn describe(&mut self, epoch: u64, hash: Option<Hash>, unit: UnitHeader, part: &[u8]) -> Result<(), GroupRefusal> {
+    fn describe(
+        &mut self,
+        (stream, epoch): (u32, u64),
+        hash: Option<Hash>,
+        unit: UnitHeader,
+        part: &[u8],
+    ) -> Result<(), GroupRefusal> {
         if unit.index == 0 {
             self.description.clear();
             if hash.is_some() && !self.release.begin(epoch, true) {
@@ -254,13 +344,18 @@ impl GroupOpener {
                 .for_each(|hash| self.release.add_to_description(epoch, hash));
             return Ok(());
         }
-        let info = StreamInfo::parse(&std::mem::take(&mut self.description)).map_err(malformed)?;
+        let info = Description::parse(stream, &std::mem::take(&mut self.description)).map_err(malformed)?;
         match hash {
-            Some(hash) => self.release.add(epoch, &hash, Some(Assembled::Info(info))),
-            None => self.release.pass(Assembled::Info(info)),
+            Some(hash) => self.release.add(epoch, &hash, Some(info.into())),
+            None => self.release.pass(info.into()),
         }
         Ok(())
     }
+}
+
+/// The stream that a record's header names.
+fn stream_of(record: &[u8]) -> u32 {
+    record.first_chunk().map_or(0, |header| Header::read(header).stream)
 }
 
 fn malformed(_: Malformed) -> GroupRefusal {

@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use crate::clock::Now;
-use crate::group::InForce;
 use crate::repair::{Encoder, RepairPolicy};
-use crate::seal::Exhausted;
+use crate::seal::{Exhausted, Sealer};
 use crate::session::{
     BlockSealer, Content, OutgoingUnit, Packing, Place, Prefix, RepairNeed, SealedRecords, Sealing, blocks_of,
     pack_whole,
@@ -75,7 +74,8 @@ pub(super) struct Packets {
 /// What a frame is sealed with, and where its records go.
 pub(super) struct Target<'a> {
     pub(super) now: Now,
-    pub(super) keys: &'a mut InForce,
+    /// What seals the source records of its stream, and the repair records.
+    pub(super) sealers: (&'a mut Sealer, &'a mut Sealer),
     /// The parts that are encrypted.
     pub(super) selection: Selection,
     pub(super) bytes: &'a mut Vec<u8>,
@@ -139,8 +139,8 @@ impl Packets {
                 repairs: fec.repairs(sources, &path, &mut self.policy),
             };
             let mut sealer = BlockSealer {
-                sources: &mut into.keys.sealer,
-                repairs: Some(&mut into.keys.repairs),
+                sources: into.sealers.0,
+                repairs: Some(into.sealers.1),
                 encoder: &mut self.encoder,
                 prefix: Prefix::Length,
             };

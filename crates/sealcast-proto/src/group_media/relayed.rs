@@ -1,24 +1,19 @@
 //! A viewer that hears a camera's group through a relay (relay.md §3).
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::waiting::{MAX_WAITING, MAX_WAITING_SOUND, WAIT_FOR_KEY, WaitingFrames};
 use super::{GroupOpener, GroupOpenerConfig, GroupRefusal};
 use crate::clock::Arrival;
 use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken};
 use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, MAX_ROUND_TRIP, PictureAge};
 use crate::seal::Refusal;
 use crate::sign::{
-    Certificate, CertificateError, CommitmentRefusal, FrameRefusalCounts, GopRefusal, GopVerdict, GopVerifier,
+    Certificate, CertificateError, CommitmentRefusal, FrameRefusalCounts, GopRefusal, GopVerdict, GopVerifiers,
     SignMode, TeslaNews,
 };
-use crate::unit::Assembled;
+use crate::unit::{Assembled, SOUND_STREAM};
 use crate::wire::{Control, GroupMessage, LENGTH_PREFIX, MessageLength, message_length};
-
-/// Maximum number of frames that wait for their key.
-const MAX_WAITING: usize = 64;
-/// Time for which a frame waits for its key.
-const WAIT_FOR_KEY: Duration = Duration::from_secs(1);
 
 /// Settings of a [`RelayedViewer`].
 #[derive(Clone)]
@@ -73,19 +68,11 @@ pub enum RelayRefusal {
     Signature(GopRefusal),
 }
 
-/// A frame that waits for its key.
-struct Waiting {
-    since: Duration,
-    /// It begins a group of pictures.
-    begins: bool,
-    frame: Vec<u8>,
-}
-
 /// What is known of the group, once the relay said what the camera signs.
 struct View {
     opener: GroupOpener,
     sign: SignMode,
-    gops: Option<GopVerifier>,
+    gops: Option<GopVerifiers>,
     age: PictureAge,
 }
 
@@ -94,11 +81,11 @@ struct View {
 pub struct RelayedViewer {
     config: RelayedConfig,
     view: Option<View>,
-    waiting: VecDeque<Waiting>,
+    waiting: WaitingFrames,
+    /// Sound, which comes on a track of its own.
+    sound: WaitingFrames,
     /// True if frames carry their records as they came.
     keeps: bool,
-    /// The present group of pictures is of no use: its beginning was not opened.
-    skipping: bool,
 }
 
 impl RelayedViewer {
@@ -107,9 +94,9 @@ impl RelayedViewer {
         Self {
             config,
             view: None,
-            waiting: VecDeque::new(),
+            waiting: WaitingFrames::new(MAX_WAITING),
+            sound: WaitingFrames::new(MAX_WAITING_SOUND),
             keeps: false,
-            skipping: true,
         }
     }
 
@@ -138,7 +125,7 @@ impl RelayedViewer {
                 if view.gops.is_none() {
                     let key = certificate.verify(&group.camera, None);
                     let key = key.map_err(RelayRefusal::Certificate)?;
-                    view.gops = Some(GopVerifier::new(key, group.stream as u16));
+                    view.gops = Some(GopVerifiers::new(&key, group.stream as u16));
                 }
                 Ok(KeyNews::Nothing)
             }
@@ -195,8 +182,12 @@ impl RelayedViewer {
     /// Takes an object of the track of video: a frame, in the order in which the camera sealed it. `begins` if it is
     /// the first one of its group of objects. It is opened once its key is there, by [`open`](Self::open).
     pub fn frame_object(&mut self, now: Duration, begins: bool, frame: Vec<u8>) {
-        let since = now;
-        self.waiting.push_back(Waiting { since, begins, frame });
+        self.waiting.push(now, begins, frame);
+    }
+
+    /// Takes an object of the track of sound: a packet, as [`frame_object`](Self::frame_object) does a frame.
+    pub fn sound_object(&mut self, now: Duration, begins: bool, packet: Vec<u8>) {
+        self.sound.push(now, begins, packet);
     }
 
     /// Opens the next frame whose key is there, or that has waited for it for a second. `None` if there is no such
@@ -208,28 +199,23 @@ impl RelayedViewer {
     /// [`GroupRefusal`], the first one of its records; [`Refusal::Malformed`] if it is not made of records.
     pub fn open(&mut self, now: impl Into<Arrival>) -> Option<Result<(), GroupRefusal>> {
         let arrival = now.into();
-        let now = arrival.at;
-        self.skip();
-        let first = self.waiting.front()?;
-        let may_wait = now < first.since + WAIT_FOR_KEY && self.waiting.len() <= MAX_WAITING;
-        let waits = || self.view.as_ref().is_none_or(|view| view.waits_for_key(&first.frame));
-        if may_wait && waits() {
-            return None;
-        }
-        let Waiting { begins, mut frame, .. } = self.waiting.pop_front()?;
-        let opened = match &mut self.view {
+        let view = &mut self.view;
+        let waits = |frame: &[u8]| view.as_ref().is_none_or(|view| view.waits_for_key(frame));
+        let (waiting, due) = match self.waiting.take(arrival.at, waits) {
+            Some(frame) => (&mut self.waiting, frame),
+            None => {
+                let packet = self.sound.take(arrival.at, waits)?;
+                (&mut self.sound, packet)
+            }
+        };
+        let (begins, mut frame) = due;
+        let opened = match view {
             Some(view) => view.open(arrival, &mut frame),
             None => Err(Refusal::UnknownEpoch.into()),
         };
-        self.skipping = begins && matches!(opened, Err(GroupRefusal::Record(Refusal::UnknownEpoch | Refusal::Tag)));
+        let unknown = matches!(opened, Err(GroupRefusal::Record(Refusal::UnknownEpoch | Refusal::Tag)));
+        waiting.skip_if(begins && unknown);
         Some(opened)
-    }
-
-    fn skip(&mut self) {
-        if self.skipping {
-            let next = self.waiting.iter().position(|frame| frame.begins);
-            self.waiting.drain(..next.unwrap_or(self.waiting.len()));
-        }
     }
 
     /// Takes an object of the track of proofs. `None` if this end does not know the key of the signature, or has it
@@ -281,16 +267,17 @@ impl RelayedViewer {
 
     /// Since when a frame waits for its key.
     pub fn waiting_since(&self) -> Option<Duration> {
-        self.waiting.front().map(|first| first.since)
+        let both = [self.waiting.since(), self.sound.since()];
+        both.into_iter().flatten().min()
     }
 
     /// When the first frame that waits for its key is given up.
     pub fn deadline(&self) -> Option<Duration> {
-        self.waiting.front().map(|first| first.since + WAIT_FOR_KEY)
+        self.waiting_since().map(|since| since + WAIT_FOR_KEY)
     }
 
     /// Counters of the frames that the camera did not sign as they came.
-    pub fn refused(&self) -> Option<&FrameRefusalCounts> {
+    pub fn refused(&self) -> Option<FrameRefusalCounts> {
         self.view.as_ref().map(|view| view.opener.refused())
     }
 }
@@ -330,7 +317,9 @@ impl View {
         if let Some(gops) = &mut self.gops {
             gops.took(&statement);
         }
-        self.age.released(now, &statement);
+        if u32::from(statement.stream) != SOUND_STREAM {
+            self.age.released(now, &statement);
+        }
     }
 }
 

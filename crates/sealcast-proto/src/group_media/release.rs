@@ -11,14 +11,14 @@ use crate::sign::{
     CommitmentRefusal, FrameHasher, FrameProof, FrameRefusal, FrameRefusalCounts, FrameVerifier, Hash, ReceivedFrame,
     SignMode, Statement, TeslaNews, TeslaViewer, Verified,
 };
-use crate::unit::{Assembled, StreamInfo};
-use crate::wire::Accept;
+use crate::unit::{Assembled, SOUND_STREAM};
+use crate::wire::{Accept, PeerId};
 
 /// A frame whose records come, until its proof does.
 struct Unproven {
     epoch: u64,
     hasher: FrameHasher,
-    info: Option<StreamInfo>,
+    info: Option<Assembled>,
     /// True once a record of the frame itself came.
     begun: bool,
     /// Once all of them came.
@@ -30,6 +30,8 @@ struct Unproven {
 pub(super) struct Release {
     sign: SignMode,
     stream: u16,
+    /// True for sound, of which nothing depends on what was lost before it.
+    sound: bool,
     verifier: FrameVerifier,
     /// The key chains, in mode `tesla`.
     tesla: Option<TeslaViewer>,
@@ -48,13 +50,28 @@ pub(super) struct Release {
 }
 
 impl Release {
+    /// For the group's stream.
     pub(super) fn new(group: GroupName, sign: SignMode) -> Self {
         let stream = group.stream as u16;
         Self {
+            tesla: sign.tesla().then(|| TeslaViewer::new(group.camera, stream)),
+            sound: false,
+            ..Self::of(group.camera, stream, sign)
+        }
+    }
+
+    /// For the sound beside it.
+    pub(super) fn of_sound(group: GroupName, sign: SignMode) -> Self {
+        Self::of(group.camera, SOUND_STREAM as u16, sign)
+    }
+
+    fn of(camera: PeerId, stream: u16, sign: SignMode) -> Self {
+        Self {
             sign,
             stream,
-            verifier: FrameVerifier::new(group.camera, stream),
-            tesla: sign.tesla().then(|| TeslaViewer::new(group.camera, stream)),
+            sound: true,
+            verifier: FrameVerifier::new(camera, stream),
+            tesla: None,
             proved: None,
             news: VecDeque::new(),
             unproven: None,
@@ -136,13 +153,31 @@ impl Release {
     /// Something is missing.
     pub(super) fn lost(&mut self) {
         self.unproven = None;
-        self.broken = true;
-        self.out.push_back(Assembled::Lost);
+        self.tell_lost();
+    }
+
+    /// Records are missing, of this stream or of the other: the numbers of its frames tell, but for one that waits for
+    /// its proof.
+    pub(super) fn missed(&mut self) {
+        if self.unproven.is_some() {
+            self.lost();
+        }
+    }
+
+    fn tell_lost(&mut self) {
+        if !self.sound {
+            self.broken = true;
+            self.out.push_back(Assembled::Lost);
+        }
     }
 
     /// Releases what needs no proof.
     pub(super) fn pass(&mut self, media: Assembled) {
-        self.out.push_back(media);
+        // The camera seals no sound that needs other sound, and no picture depends on it.
+        let of_nobody = self.sound && matches!(media, Assembled::Lost | Assembled::Undecodable { .. });
+        if !of_nobody {
+            self.out.push_back(media);
+        }
     }
 
     /// A description or a frame begins. Returns false if the frame before has no proof: what comes now may depend on
@@ -163,8 +198,7 @@ impl Release {
             return true;
         }
         self.verifier.unsigned();
-        self.broken = true;
-        self.out.push_back(Assembled::Lost);
+        self.tell_lost();
         false
     }
 
@@ -175,7 +209,7 @@ impl Release {
         };
         unproven.hasher.push_hash(hash);
         match completes {
-            Some(Assembled::Info(info)) => unproven.info = Some(info),
+            Some(info @ (Assembled::Info(_) | Assembled::Sound(_))) => unproven.info = Some(info),
             Some(frame) => (unproven.begun, unproven.frame) = (true, Some(frame)),
             None => unproven.begun = true,
         }
@@ -183,14 +217,15 @@ impl Release {
 
     /// A whole description or frame, with the hashes of its records.
     pub(super) fn add_whole(&mut self, epoch: u64, hashes: &[Hash], media: Assembled) {
-        self.begin(epoch, matches!(media, Assembled::Info(_)));
+        let describes = matches!(media, Assembled::Info(_) | Assembled::Sound(_));
+        self.begin(epoch, describes);
         let Some((last, others)) = hashes.split_last() else {
             return;
         };
         for hash in others {
-            match media {
-                Assembled::Info(_) => self.add_to_description(epoch, hash),
-                _ => self.add(epoch, hash, None),
+            match describes {
+                true => self.add_to_description(epoch, hash),
+                false => self.add(epoch, hash, None),
             }
         }
         self.add(epoch, last, Some(media));
@@ -237,10 +272,11 @@ impl Release {
         }
         self.claimed = Some(statement);
         member.confirm(now.at, epoch);
-        self.out.extend(unproven.info.map(Assembled::Info));
-        let frame = unproven.frame.map(|frame| self.decodable(frame));
-        let frame = frame.map(|frame| with_proof(frame, sealed));
-        self.out.extend(frame);
+        unproven.info.into_iter().for_each(|info| self.pass(info));
+        if let Some(frame) = unproven.frame {
+            let frame = self.decodable(frame);
+            self.pass(with_proof(frame, sealed));
+        }
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::packets::{DatagramRun, Packets, SealedBlock, Target};
+use super::sound::SoundSealer;
 use crate::clock::Now;
 use crate::group::{Announcement, InForce, Leader, LeaderConfig, LeaderError, MemberId, MemberKey, RUN_LEN};
 use crate::keys::Identity;
@@ -53,9 +54,11 @@ pub struct SealedFrame {
     pub bytes: Vec<u8>,
     /// The blocks of these records, where they fit packets; else none.
     pub blocks: Vec<SealedBlock>,
-    /// True if it begins a group of pictures.
+    /// True for a packet of the sound beside the picture.
+    pub sound: bool,
+    /// True if it begins a group of pictures; of sound, if its description is before it.
     pub keyframe: bool,
-    /// Number of its group of pictures.
+    /// Number of its group of pictures; of sound, of those that begin with a description.
     pub group: u64,
     /// Number of records.
     pub records: SealedRecords,
@@ -130,25 +133,26 @@ impl From<Exhausted> for GroupSealError {
 /// After [`admit`](Self::admit) and [`remove`](Self::remove), and at each [`deadline`](Self::deadline), call
 /// [`renew_chain`](Self::renew_chain) and [`announce`](Self::announce), and send what they have before the next frame.
 pub struct GroupSealer {
-    config: GroupSealerConfig,
+    pub(super) config: GroupSealerConfig,
     leader: Leader,
-    current: InForce,
+    pub(super) current: InForce,
     /// When the current secret was drawn.
     drawn: Duration,
     signer: FrameSigner,
     gops: Option<GopSigner>,
     tesla: Option<TeslaCamera>,
     challenges: Challenges,
-    cutter: Cutter,
+    pub(super) cutter: Cutter,
+    pub(super) sound: SoundSealer,
     /// The parts of the stream that are encrypted.
     selection: Selection,
     /// Number of the group of pictures that begins next.
-    next_group: u64,
+    pub(super) next_group: u64,
     /// True once a group of pictures has begun.
-    begun: bool,
-    packets: Packets,
+    pub(super) begun: bool,
+    pub(super) packets: Packets,
     /// True if records must fit packets.
-    in_packets: bool,
+    pub(super) in_packets: bool,
 }
 
 impl GroupSealer {
@@ -187,6 +191,7 @@ impl GroupSealer {
                 .flatten(),
             challenges: Challenges::new(MAX_CHALLENGERS),
             cutter: Cutter::new(config.unit, config.selection_seed),
+            sound: SoundSealer::new(camera, config.sign, next_group),
             selection: Selection::All,
             packets: Packets::new(config.unit),
             in_packets: false,
@@ -245,7 +250,7 @@ impl GroupSealer {
     /// [`LeaderError::NoNumbers`]; the changes go on waiting.
     pub fn announce(&mut self, now: Now, seed: &[u8; 32]) -> Result<Option<Announcement>, LeaderError> {
         self.switch_if_due(now, false);
-        let used_up = now.monotonic >= self.drawn + SOFT_AGE || self.current.sealer.sealed() >= SOFT_RECORDS;
+        let used_up = now.monotonic >= self.drawn + SOFT_AGE || self.records_sealed() >= SOFT_RECORDS;
         if used_up && self.leader.deadline().is_none() {
             self.drawn = now.monotonic;
             self.leader.rekey(now.monotonic);
@@ -316,13 +321,20 @@ impl GroupSealer {
         self.leader.epoch()
     }
 
-    /// Hands the keys of media records to `take` that an archive needs from here on: of the epoch in force, and of the
-    /// newest announced one if that is another.
-    pub fn archive_keys(&self, mut take: impl FnMut(&MediaKey)) {
-        take(&self.current.key);
+    /// Returns the keys of media records that an archive needs from here on, of the picture and of the sound: those of
+    /// the epoch in force, and of the newest announced one if that is another.
+    pub fn archive_keys(&self) -> Vec<[MediaKey; 2]> {
+        let mut keys = vec![self.current.media_keys()];
         if self.leader.epoch() != self.current.epoch {
-            take(&self.leader.media_key());
+            keys.push(self.leader.media_keys());
         }
+        keys
+    }
+
+    /// Records under the present keys, of the stream that has more.
+    fn records_sealed(&self) -> u64 {
+        let InForce { sealer, sound, .. } = &self.current;
+        sealer.sealed().max(sound.sealer.sealed())
     }
 
     /// Returns the number of members, as of the newest announced epoch.
@@ -424,6 +436,7 @@ impl GroupSealer {
         let frame = SealedFrame {
             bytes,
             blocks,
+            sound: false,
             keyframe,
             group: self.next_group - 1,
             records,
@@ -431,7 +444,7 @@ impl GroupSealer {
         Ok(Sealing { frame, answers, part })
     }
 
-    fn switch_if_due(&mut self, now: Now, group_begins: bool) {
+    pub(super) fn switch_if_due(&mut self, now: Now, group_begins: bool) {
         if let Some(next) = self.leader.switch(now.monotonic, group_begins) {
             self.current = next;
         }
@@ -481,7 +494,7 @@ impl GroupSealer {
     ) -> Result<SealedRecords, Exhausted> {
         let mut into = Target {
             now,
-            keys: &mut self.current,
+            sealers: (&mut self.current.sealer, &mut self.current.repairs),
             selection: self.selection,
             bytes,
             blocks,
@@ -516,7 +529,7 @@ impl GroupSealer {
         if self.in_packets {
             let mut into = Target {
                 now,
-                keys: &mut self.current,
+                sealers: (&mut self.current.sealer, &mut self.current.repairs),
                 selection: self.selection,
                 bytes,
                 blocks,
@@ -533,7 +546,7 @@ impl GroupSealer {
     }
 }
 
-fn meta(now: Now, stream: u32, flags: Flags) -> RecordMeta {
+pub(super) fn meta(now: Now, stream: u32, flags: Flags) -> RecordMeta {
     RecordMeta {
         flags,
         stream,

@@ -8,9 +8,9 @@ use crate::clock::Now;
 use crate::group::{GroupName, MemberId, MemberKey};
 use crate::keys::Identity;
 use crate::seal::suite;
-use crate::session::OutgoingFrame;
+use crate::session::{OutgoingFrame, OutgoingSound};
 use crate::sign::{SignMode, TeslaTimes};
-use crate::unit::{Codec, FrameRate, Preamble, StreamInfo, Unit};
+use crate::unit::{Codec, FrameRate, Preamble, SoundCodec, SoundInfo, StreamInfo, Unit};
 use crate::wire::{LENGTH_PREFIX, MAX_RECORD};
 
 pub(super) const STREAM: u16 = 1;
@@ -57,6 +57,7 @@ pub(super) fn info() -> StreamInfo {
 pub(super) struct Camera {
     pub(super) sealer: GroupSealer,
     pub(super) frames: u64,
+    pub(super) sounds: u64,
     pub(super) millis: u64,
     pub(super) seeds: u8,
 }
@@ -76,6 +77,7 @@ impl Camera {
         Self {
             sealer,
             frames: 0,
+            sounds: 0,
             millis: 0,
             seeds: 0,
         }
@@ -130,6 +132,37 @@ impl Camera {
         let sealed = self.sealer.seal(at(self.millis), &info(), &frame);
         sealed.expect("within the limits").expect("a group has begun")
     }
+
+    /// The next packet of sound, if it is sealed.
+    pub(super) fn sound_packet(&mut self) -> Option<Sealing> {
+        let data = sound_packet(self.sounds);
+        let preamble = Preamble {
+            frame: self.sounds,
+            ..Preamble::default()
+        };
+        self.sounds += 1;
+        let sound = OutgoingSound { preamble, data: &data };
+        let sealed = self.sealer.seal_sound(at(self.millis), &sound_info(), &sound);
+        sealed.expect("within the limits")
+    }
+
+    pub(super) fn sound(&mut self) -> Sealing {
+        self.sound_packet().expect("a group has begun")
+    }
+}
+
+pub(super) fn sound_info() -> SoundInfo {
+    SoundInfo {
+        codec: SoundCodec::Ulaw,
+        channels: 1,
+        samples_per_second: 8_000,
+        samples_per_frame: 160,
+        parameters: Vec::new(),
+    }
+}
+
+pub(super) fn sound_packet(number: u64) -> Vec<u8> {
+    (0..160_u8).map(|byte| byte ^ (number as u8)).collect()
 }
 
 pub(super) fn picture(number: u64) -> Vec<u8> {

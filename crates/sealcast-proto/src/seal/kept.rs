@@ -11,10 +11,13 @@ use crate::wire::{Header, PeerId};
 
 /// The key of one epoch's media from one camera. It opens these records and nothing else. It is wiped when dropped, and
 /// has no `Debug`.
+#[derive(Clone)]
 pub struct MediaKey {
     camera: PeerId,
     epoch: u64,
     suite: Suite,
+    /// True if it opens the sound of a group, and false if it opens all but that.
+    sound: bool,
     key: Zeroizing<[u8; MAX_KEY_LEN]>,
     base: [u8; BASE_LEN],
 }
@@ -31,9 +34,21 @@ impl MediaKey {
             camera,
             epoch,
             suite,
+            sound: false,
             key: kept,
             base,
         })
+    }
+
+    /// The same for the sound of a group, which has keys of its own.
+    #[must_use]
+    pub(crate) fn of_sound(self) -> Self {
+        Self { sound: true, ..self }
+    }
+
+    /// True if it is that of a group's sound, and opens nothing else.
+    pub fn is_of_sound(&self) -> bool {
+        self.sound
     }
 
     /// The camera that seals under it. In a group every member could.

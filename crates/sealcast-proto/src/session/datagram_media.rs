@@ -238,7 +238,7 @@ impl Session {
                 ordered if self.gets_group_packets() => self.release_of_group(now, ordered),
                 Ordered::Media(media, _) => self.out.push_back(Output::Media(media)),
                 // Only records of a group have the flag.
-                Ordered::Proof(..) => {}
+                Ordered::Proof(..) | Ordered::Missing => {}
             }
         }
     }

@@ -114,7 +114,9 @@ fn ten_thousand_forged_datagrams_cost_at_most_one_opening_each() {
             let refused = match handled.expect("the session goes on") {
                 Handled::Refused(reason) => Some(reason),
                 Handled::Done => None,
-                Handled::Duplicate | Handled::NotTheCameras(_) => panic!("forgery {number} is believed"),
+                Handled::Duplicate | Handled::NotTheCameras(_) | Handled::NotTheCamerasSound(_) => {
+                    panic!("forgery {number} is believed")
+                }
             };
             let cost = OPENED.get() - before;
             assert!(cost <= 1, "forgery {number} cost {cost} openings");

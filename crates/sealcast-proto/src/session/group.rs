@@ -11,7 +11,7 @@ use crate::clock::{Arrival, Now};
 use crate::group::{GroupName, MemberConfig, MemberKey};
 use crate::group_media::{GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
 use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, PictureAge};
-use crate::sign::{Certificate, FrameRefusal, GopOutcome, GopVerdict, GopVerifier, SignMode, Taken};
+use crate::sign::{Certificate, GopOutcome, GopVerdict, GopVerifiers, SignMode, Taken};
 use crate::wire::{Accept, Control, GroupMessage, Kind, MAX_GROUP_RECORD, MediaFrom};
 
 /// Something that may be lost is said again.
@@ -46,7 +46,7 @@ pub(super) struct GroupView {
     age: PictureAge,
     /// The program was told that a challenge is due, and has not made one yet.
     challenge_due: bool,
-    gops: Option<GopVerifier>,
+    gops: Option<GopVerifiers>,
     /// True from the first sheet on: all media is the group's.
     joined: bool,
     /// When the wish to join is said again, where it may be lost.
@@ -57,7 +57,7 @@ pub(super) struct GroupView {
     /// A record was opened, and the multicast half has not noted it yet.
     pub(super) opened_packet: bool,
     /// A frame was refused, and the program was not told yet.
-    pub(super) forged: Option<FrameRefusal>,
+    pub(super) forged: Option<Handled>,
     /// A frame was released that its group's signature, which came before, does not cover.
     late_forgery: Option<GopVerdict>,
 }
@@ -355,7 +355,7 @@ impl Session {
                 let inbound = self.inbound.as_mut().filter(|_| view.joined && !view.begun);
                 let inbound = inbound.ok_or(SessionError::PeerMisbehaved)?;
                 view.begun = true;
-                inbound.begin_anew(number, now.monotonic);
+                inbound.begin_anew(number, now.monotonic, view.sign != SignMode::Off);
                 return self.take_early_packets(now);
             }
             GroupMessage::Answer(answer) => {
@@ -365,7 +365,7 @@ impl Session {
                 let certificate = Certificate::parse(certificate).map_err(misbehaved)?;
                 let key = certificate.verify(&camera, None);
                 let key = key.map_err(|_| SessionError::PeerMisbehaved)?;
-                view.gops = Some(GopVerifier::new(key, view.stream));
+                view.gops = Some(GopVerifiers::new(&key, view.stream));
             }
             GroupMessage::Commitment(commitment) => {
                 let taken = view.opener.take_commitment(commitment);
@@ -431,6 +431,7 @@ impl Session {
             Err(GroupRefusal::Record(reason)) if !spent => self.refuse(now, reason)?,
             Err(GroupRefusal::Record(_)) => return Err(SessionError::TooManyRefusals),
             Err(GroupRefusal::Frame(reason)) => Handled::NotTheCameras(reason),
+            Err(GroupRefusal::Sound(reason)) => Handled::NotTheCamerasSound(reason),
         }))
     }
 
@@ -531,6 +532,7 @@ impl GroupView {
         if taken == Some(Taken::Forged) {
             // Its signature overtook it.
             self.late_forgery = Some(GopVerdict {
+                stream: statement.stream,
                 group: statement.group,
                 outcome: GopOutcome::Forged {
                     forged: vec![statement.index],
@@ -538,7 +540,9 @@ impl GroupView {
                 follows: true,
             });
         }
-        self.age.released(now, &statement);
+        if statement.stream == self.stream {
+            self.age.released(now, &statement);
+        }
     }
 
     /// What to say of a frame that was released and is not the camera's.

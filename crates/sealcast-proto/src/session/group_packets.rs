@@ -88,8 +88,9 @@ impl Session {
         };
         let mut forged = None;
         for mut record in view.early.take() {
-            if let Some(Handled::NotTheCameras(reason)) = self.group_packet_came(now, &mut record)? {
-                forged = Some(reason);
+            let handled = self.group_packet_came(now, &mut record)?;
+            if let Some(Handled::NotTheCameras(_) | Handled::NotTheCamerasSound(_)) = handled {
+                forged = handled;
             }
         }
         if let Some(view) = &mut self.group_view {
@@ -177,8 +178,12 @@ impl Session {
         let Some(view) = &mut self.group_view else { return };
         let clock = view.needs_clock().then(|| self.clock.estimate()).flatten();
         let arrival = Arrival::new(now, clock.as_ref());
-        if let Err(GroupRefusal::Frame(reason)) = view.opener.take_ordered(arrival, ordered) {
-            view.forged = Some(reason);
+        match view.opener.take_ordered(arrival, ordered) {
+            Err(GroupRefusal::Frame(reason)) => view.forged = Some(Handled::NotTheCameras(reason)),
+            Err(GroupRefusal::Sound(reason)) => {
+                view.forged.get_or_insert(Handled::NotTheCamerasSound(reason));
+            }
+            Err(GroupRefusal::Record(_)) | Ok(()) => {}
         }
         view.note(now.monotonic);
         self.out.extend(view.take_late_forgery());
@@ -190,8 +195,7 @@ impl Session {
 
     /// Viewer: the frame that was refused since the last call, if there was one.
     pub(super) fn take_forged(&mut self) -> Option<Handled> {
-        let forged = self.group_view.as_mut().and_then(|view| view.forged.take());
-        forged.map(Handled::NotTheCameras)
+        self.group_view.as_mut().and_then(|view| view.forged.take())
     }
 }
 

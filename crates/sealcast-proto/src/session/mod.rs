@@ -167,6 +167,8 @@ pub enum Handled {
     Refused(Refusal),
     /// A frame of a group that is not the camera's, whoever sealed it. The session goes on.
     NotTheCameras(FrameRefusal),
+    /// A packet of a group's sound that is not the camera's. No picture depends on it.
+    NotTheCamerasSound(FrameRefusal),
 }
 
 /// Output of a session.

@@ -110,6 +110,7 @@ impl Certificate {
 }
 
 /// The ML-DSA-65 public key of a camera, vouched for by its identity.
+#[derive(Clone)]
 pub struct GopKey {
     camera: PeerId,
     id: Hash,

@@ -91,6 +91,15 @@ impl FrameRefusalCounts {
         self.0[reason as usize]
     }
 
+    /// Adds those of another stream.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count = count.saturating_add(more);
+        }
+        self
+    }
+
     /// Returns the number of refused frames.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()

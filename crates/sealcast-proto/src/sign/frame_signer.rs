@@ -79,6 +79,39 @@ impl FrameSigner {
         if outgoing.keyframe {
             self.next_group = group.checked_add(1).ok_or(SignError::Numbers)?;
         }
+        Ok(self.state(identity, outgoing, (group, index)))
+    }
+
+    /// As [`sign`](Self::sign), for a packet of sound that is made in this group of pictures: what it states of
+    /// keyframes is not looked at, since its place in the group follows from the packets before.
+    ///
+    /// # Errors
+    /// [`SignError`]; the signer is unchanged then.
+    pub fn sign_sound(
+        &mut self,
+        identity: &Identity,
+        outgoing: &OutgoingStatement,
+        group: u64,
+    ) -> Result<(Statement, FrameProof), SignError> {
+        let OutgoingStatement { epoch, frame, .. } = *outgoing;
+        let index = match &self.last {
+            None => 0,
+            Some(last) if epoch < last.epoch || (epoch == last.epoch && frame <= last.frame) || group < last.group => {
+                return Err(SignError::Order);
+            }
+            Some(last) if group == last.group => last.index.checked_add(1).ok_or(SignError::Numbers)?,
+            Some(_) => 0,
+        };
+        Ok(self.state(identity, outgoing, (group, index)))
+    }
+
+    fn state(
+        &mut self,
+        identity: &Identity,
+        outgoing: &OutgoingStatement,
+        (group, index): (u64, u32),
+    ) -> (Statement, FrameProof) {
+        let OutgoingStatement { epoch, frame, .. } = *outgoing;
         let statement = Statement {
             stream: self.stream,
             index,
@@ -90,6 +123,6 @@ impl FrameSigner {
         };
         self.last = Some(statement);
         let signature = self.mode.frames().then(|| identity.sign(&statement.signed()));
-        Ok((statement, FrameProof::new(&statement, signature)))
+        (statement, FrameProof::new(&statement, signature))
     }
 }

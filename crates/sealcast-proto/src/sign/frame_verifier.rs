@@ -2,6 +2,7 @@
 
 use super::statement::{FrameProof, Statement, check};
 use super::{FrameDigest, FrameRefusal, FrameRefusalCounts};
+use crate::unit::SOUND_STREAM;
 use crate::wire::PeerId;
 
 /// What a viewer, relay or archive knows of a frame that has arrived.
@@ -55,7 +56,7 @@ pub struct FrameVerifier {
 
 impl FrameVerifier {
     /// A verifier for a stream of the camera with this identity. It has accepted no frame yet, and begins with a
-    /// keyframe.
+    /// keyframe; sound begins anywhere.
     pub fn new(camera: PeerId, stream: u16) -> Self {
         Self {
             camera,
@@ -129,6 +130,10 @@ impl FrameVerifier {
         &self.refused
     }
 
+    fn is_of_sound(&self) -> bool {
+        u32::from(self.stream) == SOUND_STREAM
+    }
+
     fn note(&mut self, checked: Result<Statement, FrameRefusal>) -> Result<Statement, FrameRefusal> {
         match checked {
             Ok(statement) => {
@@ -170,6 +175,9 @@ impl FrameVerifier {
             return Err(FrameRefusal::Order);
         }
         let fits = match &self.last {
+            // Sound needs nothing before it, so any packet may be the first, or come after one that was lost.
+            Some(last) if self.is_of_sound() => (proof.group, proof.index) > (last.group, last.index),
+            None if self.is_of_sound() => true,
             None => proof.index == 0,
             Some(last) if proof.index == 0 => proof.group > last.group,
             Some(last) => proof.group == last.group && proof.index > last.index,

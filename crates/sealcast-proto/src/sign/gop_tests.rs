@@ -29,6 +29,7 @@ fn a_group_of_pictures_is_proven() {
     take(&mut verifier, &first);
     let proven = |group, follows| {
         Ok(GopVerdict {
+            stream: STREAM,
             group,
             outcome: GopOutcome::Proven,
             follows,

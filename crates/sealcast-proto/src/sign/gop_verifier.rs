@@ -6,6 +6,7 @@ use super::certificate::GopKey;
 use super::gop_message::{GopSignature, MAX_PART_FRAMES};
 use super::merkle::Hash;
 use super::statement::Statement;
+use crate::unit::SOUND_STREAM;
 
 /// Maximum number of parts of groups of which frames or signatures are remembered.
 pub const MAX_OPEN_PARTS: usize = 4;
@@ -30,6 +31,8 @@ pub enum GopOutcome {
 /// What is known after the signature of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GopVerdict {
+    /// The stream.
+    pub stream: u16,
     /// Number of the group of pictures.
     pub group: u64,
     /// The outcome.
@@ -148,6 +151,7 @@ impl GopVerifier {
         }
         self.forget_oldest();
         Ok(GopVerdict {
+            stream: head.stream,
             group: head.group,
             outcome,
             follows,
@@ -160,6 +164,42 @@ impl GopVerifier {
             && oldest.signed.is_none()
         {
             self.unproven += oldest.taken.len() as u64;
+        }
+    }
+}
+
+/// The verifiers of a camera's stream and of the sound beside it, whose groups are signed apart.
+pub struct GopVerifiers {
+    picture: GopVerifier,
+    sound: GopVerifier,
+}
+
+impl GopVerifiers {
+    /// Verifiers for this stream of the camera with this key, and for its sound.
+    pub fn new(key: &GopKey, stream: u16) -> Self {
+        Self {
+            picture: GopVerifier::new(key.clone(), stream),
+            sound: GopVerifier::new(key.clone(), SOUND_STREAM as u16),
+        }
+    }
+
+    /// As [`GopVerifier::took`].
+    pub fn took(&mut self, statement: &Statement) -> Taken {
+        if statement.stream == self.picture.stream {
+            self.picture.took(statement)
+        } else {
+            self.sound.took(statement)
+        }
+    }
+
+    /// As [`GopVerifier::verify`].
+    ///
+    /// # Errors
+    /// [`GopRefusal`]; nothing is changed.
+    pub fn verify(&mut self, message: &[u8]) -> Result<GopVerdict, GopRefusal> {
+        match self.picture.verify(message) {
+            Err(GopRefusal::Stream) => self.sound.verify(message),
+            verdict => verdict,
         }
     }
 }

@@ -26,7 +26,7 @@ pub use frame_signer::{FrameSigner, OutgoingStatement, SignError};
 pub use frame_verifier::{Claimed, FrameVerifier, ReceivedFrame, Verified};
 pub use gop_message::{GopSignature, MAX_GOP_SIGNATURE, MAX_PART_FRAMES};
 pub use gop_signer::{GopSigner, UnsignedPart};
-pub use gop_verifier::{GopOutcome, GopRefusal, GopVerdict, GopVerifier, MAX_OPEN_PARTS, Taken};
+pub use gop_verifier::{GopOutcome, GopRefusal, GopVerdict, GopVerifier, GopVerifiers, MAX_OPEN_PARTS, Taken};
 pub use merkle::Hash;
 pub use mode::{NoSignMode, SignMode};
 pub use statement::{FrameProof, MAX_FRAME_PROOF, Statement};

@@ -269,7 +269,9 @@ impl World {
         };
         match end.session.handle(now, input) {
             Ok(Handled::Done) if media => end.media.push(message[HEADER_LEN..message.len() - TAG_LEN].to_vec()),
-            Ok(Handled::NotTheCameras(reason)) => end.not_the_cameras.push(reason),
+            Ok(Handled::NotTheCameras(reason) | Handled::NotTheCamerasSound(reason)) => {
+                end.not_the_cameras.push(reason);
+            }
             Ok(_) => {}
             Err(error) => {
                 end.error.get_or_insert(error);

@@ -35,7 +35,7 @@ pub use pad::Pad;
 pub use planner::{Planner, Unsplit, UnsplitReason};
 pub use preamble::{Layout, PREAMBLE_LEN, Preamble, StampKind};
 pub use select::{NoSelection, PlannedRange};
-pub use sound::{Description, SOUND_STREAM, SoundCodec, SoundInfo};
+pub use sound::{Description, PICTURE_STREAM, SOUND_STREAM, SoundCodec, SoundInfo};
 pub use unit_header::{UNIT_HEADER_LEN, UnitHeader};
 
 pub use crate::wire::{Level, Permille, Selection};

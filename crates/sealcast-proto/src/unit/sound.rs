@@ -3,6 +3,8 @@
 use super::StreamInfo;
 use crate::wire::{Malformed, Reader, put_bytes16};
 
+/// The media stream of the picture, where the session carries one camera.
+pub const PICTURE_STREAM: u32 = 1;
 /// The media stream of sound, where the session carries the picture of one camera.
 pub const SOUND_STREAM: u32 = 2;
 

@@ -24,6 +24,8 @@ pub const VIDEO: u8 = 0;
 pub const KEYS: u8 = 1;
 /// The track of signatures.
 pub const PROOFS: u8 = 2;
+/// The track of sound.
+pub const SOUND: u8 = 3;
 
 const GROUP: u8 = 2;
 const OBJECT: u8 = 3;
@@ -285,7 +287,7 @@ fn serve(broadcasts: &Broadcasts, mut stream: TcpStream) -> Option<()> {
         let known = connected
             .into_iter()
             .take(1 + usize::from(broadcast.publisher.is_some()));
-        let kept = [KEYS, VIDEO, PROOFS]
+        let kept = [KEYS, VIDEO, PROOFS, SOUND]
             .into_iter()
             .flat_map(|track| broadcast.newest.get(&track));
         for message in known.chain(kept.flatten().cloned()) {

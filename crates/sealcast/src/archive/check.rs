@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use sealcast_proto::archive::{Block, EndCause, Fault, FrameBlock, Player, Proof, Segment, SegmentKey, key_from_bytes};
+use sealcast_proto::archive::{
+    Block, EndCause, Fault, FrameBlock, Player, Proof, Segment, SegmentKey, keys_from_bytes,
+};
 use sealcast_proto::seal::MediaKey;
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::sign::Hash;
@@ -52,11 +54,11 @@ pub(super) fn segment_key(key_file: &[u8], identities: &[ArchiveIdentity]) -> Op
     Some(SegmentKey(*secret))
 }
 
-/// Opens the key of an epoch that its camera encrypted, with one of the identities.
-pub(super) fn wrapped_key(epoch: u64, file: &[u8], identities: &[ArchiveIdentity]) -> Option<MediaKey> {
+/// Opens the keys of an epoch that its camera encrypted, with one of the identities: of the picture, and of the sound.
+pub(super) fn wrapped_keys(epoch: u64, file: &[u8], identities: &[ArchiveIdentity]) -> Option<Vec<MediaKey>> {
     let secret = age_file::decrypt(file, identities)?;
-    let key = key_from_bytes(&secret, &RECOMMENDED).ok();
-    key.filter(|key| key.epoch() == epoch)
+    let keys = keys_from_bytes(&secret, &RECOMMENDED).ok();
+    keys.filter(|keys| keys.iter().all(|key| key.epoch() == epoch))
 }
 
 /// Checks the archive in a folder. With `identities`, also opens all records, and verifies the camera's signatures.
@@ -252,8 +254,8 @@ impl Checking<'_> {
     }
 
     fn wrapped(&mut self, epoch: u64, file: &[u8], name: &str) {
-        match wrapped_key(epoch, file, self.identities) {
-            Some(key) => self.player.key(&key),
+        match wrapped_keys(epoch, file, self.identities) {
+            Some(keys) => keys.iter().for_each(|key| self.player.key(key)),
             None => self.fault(format!(
                 "{name}: the key of epoch {epoch} does not open: it is not for this identity"
             )),

@@ -43,7 +43,7 @@ pub struct NodeArchive {
     recipients: Vec<Recipient>,
     /// Keys of the newest epochs.
     keys: VecDeque<(u64, Vec<u8>)>,
-    /// The description in force.
+    /// The description in force, of the picture.
     description: Option<Gathered>,
 }
 
@@ -93,6 +93,9 @@ impl NodeArchive {
     }
 
     fn frame(&mut self, time: (u64, u64), frame: &Gathered) -> Result<()> {
+        if frame.is_sound() {
+            return self.sound(time, frame);
+        }
         if let Some(description) = frame.description() {
             self.description = Some(description);
         }
@@ -129,6 +132,18 @@ impl NodeArchive {
                 self.recording.drop_frame();
                 Ok(())
             }
+        }
+    }
+
+    /// Keeps a packet of sound. Segments begin with pictures: sound before the first, or under a key of which no
+    /// picture came, is left out. Its description comes again with each group of pictures.
+    fn sound(&mut self, time: (u64, u64), packet: &Gathered) -> Result<()> {
+        let stands = |writer: &SegmentWriter| packet.epochs().all(|low| writer.has_wrapped(low));
+        match self.recording.writer().is_some_and(stands) {
+            true => self
+                .recording
+                .append(&mut |writer, out| writer.gathered(packet, time, out)),
+            false => Ok(()),
         }
     }
 

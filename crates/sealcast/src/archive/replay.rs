@@ -10,7 +10,7 @@ use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::sign::Hash;
 use sealcast_proto::unit::{Description, SOUND_STREAM};
 
-use super::check::{segment_key, wrapped_key};
+use super::check::{segment_key, wrapped_keys};
 use super::folder::{Folder, SegmentFile};
 use super::index::Index;
 use super::list::entry_of;
@@ -230,8 +230,8 @@ impl Playing<'_> {
             match block {
                 Ok(Block::Key(Some(key))) => self.player.key(&key),
                 Ok(Block::Key(None) | Block::End(_)) => {}
-                Ok(Block::WrappedKey { epoch, file: key }) => match wrapped_key(epoch, key, self.identities) {
-                    Some(key) => self.player.key(&key),
+                Ok(Block::WrappedKey { epoch, file: key }) => match wrapped_keys(epoch, key, self.identities) {
+                    Some(keys) => keys.iter().for_each(|key| self.player.key(key)),
                     None => {
                         let what = format!("{}: the key of epoch {epoch} is not for this identity", file.name());
                         self.done.faults.push(what);
@@ -281,6 +281,8 @@ impl Playing<'_> {
     }
 
     fn frame(&mut self, block: &FrameBlock<'_>, begin: u64, file: &SegmentFile) -> Result<()> {
+        // No picture depends on sound.
+        let sound = block.stream() == Some(SOUND_STREAM);
         let opened = match self.player.frame(block) {
             Ok(opened) => opened,
             Err(why) => {
@@ -288,7 +290,7 @@ impl Playing<'_> {
                 self.done
                     .faults
                     .push(format!("{}: the frame of {time} does not open: {why}", file.name()));
-                self.skip = true;
+                self.skip |= !sound;
                 return Ok(());
             }
         };
@@ -296,13 +298,13 @@ impl Playing<'_> {
             let time = show_time(block.time);
             let what = format!("{}: the frame of {time} is not the camera's ({reason})", file.name());
             self.done.faults.push(what);
-            self.skip = true;
+            self.skip |= !sound;
             return Ok(());
         }
         for info in &opened.infos {
             self.describe(info.clone())?;
         }
-        if block.stream() == Some(SOUND_STREAM) {
+        if sound {
             return self.play_sound(opened, block, begin);
         }
         self.skip &= !block.keyframe;

@@ -78,7 +78,7 @@ options! {
         /// When the source fails, open it again until it is back, and keep the viewers meanwhile, instead of ending
         retry: bool { on_flag("retry", PUBLISH) }
 
-        /// Send the sound that the source has beside the picture: AAC, Opus, G.711. Groups and relays get none
+        /// Send the sound that the source has beside the picture: AAC, Opus, G.711. With --sign tesla none is sent
         sound: bool { off_flag("no-sound", "Leave out the sound that the source has beside the picture", PUBLISH) }
 
         /// Where to listen for viewers: tcp://, udp:// or quic://. docs/networks.md has the options, which follow a ?,

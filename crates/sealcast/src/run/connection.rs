@@ -338,6 +338,10 @@ impl<T: Transport> Connection<T> {
                 self.metrics.frame_not_the_cameras();
                 listener.not_the_cameras(reason);
             }
+            (Handled::NotTheCamerasSound(reason), _) => {
+                self.metrics.frame_not_the_cameras();
+                listener.sound_not_the_cameras(reason);
+            }
             (Handled::Done, Some(record)) => {
                 opened.count(record.kind, length, &self.metrics);
                 if record.in_clear {

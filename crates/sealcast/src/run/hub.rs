@@ -25,6 +25,14 @@ impl Queued for Arc<Frame> {
     fn size(&self) -> usize {
         self.data.len()
     }
+
+    fn sound(&self) -> bool {
+        self.track == Track::Sound
+    }
+
+    fn media_time(&self) -> Duration {
+        self.media_time
+    }
 }
 
 /// A frame on its way to one viewer.
@@ -368,10 +376,14 @@ impl Hub {
         }
     }
 
-    /// Put a packet of sound into every viewer's queue. What is sealed for a group has no sound.
+    /// Put a packet of sound into every viewer's queue.
     pub(super) fn publish_sound(&self, sound: Frame) {
         let frame = Arc::new(sound);
         let state = self.lock();
+        if let Some(group) = &state.group {
+            let dropped = group.push_sound(Arc::clone(&frame));
+            self.metrics.sound_dropped(u64::from(dropped));
+        }
         for queue in state.viewers.iter().filter_map(|viewer| viewer.queue.as_ref()) {
             let dropped = queue.push_sound(QueuedFrame {
                 frame: Arc::clone(&frame),

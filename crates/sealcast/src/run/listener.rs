@@ -25,6 +25,8 @@ pub trait Listener {
 
     /// A frame of a group was refused: whoever sealed it, the camera did not sign it as it came.
     fn not_the_cameras(&mut self, _reason: FrameRefusal) {}
+    /// Handles a packet of sound that is not the camera's, whoever sealed it.
+    fn sound_not_the_cameras(&mut self, _reason: FrameRefusal) {}
 }
 
 /// The listener of an end that sends media: it receives none.

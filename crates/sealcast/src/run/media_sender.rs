@@ -57,9 +57,13 @@ impl MediaSender {
     ) -> Result<(), Ended> {
         let now = observation.clock.now();
         connection.seal(|session, out| session.forward(now, frame, out))?;
+        observation.metrics.frame_forwarded(frame.bytes.len() as u64);
+        if frame.sound {
+            // The times are those of pictures.
+            return Ok(());
+        }
         self.send = Duration::ZERO;
         self.sending_since = Some(Instant::now());
-        observation.metrics.frame_forwarded(frame.bytes.len() as u64);
         Ok(())
     }
 

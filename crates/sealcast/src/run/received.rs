@@ -74,6 +74,8 @@ pub(super) struct Receiver {
     frames: u64,
     info: Option<Arc<StreamInfo>>,
     sound: Option<Arc<SoundInfo>>,
+    /// The picture's last description: sound goes on while the picture waits for a new one.
+    shown: Option<Arc<StreamInfo>>,
     /// False if the user wants none of the sound.
     wants_sound: bool,
     clock: Option<ClockEstimate>,
@@ -101,6 +103,7 @@ impl Receiver {
             frames: 0,
             info: None,
             sound: None,
+            shown: None,
             wants_sound: true,
             clock: None,
             undescribed: false,
@@ -159,7 +162,7 @@ impl Receiver {
         let metrics = &self.observation.metrics;
         metrics.record_sound(Direction::In);
         metrics.sound_dropped(frame.skipped);
-        let (Some(info), Some(sound)) = (&self.info, &self.sound) else {
+        let (Some(info), Some(sound)) = (&self.shown, &self.sound) else {
             metrics.sound_dropped(1);
             return;
         };
@@ -250,7 +253,11 @@ impl Receiver {
 impl Listener for Receiver {
     fn media(&mut self, media: Assembled, arrived: Instant) -> bool {
         match media {
-            Assembled::Info(info) => self.info = Some(Arc::new(info)),
+            Assembled::Info(info) => {
+                let info = Arc::new(info);
+                self.shown = Some(Arc::clone(&info));
+                self.info = Some(info);
+            }
             Assembled::Sound(sound) => {
                 if self.sound.as_deref() != Some(&sound) {
                     self.sound = Some(Arc::new(sound));
@@ -286,6 +293,15 @@ impl Listener for Receiver {
         self.wants_keyframe |= in_order && reason != Refusal::Replay && self.sound.is_none();
         if total.is_power_of_two() {
             tracing::warn!(%reason, total, "refused a record");
+        }
+    }
+
+    fn sound_not_the_cameras(&mut self, reason: FrameRefusal) {
+        self.observation.metrics.sound_dropped(1);
+        self.forged += 1;
+        if self.forged.is_power_of_two() {
+            let total = self.forged;
+            tracing::warn!(%reason, total, "refused sound that the camera did not sign as it came");
         }
     }
 

@@ -154,17 +154,25 @@ impl Recorder {
 
     fn frame(&mut self, frame: Gathered, clock: Option<ClockEstimate>) {
         let metrics = &self.observation.metrics;
-        metrics.record_frame(Direction::In);
-        let (keyframe, bytes) = (frame.keyframe, frame.bytes());
+        let sound = frame.is_sound();
+        match sound {
+            true => metrics.record_sound(Direction::In),
+            false => metrics.record_frame(Direction::In),
+        }
+        let (keyframe, bytes) = (frame.keyframe && !sound, frame.bytes());
         let room = self.shared.waiting.load(Ordering::Relaxed) + bytes <= MAX_UNWRITTEN_BYTES;
-        let dependent = self.skips && !keyframe;
+        let dependent = self.skips && !keyframe && !sound;
         self.shared.waiting.fetch_add(bytes, Ordering::Relaxed);
         let passed = room && !dependent && self.to_writer.try_send(ToNode::Frame { frame, clock }).is_ok();
         if passed {
-            self.skips = false;
+            self.skips &= sound;
             return;
         }
         self.shared.waiting.fetch_sub(bytes, Ordering::Relaxed);
+        if sound {
+            metrics.sound_dropped(1);
+            return;
+        }
         if !std::mem::replace(&mut self.skips, true) {
             tracing::warn!("the disk is too slow: frames are not in the archive up to the next keyframe");
         }

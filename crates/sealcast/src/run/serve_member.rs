@@ -178,6 +178,14 @@ impl ViewerRole {
                 return Ok(());
             };
             let membership = self.subscription.as_mut().and_then(|one| one.membership.as_mut());
+            if membership.is_some_and(|membership| membership.has_got(&frame)) {
+                continue;
+            }
+            if frame.sealed.sound && self.is_stale(task, frame.encoded) {
+                self.shared.observation.metrics.sound_dropped(1);
+                continue;
+            }
+            let membership = self.subscription.as_mut().and_then(|one| one.membership.as_mut());
             let Some(membership) = membership else {
                 return Ok(());
             };

@@ -342,13 +342,16 @@ impl ViewerRole {
         let queue = Arc::clone(&subscription.queue);
         let next = loop {
             let next = self.next_in_time(task, &queue, |queued| queued.frame.encoded)?;
-            if !self.is_stale_sound(task, &next) {
+            let sound = next.frame.track == Track::Sound;
+            if !sound || !self.is_stale(task, next.frame.encoded) {
                 break next;
             }
             self.shared.observation.metrics.sound_dropped(1);
         };
         let membership = self.subscription.as_mut()?.membership.as_mut();
-        if membership.is_some_and(|membership| membership.is_due_at(&next.frame)) {
+        // Both streams go on with the same keyframe in the group.
+        let picture = next.frame.track == Track::Picture;
+        if membership.is_some_and(|membership| picture && membership.is_due_at(&next.frame)) {
             return None;
         }
         Some(next)
@@ -356,15 +359,14 @@ impl ViewerRole {
 
     /// True for sound that waited too long, and can be left out by itself. While the viewer catches up with the
     /// picture, sound waits with it.
-    fn is_stale_sound<T: Transport>(&self, task: &Task<T>, queued: &QueuedFrame) -> bool {
+    pub(super) fn is_stale<T: Transport>(&self, task: &Task<T>, encoded: Instant) -> bool {
         let session = &task.connection.session;
         let may_drop = session.holds_media() || session.is_shaped();
         let catches_up = self
             .subscription
             .as_ref()
             .is_some_and(|subscription| subscription.catches_up);
-        let sound = queued.frame.track == Track::Sound;
-        sound && may_drop && !catches_up && queued.frame.encoded.elapsed() >= MOST_WAIT
+        may_drop && !catches_up && encoded.elapsed() >= MOST_WAIT
     }
 
     /// The next frame of a queue. If it waited too long, drop all frames before the newest keyframe.

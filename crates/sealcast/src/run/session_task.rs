@@ -327,7 +327,8 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             tracing::error!(
                 from = self.remote,
                 group = verdict.group,
-                "pictures were shown that the camera did not sign: somebody in the group forges it"
+                stream = verdict.stream,
+                "pictures or sound were played that the camera did not sign: somebody in the group forges it"
             );
         }
     }

@@ -156,7 +156,8 @@ impl Fragmenter {
             .map(|sample| u64::from(sample.duration))
             .sum::<u64>();
         let full = begun + u64::from(self.last_duration) > FRAGMENT_TICKS || self.payload.len() > FRAGMENT_BYTES;
-        if frame.keyframe || full {
+        // The first one waits: sound that is described after the first picture has a track, too.
+        if full || (frame.keyframe && !self.header_due) {
             self.cut().map(Some)
         } else {
             Ok(None)

@@ -16,21 +16,21 @@ use super::archives::{Recipient, holds, recipient, run, text};
 use super::groups::{GROUP, MEMBER, frames, goes_on, watching};
 
 const CARD: &str = "test:160x120@25?gop=10";
-const NODE: &str = "it is an archive's node";
+pub(super) const NODE: &str = "it is an archive's node";
 
 /// Makes the identity of a node, and returns its peer id.
-fn node_of(home: &Path) -> String {
+pub(super) fn node_of(home: &Path) -> String {
     let made = run(home, &["keygen", "--for", "archive"]);
     assert!(made.status.success(), "{}", text(&made.stderr));
     text(&made.stdout).trim().to_owned()
 }
 
-fn camera(home: &Path, source: &str, node: &str, recipient: &Recipient, more: &[&str]) -> Publisher {
+pub(super) fn camera(home: &Path, source: &str, node: &str, recipient: &Recipient, more: &[&str]) -> Publisher {
     let archive = ["--archive-node", node, "--archive-to", &recipient.text];
     publish(home, source, &[&GROUP, &archive[..], more].concat())
 }
 
-fn record(home: &Path, ticket: &str, archive: &Path) -> Program {
+pub(super) fn record(home: &Path, ticket: &str, archive: &Path) -> Program {
     let into = format!("{}?segment=1s", archive.display());
     let mut command = sealcast(home);
     command.args(["archive", "record", ticket, &into]);
@@ -38,7 +38,7 @@ fn record(home: &Path, ticket: &str, archive: &Path) -> Program {
 }
 
 /// Number of frames that are in an archive, as anybody can count them.
-fn frames_in(archive: &Path) -> u64 {
+pub(super) fn frames_in(archive: &Path) -> u64 {
     check(archive, &[]).map_or(0, |report| report.frames)
 }
 

@@ -14,6 +14,7 @@ mod energy;
 mod exit_codes;
 mod files;
 mod group_carriers;
+mod group_sound;
 mod group_wire;
 mod groups;
 mod joiners;

@@ -13,12 +13,12 @@ use sealcast_testkit::program::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-const ENOUGH: Duration = Duration::from_secs(2 + PATIENCE.as_secs());
+pub(super) const ENOUGH: Duration = Duration::from_secs(2 + PATIENCE.as_secs());
 /// Lips are in time within this many seconds.
 const LIPS: f64 = 0.040;
 
 /// The first seconds of a clip with sound in this form, in a folder of its own.
-fn clip_with(seconds: &str, sound: &[&str]) -> (TempDir, PathBuf) {
+pub(super) fn clip_with(seconds: &str, sound: &[&str]) -> (TempDir, PathBuf) {
     let dir = home();
     let cut = dir.path().join("clip.mp4");
     let input = clip(BUNNY, dir.path());
@@ -28,7 +28,7 @@ fn clip_with(seconds: &str, sound: &[&str]) -> (TempDir, PathBuf) {
 }
 
 /// Digests of the packets of picture and sound.
-fn digests(file: &Path) -> String {
+pub(super) fn digests(file: &Path) -> String {
     let args = [
         "-i",
         path(file),
@@ -46,7 +46,7 @@ fn digests(file: &Path) -> String {
 }
 
 /// Digest and time of each packet of a stream of a file, in seconds.
-fn packets(file: &Path, stream: &str) -> Vec<(String, f64)> {
+pub(super) fn packets(file: &Path, stream: &str) -> Vec<(String, f64)> {
     let args = ["-v", "error", "-select_streams", stream, "-show_data_hash", "md5"];
     let shown = ["-show_entries", "packet=pts_time,data_hash", "-of", "csv=p=0"];
     let output = tool("ffprobe")
@@ -75,7 +75,7 @@ fn later(original: &Path, received: &Path, stream: &str) -> f64 {
     later[later.len() / 2]
 }
 
-fn assert_lips_in_time(original: &Path, received: &Path) {
+pub(super) fn assert_lips_in_time(original: &Path, received: &Path) {
     let [picture, sound] = ["v:0", "a:0"].map(|stream| later(original, received, stream));
     assert!(
         (picture - sound).abs() <= LIPS,
@@ -84,7 +84,7 @@ fn assert_lips_in_time(original: &Path, received: &Path) {
 }
 
 /// True if nothing was dropped, as happens where a machine stands still.
-fn nothing_dropped(report: &Value) -> bool {
+pub(super) fn nothing_dropped(report: &Value) -> bool {
     counted_missing(report) == 0.0 && number(report, "/totals/sound_dropped") == 0.0
 }
 
@@ -280,7 +280,7 @@ fn has_sound(file: &Path) -> bool {
 }
 
 #[test]
-fn sound_is_left_out_where_nobody_wants_it_and_for_groups_which_is_said() {
+fn sound_is_left_out_where_nobody_wants_it_and_where_it_would_not_be_proved_which_is_said() {
     let (dir, clip) = clip_with("2", &["-c:a", "copy"]);
     for (publishing, watching, sent) in [(&["--no-sound"][..], &[][..], false), (&[], &["--no-sound"], true)] {
         let (_home, out, report) = watched(&clip, publishing, watching);
@@ -292,11 +292,13 @@ fn sound_is_left_out_where_nobody_wants_it_and_for_groups_which_is_said() {
         "publish",
         &file_url(&clip),
         "--group",
+        "--sign",
+        "tesla",
         "--listen",
         "tcp://127.0.0.1:0",
         "--ticket-file",
         "-",
     ]);
     let publisher = Program::run("the publisher", command);
-    publisher.says("groups and relays carry the picture alone", PATIENCE);
+    publisher.says("--sign tesla proves the picture alone", PATIENCE);
 }

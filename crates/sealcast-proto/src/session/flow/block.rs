@@ -192,6 +192,7 @@ impl Block {
         let mut marks = std::mem::take(&mut self.marks);
         marks.sort_unstable_by_key(|(index, _)| *index);
         Marks {
+            stream: self.stream,
             epoch: marks.first().map_or(0, |(_, mark)| mark.epoch),
             hashes: marks.iter().filter_map(|(_, mark)| mark.hash).collect(),
             sealed: marks.into_iter().filter_map(|(_, mark)| mark.sealed).collect(),

@@ -10,6 +10,7 @@ use super::feedback::{Reports, When};
 use super::inbound_counts::InboundCounts;
 use super::nack::{Due, MAX_MISSING, Nacks, Since};
 use super::ordered::{Mark, Marks, Ordered};
+use super::passing::stream_bit;
 use super::tail_loss_probe::RepeatedTail;
 use super::unwrap_number;
 use crate::clock::{ClockReading, Now};
@@ -42,8 +43,8 @@ struct Building {
 pub(in crate::session) struct Inbound {
     budget: Duration,
     tell_units: bool,
-    blocks: BTreeMap<u64, Block>,
-    held: usize,
+    pub(super) blocks: BTreeMap<u64, Block>,
+    pub(super) held: usize,
     /// First number of the next block to deliver.
     expected: u64,
     /// One more than the highest number that arrived or counts as missing.
@@ -55,7 +56,11 @@ pub(in crate::session) struct Inbound {
     building: Option<Building>,
     /// The records of the description before the next frame, where such are kept.
     description: Vec<Arc<SealedRecord>>,
-    order: FrameOrder,
+    pub(super) order: FrameOrder,
+    /// True if each frame is followed by its proof, and its description is proved with it.
+    pub(super) proved: bool,
+    /// The streams of which a frame was handed out and its proof was not, one bit for each.
+    pub(super) unproven: u16,
     out: VecDeque<Ordered>,
     /// The longest wait between two packets of a block, decaying. Long frames are paced, so it can be long.
     spacing: Duration,
@@ -83,6 +88,8 @@ impl Inbound {
             building: None,
             description: Vec::new(),
             order: FrameOrder::new(),
+            proved: false,
+            unproven: 0,
             out: VecDeque::new(),
             spacing: MOST_SPACING,
             unrepaired: 0,
@@ -93,8 +100,8 @@ impl Inbound {
         }
     }
 
-    /// Forget all media: other media begins at this number.
-    pub(in crate::session) fn begin_anew(&mut self, number: u32, now: Duration) {
+    /// Forget all media: other media begins at this number. `proved` if each frame is followed by its proof.
+    pub(in crate::session) fn begin_anew(&mut self, number: u32, now: Duration, proved: bool) {
         let delivery = Delivery {
             budget: self.budget,
             tell_units: self.tell_units,
@@ -103,6 +110,7 @@ impl Inbound {
         *self = Self {
             expected: number.into(),
             noted: number.into(),
+            proved,
             counts: self.counts,
             ..Self::new(&delivery, now)
         };
@@ -337,46 +345,10 @@ impl Inbound {
         self.pass_by()
     }
 
-    /// Where there is sound beside a picture, hands out the frames of one that need not wait for what is missing of the
-    /// other: a frame whose number is the next of its stream misses nothing. Each call looks at the blocks that are
-    /// held, [`MAX_BLOCKS`] at most.
-    fn pass_by(&mut self) -> Result<(), Malformed> {
-        if !self.order.carries_sound() {
-            return Ok(());
-        }
-        let order = &self.order;
-        let ready = |block: &Block| {
-            let follows = |frame| order.follows(block.stream, frame, block.keyframe);
-            block.whole_frame().is_some_and(follows)
-        };
-        let Some(first) = self
-            .blocks
-            .iter()
-            .find(|(_, block)| ready(block))
-            .map(|(&first, _)| first)
-        else {
-            return Ok(());
-        };
-        // Those before it are of the other stream, or this would not be the next of its own.
-        let mut at = Some(first);
-        while let Some(block) = at.and_then(|at| self.blocks.get_mut(&at)) {
-            let follows = |frame| self.order.follows(block.stream, frame, block.keyframe);
-            if block.whole_frame().is_some_and(follows) {
-                let held = block.held();
-                let taken = block.take();
-                self.held = self.held + block.held() - held;
-                self.hand_out(taken)?;
-            }
-            at = at
-                .and_then(|at| self.blocks.range(at + 1..).next())
-                .map(|(&next, _)| next);
-        }
-        Ok(())
-    }
-
-    fn hand_out(&mut self, mut block: Block) -> Result<(), Malformed> {
+    pub(super) fn hand_out(&mut self, mut block: Block) -> Result<(), Malformed> {
         let marks = block.take_marks();
         if block.proof {
+            self.unproven &= !stream_bit(block.stream);
             self.out.push_back(Ordered::Proof(block.into_parts().1, marks));
             return Ok(());
         }
@@ -435,7 +407,11 @@ impl Inbound {
 
     /// Hands out a whole frame, if it can be decoded.
     fn judge(&mut self, Building { mut frame, mut marks }: Building) -> Result<(), Malformed> {
-        let mut records = std::mem::take(&mut self.description);
+        let (mut records, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.description)
+            .into_iter()
+            .partition(|kept| !self.proved || kept.stream() == frame.stream);
+        self.description = others;
+        self.unproven |= if self.proved { stream_bit(frame.stream) } else { 0 };
         records.append(&mut marks.sealed);
         frame.sealed = SealedFrame { records, units: true };
         let judged = self.order.next(frame)?;
@@ -451,6 +427,8 @@ impl Inbound {
         if !self.order.carries_sound() {
             self.order.lost();
             self.out.push_back(Ordered::Media(Assembled::Lost, Marks::default()));
+        } else {
+            self.out.push_back(Ordered::Missing);
         }
         let kept = self.blocks.split_off(&number);
         self.held = kept.values().map(Block::held).sum();

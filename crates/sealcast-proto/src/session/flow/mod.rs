@@ -15,6 +15,7 @@ mod number_tests;
 mod ordered;
 mod outbound;
 mod pacer;
+mod passing;
 mod sealing;
 mod tail_loss_probe;
 mod transmit;

@@ -31,6 +31,8 @@ impl Mark {
 /// What is known of the records of a frame or a description, in their order.
 #[derive(Default)]
 pub(crate) struct Marks {
+    /// Their stream; 0 for a loss.
+    pub(crate) stream: u32,
     pub(crate) epoch: u64,
     pub(crate) hashes: Vec<Hash>,
     pub(crate) sealed: Vec<Arc<SealedRecord>>,
@@ -41,4 +43,6 @@ pub(crate) enum Ordered {
     Media(Assembled, Marks),
     /// A frame's proof, and what is known of its record.
     Proof(Vec<u8>, Marks),
+    /// Records are missing that may be of either stream, where there is sound beside the picture.
+    Missing,
 }

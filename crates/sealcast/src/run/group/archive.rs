@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use sealcast_proto::archive::key_to_bytes;
+use sealcast_proto::archive::keys_to_bytes;
 use sealcast_proto::seal::MediaKey;
 use sealcast_proto::wire::MediaFrom;
 
@@ -40,16 +40,14 @@ impl Group {
         }
         let mut state = self.lock();
         let mut told = vec![Told::Recipients(Arc::from(recipients.as_bytes()))];
-        let mut failed = None;
-        state.sealer.archive_keys(|key| match self.wrapped(key) {
-            Ok(key) => told.push(key),
-            Err(failure) => failed = Some(failure),
-        });
+        for keys in state.sealer.archive_keys() {
+            told.push(self.wrapped(&keys)?);
+        }
         let frames = node.frames();
         if let Some(seat) = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames)) {
             told.into_iter().for_each(|told| seat.tell(told));
         }
-        failed.map_or(Ok(()), Err)
+        Ok(())
     }
 
     /// Tells archive's nodes the key of an epoch that is announced now.
@@ -57,23 +55,20 @@ impl Group {
         if !state.seats.iter().any(Seat::is_archive) {
             return Ok(());
         }
-        let mut wrapped = None;
-        state.sealer.archive_keys(|key| {
-            if key.epoch() == epoch {
-                wrapped = Some(self.wrapped(key));
-            }
-        });
-        let Some(wrapped) = wrapped.transpose()? else {
+        let keys = state.sealer.archive_keys();
+        let Some(keys) = keys.iter().find(|[picture, _]| picture.epoch() == epoch) else {
             return Ok(());
         };
+        let wrapped = self.wrapped(keys)?;
         for seat in state.seats.iter_mut().filter(|seat| seat.is_archive()) {
             seat.tell(wrapped.clone());
         }
         Ok(())
     }
 
-    fn wrapped(&self, key: &MediaKey) -> Result<Told> {
-        let file = encrypt_for(&key_to_bytes(key), &self.archive_to)?;
-        Ok(Told::ArchiveKey(key.epoch(), Arc::from(file)))
+    fn wrapped(&self, keys: &[MediaKey; 2]) -> Result<Told> {
+        let file = encrypt_for(&keys_to_bytes(keys), &self.archive_to)?;
+        let [picture, _] = keys;
+        Ok(Told::ArchiveKey(picture.epoch(), Arc::from(file)))
     }
 }

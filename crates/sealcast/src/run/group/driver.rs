@@ -9,7 +9,7 @@ use sealcast_proto::clock::Now;
 use sealcast_proto::group::{Announcement, LeaderError, MemberId};
 use sealcast_proto::group_media::{SealedFrame, Sealing, UnsignedFrame};
 use sealcast_proto::live::{Answer, Batch};
-use sealcast_proto::session::RepairNeed;
+use sealcast_proto::session::{OutgoingSound, RepairNeed};
 use sealcast_proto::sign::UnsignedPart;
 use sealcast_proto::unit::{Selection, StreamInfo};
 use sealcast_proto::wire::{Hearing, MediaFrom};
@@ -18,7 +18,7 @@ use super::multicast::Multicast;
 use super::{Group, MemberFrame, Seat, State, Told, unusable};
 use crate::failure::Result;
 use crate::keys::entropy;
-use crate::media::Frame;
+use crate::media::{Frame, SoundInfo, Track};
 use crate::meter::labels::{DropCause, SignatureWork};
 use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
@@ -32,11 +32,12 @@ const FEW_NUMBERS: u64 = 1 << 10;
 /// whose session has a constant rate, at which a long message holds up the picture.
 const LONGEST_FOR_ALL: usize = 1024;
 
-/// The stream's description, as the hub told it last.
+/// The stream's descriptions, as the hub told them last.
 #[derive(Default)]
 struct Described {
     version: u64,
     info: Option<StreamInfo>,
+    sound: Option<SoundInfo>,
 }
 
 /// Seals the frames of the hub for the group's members, as long as there are any.
@@ -56,7 +57,11 @@ pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>
         let deadline = group.announce(&shared)?;
         while let Some(frame) = queue.pop() {
             group.announce(&shared)?;
-            sealed_in = group.seal(&shared, &mut described, &frame, sealed_in)?;
+            described.hear(&shared);
+            match frame.track {
+                Track::Sound => group.seal_sound(&shared, &described, &frame)?,
+                Track::Picture => sealed_in = group.seal(&shared, &described, &frame, sealed_in)?,
+            }
         }
         if queue.finished() {
             group.finish();
@@ -154,22 +159,14 @@ impl Group {
     fn seal(
         self: &Arc<Self>,
         shared: &PublisherState,
-        described: &mut Described,
+        described: &Described,
         frame: &Frame,
         before: Duration,
     ) -> Result<Duration> {
-        let (version, newer) = shared.hub.info_since(described.version);
-        if let Some(info) = newer {
-            *described = Described {
-                version,
-                info: Some(info),
-            };
-        }
         let mut state = self.lock();
         let state = &mut *state;
         state.next_frame = frame.number + 1;
-        let begun = state.relayed.has_seats() || state.seats.iter().any(|seat| seat.begun);
-        let (Some(info), true) = (&described.info, begun) else {
+        let (Some(info), true) = (&described.info, state.has_begun()) else {
             return Ok(before);
         };
         state.sealer.carry_in_packets(worst_need(&state.seats));
@@ -201,12 +198,41 @@ impl Group {
         if let Some(multicast) = &self.multicast {
             state.send_multicast(multicast, &sealed);
         }
-        state.give_members(shared, &sealed, frame.encoded, answers);
+        state.give_members(shared, &sealed, frame, answers);
         state.give_up_lost(observation.clock.now());
         if let Some(part) = part {
             self.sign_beside(part, &observation.metrics);
         }
         Ok(took)
+    }
+
+    /// Seals a packet of sound once, and queues it for each member.
+    fn seal_sound(self: &Arc<Self>, shared: &PublisherState, described: &Described, frame: &Frame) -> Result<()> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let (Some(sound), Some(info), true) = (&described.sound, &described.info, state.has_begun()) else {
+            return Ok(());
+        };
+        state.sealer.carry_in_packets(worst_need(&state.seats));
+        let outgoing = shared.outgoing(frame, info.codec, (0, 0));
+        let (preamble, data) = (outgoing.preamble, outgoing.data);
+        let (observation, began) = (&shared.observation, Instant::now());
+        let now = observation.clock.at(began);
+        let sealing = state.sealer.seal_sound(now, sound, &OutgoingSound { preamble, data });
+        let Some(sealing) = sealing.map_err(|error| unusable(&error))? else {
+            return Ok(());
+        };
+        let sealed = Arc::new(sealing.frame);
+        observation.sound_sealed(sealed.records, sealed.bytes.len() as u64);
+        state.give_relays(shared, &sealed);
+        if let Some(multicast) = &self.multicast {
+            state.send_multicast(multicast, &sealed);
+        }
+        state.give_members_sound(shared, &sealed, frame);
+        if let Some(part) = sealing.part {
+            self.sign_beside(part, &observation.metrics);
+        }
+        Ok(())
     }
 
     /// Signs a part of the stream on another thread, and gives it to all members.
@@ -238,6 +264,20 @@ impl Group {
         state.relayed.finish();
         for seat in &state.seats {
             seat.frames.close();
+        }
+    }
+}
+
+impl Described {
+    /// Asks the hub for what is new.
+    fn hear(&mut self, shared: &PublisherState) {
+        let (version, newer) = shared.hub.info_since(self.version);
+        if newer.is_some() {
+            *self = Self {
+                version,
+                info: newer,
+                sound: shared.hub.sound(),
+            };
         }
     }
 }
@@ -287,7 +327,7 @@ impl State {
         &mut self,
         shared: &PublisherState,
         sealed: &Arc<SealedFrame>,
-        encoded: Instant,
+        frame: &Frame,
         answers: Option<Batch>,
     ) {
         let mut answers: HashMap<MemberId, Answer> = answers
@@ -303,9 +343,11 @@ impl State {
                     .for_each(|answer| seat.tell(Told::Answer(answer.to_bytes())));
                 continue;
             }
+            seat.shown |= sealed.keyframe;
             let pushed = seat.frames.push(MemberFrame {
                 sealed: Arc::clone(sealed),
-                encoded,
+                number: frame.number,
+                encoded: frame.encoded,
                 answer,
             });
             if pushed.dropped > 0 {
@@ -316,6 +358,24 @@ impl State {
                 shared.hub.request_keyframe();
             }
         }
+    }
+
+    /// Queues a packet of sound for each member who gets it over its session.
+    fn give_members_sound(&mut self, shared: &PublisherState, sealed: &Arc<SealedFrame>, frame: &Frame) {
+        for seat in self.seats.iter_mut().filter(|seat| seat.shown && seat.gets_frames()) {
+            let dropped = seat.frames.push_sound(MemberFrame {
+                sealed: Arc::clone(sealed),
+                number: frame.number,
+                encoded: frame.encoded,
+                answer: None,
+            });
+            shared.observation.metrics.sound_dropped(u64::from(dropped));
+        }
+    }
+
+    /// True if somebody gets what is sealed.
+    fn has_begun(&self) -> bool {
+        self.relayed.has_seats() || self.seats.iter().any(|seat| seat.begun)
     }
 
     /// Sends a frame to the multicast group, if anybody listens.

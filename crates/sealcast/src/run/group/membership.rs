@@ -28,6 +28,8 @@ pub(in crate::run) struct Membership {
     begun: bool,
     /// Where it waits for the group's next keyframe.
     waits: Option<Waiting>,
+    /// Number of the keyframe up to which it was served alone, until that comes from the group.
+    from: Option<u64>,
     /// Number of the first frame that the group sealed with the viewer as a member.
     first: Arc<OnceLock<u64>>,
     /// It was said in the log that the viewer hears the multicast group.
@@ -58,6 +60,7 @@ impl Membership {
             frames,
             begun: false,
             waits: None,
+            from: None,
             first,
             heard: false,
         }
@@ -97,11 +100,25 @@ impl Membership {
         let sealed = self.first.get().is_some_and(|&first| frame.number >= first);
         match &mut self.waits {
             Some(waits) => {
-                waits.due |= sealed && frame.keyframe;
+                if sealed && frame.keyframe && !waits.due {
+                    waits.due = true;
+                    self.from = Some(frame.number);
+                }
                 waits.due
             }
             None => false,
         }
+    }
+
+    /// True for what the group sealed while the viewer was served alone, and so got already: all before the keyframe at
+    /// which that ended.
+    pub(in crate::run) fn has_got(&mut self, frame: &MemberFrame) -> bool {
+        let got = |from: u64| frame.sealed.sound || frame.number < from;
+        let before = self.from.is_some_and(got);
+        if !before {
+            self.from = None;
+        }
+        before
     }
 
     /// The viewer has its first sheet; returns false if it had one before.

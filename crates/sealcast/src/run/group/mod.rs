@@ -104,6 +104,8 @@ impl Told {
 /// A frame on its way to a member.
 pub(super) struct MemberFrame {
     pub(super) sealed: Arc<SealedFrame>,
+    /// Its number among the frames of its stream.
+    pub(super) number: u64,
     /// When the source had it.
     pub(super) encoded: Instant,
     /// The answer to a challenge of this member, to which the frame's signature leads. It follows the frame, and leaves
@@ -116,6 +118,10 @@ impl Queued for MemberFrame {
         self.sealed.keyframe
     }
 
+    fn sound(&self) -> bool {
+        self.sealed.sound
+    }
+
     fn size(&self) -> usize {
         self.sealed.bytes.len()
     }
@@ -124,6 +130,10 @@ impl Queued for MemberFrame {
 impl Queued for Arc<SealedFrame> {
     fn keyframe(&self) -> bool {
         self.keyframe
+    }
+
+    fn sound(&self) -> bool {
+        self.sound
     }
 
     fn size(&self) -> usize {
@@ -150,6 +160,8 @@ struct Seat {
     begun: bool,
     /// Number of the first frame that was sealed with it as a member.
     first: Arc<OnceLock<u64>>,
+    /// True once a keyframe was queued for it: sound before that is for others, or it was given it alone.
+    shown: bool,
     /// The epoch whose sheet it was told again, since its relay does not bring it.
     told_again: Option<u64>,
     /// It did not take what it was told.
@@ -271,6 +283,7 @@ impl Group {
             hearing: Hearing::Away,
             begun: !has_leaf,
             first: Arc::clone(&first),
+            shown: false,
             told_again: None,
             lost: false,
         });

@@ -19,8 +19,8 @@ use crate::run::{Admission, FrameQueue, QueueLimits};
 
 /// The first number of a member that has no session. Those with one have numbers below.
 const FIRST_ENROLLED: u64 = 1 << 32;
-/// Number of proofs that are kept for a relay client that begins.
-const KEPT_PROOFS: usize = 4;
+/// Number of proofs that are kept for a relay client that begins: of four groups of pictures with their sound.
+const KEPT_PROOFS: usize = 8;
 /// Numbers of groups of objects for each epoch number that is reserved: those of a camera that begins anew are higher.
 const GROUPS_PER_EPOCH: u64 = 1 << 20;
 
@@ -103,11 +103,15 @@ impl Relayed {
 
     /// A frame for all relays. Returns how many frames were dropped, and whether a keyframe is needed.
     pub(super) fn frame(&mut self, frame: &Arc<SealedFrame>, epoch: u64) -> (usize, bool) {
-        if frame.keyframe {
+        if frame.keyframe && !frame.sound {
             self.oldest = epoch;
         }
         let (mut dropped, mut wanted) = (0, false);
         for seat in &self.seats {
+            if frame.sound {
+                dropped += usize::from(seat.frames.push_sound(Arc::clone(frame)));
+                continue;
+            }
             let pushed = seat.frames.push(Arc::clone(frame));
             dropped += pushed.dropped;
             wanted |= pushed.wants_keyframe;
@@ -150,8 +154,10 @@ impl State {
     pub(super) fn give_relays(&mut self, shared: &PublisherState, frame: &Arc<SealedFrame>) {
         let epoch = self.sealer.epoch();
         let (dropped, wants_keyframe) = self.relayed.frame(frame, epoch);
-        if dropped > 0 {
-            let metrics = &shared.observation.metrics;
+        let metrics = &shared.observation.metrics;
+        if frame.sound {
+            metrics.sound_dropped(dropped as u64);
+        } else if dropped > 0 {
             metrics.record_dropped(DropCause::Queue, dropped as u64);
         }
         if wants_keyframe {

@@ -160,6 +160,14 @@ impl RelayedFrames {
         }
     }
 
+    /// A packet of sound came. `begins` if it is the first of its group of objects.
+    pub(super) fn sound(&mut self, begins: bool, packet: Vec<u8>) {
+        let now = self.observation.clock.now().monotonic;
+        if let Some(relayed) = &mut self.relayed {
+            relayed.sound_object(now, begins, packet);
+        }
+    }
+
     /// When something is due, on the monotonic clock: a frame has waited for its key for too long, or, if the camera
     /// can be told, a challenge, or that a sheet is missing.
     pub(super) fn deadline(&self, tells: bool) -> Option<Duration> {
@@ -249,7 +257,8 @@ impl RelayedFrames {
             let group = verdict.group;
             tracing::error!(
                 group,
-                "pictures were shown that the camera did not sign: somebody in the group forges it"
+                stream = verdict.stream,
+                "pictures or sound were played that the camera did not sign: somebody in the group forges it"
             );
         }
     }
@@ -288,6 +297,10 @@ impl RelayedFrames {
             GroupRefusal::Frame(reason) => {
                 metrics.frame_not_the_cameras();
                 self.receiver.not_the_cameras(reason);
+            }
+            GroupRefusal::Sound(reason) => {
+                metrics.frame_not_the_cameras();
+                self.receiver.sound_not_the_cameras(reason);
             }
         }
     }

@@ -73,6 +73,8 @@ struct Hearing<'a> {
     connected: bool,
     /// The next frame begins a group of pictures.
     begins: bool,
+    /// The next packet of sound begins a group of objects.
+    sound_begins: bool,
 }
 
 /// Watches through one relay after the other until the user stops, or the stream is over and `reconnect` is off.
@@ -94,6 +96,7 @@ pub(in crate::run) async fn watch_relays(
             opening: None,
             connected: false,
             begins: true,
+            sound_begins: true,
         };
         tracing::info!(%relay, camera = %camera.camera.short(), "watching through a relay");
         let frames = inlet.frames.released();
@@ -251,9 +254,14 @@ impl Inlet {
                 let begins = std::mem::take(&mut hearing.begins);
                 self.frames.frame(begins, frame);
             }
+            RelayEvent::Object(Track::Sound, packet) => {
+                let begins = std::mem::take(&mut hearing.sound_begins);
+                self.frames.sound(begins, packet);
+            }
             RelayEvent::Object(Track::Keys, object) => self.frames.key(object),
             RelayEvent::Object(Track::Proofs, object) => self.frames.proof(&object),
             RelayEvent::Group(Track::Video) => hearing.begins = true,
+            RelayEvent::Group(Track::Sound) => hearing.sound_begins = true,
             RelayEvent::Group(Track::Keys) => self.frames.keys_begin(),
             RelayEvent::Group(Track::Proofs) => {}
             RelayEvent::SessionOpened(session) => hearing.session_opened(session),

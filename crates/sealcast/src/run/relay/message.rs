@@ -33,6 +33,8 @@ pub enum Track {
     Keys,
     /// Signatures of groups of pictures.
     Proofs,
+    /// Sealed packets of sound; a group of objects begins with a description.
+    Sound,
 }
 
 impl Track {
@@ -41,11 +43,12 @@ impl Track {
             Self::Video => 0,
             Self::Keys => 1,
             Self::Proofs => 2,
+            Self::Sound => 3,
         }
     }
 
     fn of(byte: u8) -> Option<Self> {
-        [Self::Video, Self::Keys, Self::Proofs]
+        [Self::Video, Self::Keys, Self::Proofs, Self::Sound]
             .into_iter()
             .find(|track| track.byte() == byte)
     }
@@ -212,7 +215,7 @@ mod tests {
         for wrong in [
             message(STATE, &[4], b""),
             message(CAME_GROUP, &[1], b"7"),
-            message(CAME_OBJECT, &[3], b"a frame"),
+            message(CAME_OBJECT, &[4], b"a frame"),
             message(OBJECT, &[0], b"a frame"),
             message(SESSION_OPENED, &[0, 0, 1], b""),
             message(SESSION_OPENED, &[0, 0, 1, 2], b"more"),

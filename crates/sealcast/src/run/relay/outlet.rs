@@ -53,6 +53,8 @@ struct Given {
     proof: u64,
     /// The group of pictures that was begun last.
     pictures: Option<Pictures>,
+    /// A group of sound was begun.
+    sound: bool,
 }
 
 /// What a relay was given of a group of pictures.
@@ -185,6 +187,10 @@ impl Outlet {
 impl Given {
     /// Gives a frame. Returns true if a keyframe should be asked for.
     async fn frame(&mut self, client: &mut RelayClient, frame: &SealedFrame) -> io::Result<bool> {
+        if frame.sound {
+            self.sound(client, frame).await?;
+            return Ok(false);
+        }
         if frame.keyframe {
             client.begin_group(Track::Video, frame.group).await?;
             self.pictures = Some(Pictures::default());
@@ -195,6 +201,18 @@ impl Given {
         };
         client.object(Track::Video, &frame.bytes).await?;
         Ok(pictures.count(frame.bytes.len()))
+    }
+
+    /// Gives a packet of sound.
+    async fn sound(&mut self, client: &mut RelayClient, packet: &SealedFrame) -> io::Result<()> {
+        if packet.keyframe {
+            client.begin_group(Track::Sound, packet.group).await?;
+            self.sound = true;
+        }
+        if self.sound {
+            client.object(Track::Sound, &packet.bytes).await?;
+        }
+        Ok(())
     }
 
     /// Gives the keys and proofs that were added.
