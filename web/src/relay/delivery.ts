@@ -13,8 +13,8 @@ const REORDERED = 50;
 const PATIENCE = 500;
 /** Milliseconds before a track that failed is asked for again. */
 const RETRY = 250;
-/** Keys before proofs before video: each is useless without those before it, and they are small. */
-const PRIORITIES: Readonly<Record<RelayTrack, number>> = { keys: 3, proofs: 2, video: 1 };
+/** Keys before proofs before video: each is useless without those before it, and they are small. So is sound. */
+const PRIORITIES: Readonly<Record<RelayTrack, number>> = { keys: 3, proofs: 2, sound: 2, video: 1 };
 
 /** Takes an object. Where a promise comes back, no more is read of the track before it is settled. */
 export type TakeObject = (object: RelayedObject) => Promise<void> | undefined;

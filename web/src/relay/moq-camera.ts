@@ -15,7 +15,7 @@ const KEPT = 10_000;
 export const SESSION_KEPT = 60_000;
 /** The priority of a session among tracks that a relay weighs: above all. Keys before proofs before video. */
 const HIGHEST = 255;
-const PRIORITIES: Readonly<Record<RelayTrack, number>> = { keys: 3, proofs: 2, video: 1 };
+const PRIORITIES: Readonly<Record<RelayTrack, number>> = { keys: 3, proofs: 2, sound: 2, video: 1 };
 /** Requests for tracks of viewers whose broadcast is not there yet, at most. */
 const MAX_EARLY = 64;
 /** Viewers that were found and not taken yet, at most: further ones are left alone. */

@@ -3,7 +3,7 @@
 import { type Bytes, ascii, concat } from "../../src/protocol/bytes.ts";
 import { aesKey, aesSeal, expandLabel } from "../../src/protocol/crypto/primitives.ts";
 import { ROOT, above, parentOf } from "../../src/protocol/group/node.ts";
-import { type Group, type GroupName, NodeSecret } from "../../src/protocol/group/secret.ts";
+import { type Group, type GroupName, NodeSecret, soundOf } from "../../src/protocol/group/secret.ts";
 import { type Scope, signedSheet } from "../../src/protocol/group/sheet.ts";
 import { wireNumber } from "../../src/protocol/keys/epoch.ts";
 import { type Identity, identityFromSeed } from "../../src/protocol/keys/identity.ts";
@@ -13,7 +13,8 @@ import { AES_256_GCM } from "../../src/protocol/seal/suite.ts";
 import { FrameHasher, recordHash } from "../../src/protocol/sign/digest.ts";
 import { type Statement, checkOf, proofBytes, signedStatement } from "../../src/protocol/sign/statement.ts";
 import { infoBytes } from "../../src/protocol/unit/info.ts";
-import { preambleBytes } from "../../src/protocol/unit/preamble.ts";
+import { type Preamble, preambleBytes } from "../../src/protocol/unit/preamble.ts";
+import { SOUND_STREAM, soundInfoBytes } from "../../src/protocol/unit/sound-info.ts";
 import { unitHeaderBytes } from "../../src/protocol/unit/unit-header.ts";
 import { CONFIG_FLAGS, Flag, Kind, frameFlags } from "../../src/protocol/wire/header.ts";
 import { Writer } from "../../src/protocol/wire/writer.ts";
@@ -25,6 +26,22 @@ const SCOPES: readonly Scope[] = ["full", "update", "path"];
 /** The picture with this number. */
 export function picture(number: number): Bytes {
   return new Uint8Array(3_000).map((_, at) => (at ^ number) & 0xff);
+}
+
+/** The packet of sound with this number. */
+export function soundPacket(number: number): Bytes {
+  return new Uint8Array(160).map((_, at) => (at ^ number) & 0xff);
+}
+
+const SOUND = {
+  codec: "ulaw", channels: 1, samplesPerSecond: 8_000, samplesPerFrame: 160, parameters: new Uint8Array(0),
+} as const;
+
+function stamps(number: number): Preamble {
+  return {
+    frame: BigInt(number), mediaTime: BigInt(number) * 40_000_000n, captured: 1n, encoded: 2n, previousSeal: 0,
+    previousSend: 0, capture: 0, padding: 0, stamp: "arrival", layout: "source", kept: false,
+  };
 }
 
 /** How a frame differs from the usual one. */
@@ -47,6 +64,7 @@ export class GroupCamera {
   /** Secrets of the present epoch by node, leaves included. */
   #secrets = new Map<number, Bytes>();
   #sealer: Sealer | undefined;
+  #soundSealer: Sealer | undefined;
   /** The epoch that the secrets are of. */
   #announced = 0n;
   epoch = 100n;
@@ -54,6 +72,9 @@ export class GroupCamera {
   group = 1_000n;
   index = 0;
   frames = 0;
+  /** Number of the next packet of sound, and of the packets in the group of pictures under way. */
+  sounds = 0;
+  soundIndex = 0;
   /** True while a member's media may be lost: records have unit headers, whoever gets them. */
   packets = false;
   /** True while frames and descriptions are left in clear. */
@@ -107,8 +128,12 @@ export class GroupCamera {
   }
 
   async #seal(secret: NodeSecret, epoch: bigint): Promise<void> {
-    const { key, base } = await secret.media(this.#group, epoch, AES_256_GCM);
-    this.#sealer = new Sealer(key, base, Kind.Media, wireNumber(epoch), WIDEST_LIMITS);
+    const sealer = async (group: Group): Promise<Sealer> => {
+      const { key, base } = await secret.media(group, epoch, AES_256_GCM);
+      return new Sealer(key, base, Kind.Media, wireNumber(epoch), WIDEST_LIMITS);
+    };
+    this.#sealer = await sealer(this.#group);
+    this.#soundSealer = await sealer(soundOf(this.#group));
   }
 
   /** The sheet of the present epoch for all members, or the path of one. It takes effect with the next group. */
@@ -142,19 +167,35 @@ export class GroupCamera {
     this.frames += 1;
     this.group += keyframe ? 1n : 0n;
     this.index = keyframe ? 0 : this.index + 1;
-    const stamps = {
-      frame: BigInt(number), mediaTime: BigInt(number) * 40_000_000n, captured: 1n, encoded: 2n, previousSeal: 0,
-      previousSend: 0, capture: 0, padding: 0, stamp: "arrival", layout: "source", kept: false,
-    } as const;
+    this.soundIndex = keyframe ? 0 : this.soundIndex;
     const info = infoBytes({
       codec: "mjpeg", width: 64, height: 48, rate: { numerator: 25, denominator: 1 }, parameters: new Uint8Array(0),
     });
     const records = [
       ...(keyframe ? await this.#description(info) : []),
-      await this.#record(this.#selected(frameFlags(keyframe, true, true)), concat(preambleBytes(stamps), data)),
+      await this.#record(this.#selected(frameFlags(keyframe, true, true)), concat(preambleBytes(stamps(number)), data)),
     ];
     const proof = await this.#proof(records, number, options);
     return [...records, await this.#record(Flag.Signed | (keyframe ? Flag.Keyframe : 0), proof)];
+  }
+
+  /** The records of the next packet of sound: its description if it is the first of its group, itself, its proof. */
+  async sound(options: FrameOptions = {}): Promise<Bytes[]> {
+    const [number, begins] = [this.sounds, this.soundIndex === 0];
+    const seal = async (flags: number, payload: Bytes): Promise<Bytes> => {
+      assert(this.#soundSealer !== undefined, "an epoch was announced");
+      return this.#soundSealer.seal({ flags, stream: SOUND_STREAM, timestamp: 5n }, [payload]);
+    };
+    const frame = concat(preambleBytes(stamps(number)), soundPacket(number));
+    const records = [
+      ...(begins ? [await seal(CONFIG_FLAGS, soundInfoBytes(SOUND))] : []),
+      await seal(frameFlags(true, true, true), frame),
+    ];
+    const { group, soundIndex: index } = this;
+    const proof = await this.#proof(records, number, options, { stream: SOUND_STREAM, group, index });
+    this.sounds += 1;
+    this.soundIndex += 1;
+    return [...records, await seal(Flag.Signed | (begins ? Flag.Keyframe : 0), proof)];
   }
 
   #selected(flags: number): number {
@@ -186,7 +227,10 @@ export class GroupCamera {
     return sealer.seal({ flags, stream: GROUP_STREAM, timestamp: 5n }, [payload]);
   }
 
-  async #proof(records: readonly Bytes[], frame: number, { signer, liveness, signed }: FrameOptions): Promise<Bytes> {
+  async #proof(
+    records: readonly Bytes[], frame: number, { signer, liveness, signed }: FrameOptions,
+    { stream, group, index } = { stream: GROUP_STREAM, group: this.group, index: this.index },
+  ): Promise<Bytes> {
     const hasher = new FrameHasher();
     for (const record of records) {
       hasher.push(await recordHash(record));
@@ -195,9 +239,9 @@ export class GroupCamera {
     if (digest === undefined) {
       throw new Error("a frame has records");
     }
-    const { index, epoch, group } = this;
+    const { epoch } = this;
     const claims = { index, epoch, group, frame: BigInt(frame), ...(liveness && { liveness }) };
-    const statement = { ...claims, stream: GROUP_STREAM, digest };
+    const statement = { ...claims, stream, digest };
     this.statements.push(statement);
     const signature = signed === false ? undefined : await (signer ?? this.identity).sign(signedStatement(statement));
     return proofBytes({ ...claims, records: digest.records, check: checkOf(digest), ...(signature && { signature }) });

@@ -159,7 +159,7 @@ export class MemoryRelay {
   /** Publishes a camera's broadcast. */
   #camera(name: string, closed: Promise<void>): CameraBroadcast {
     const tracks = { video: this.track(name, "video"), keys: this.track(name, "keys"),
-      proofs: this.track(name, "proofs") };
+      proofs: this.track(name, "proofs"), sound: this.track(name, "sound") };
     const met = new Set<string>();
     let over = false;
     void closed.then(() => {

@@ -6,7 +6,7 @@ import { type Opened, type Opener } from "../seal/opener.ts";
 import { type Suite } from "../seal/suite.ts";
 import { type Header } from "../wire/header.ts";
 import { ROOT } from "./node.ts";
-import { type Group, type NodeSecret } from "./secret.ts";
+import { type Group, type NodeSecret, hasSound, soundOf } from "./secret.ts";
 
 /** Steps of the ratchet from a sheet, at most. */
 export const MAX_RATCHET = 64n;
@@ -28,9 +28,15 @@ export interface Base {
   readonly secret: NodeSecret;
 }
 
+/** The openers of an epoch: of the group's stream, and of the sound beside it. */
+interface Openers {
+  readonly picture: Opener;
+  readonly sound: Opener;
+}
+
 interface Held {
   readonly epoch: bigint;
-  readonly opener: Opener;
+  readonly openers: Openers;
   /** When it is dropped, of an epoch before the one in use. */
   until: number;
 }
@@ -48,11 +54,17 @@ async function secretOf(base: Base, epoch: bigint): Promise<NodeSecret | undefin
     ? undefined : base.secret.ratcheted(base.group, ROOT, base.epoch, epoch);
 }
 
-async function openerOf(base: Base, epoch: bigint): Promise<Opener | undefined> {
+async function openersOf(base: Base, epoch: bigint): Promise<Openers | undefined> {
   const secret = await secretOf(base, epoch);
-  const opener = await secret?.opener(base.group, epoch, base.suite);
-  secret?.wipe();
-  return opener;
+  if (secret === undefined) {
+    return undefined;
+  }
+  const { group, suite } = base;
+  const [picture, sound] = await Promise.all([
+    secret.opener(group, epoch, suite), secret.opener(soundOf(group), epoch, suite),
+  ]);
+  secret.wipe();
+  return { picture, sound };
 }
 
 /** True if both are of one run of one leader, so that numbers and replay windows go on. */
@@ -94,7 +106,7 @@ export class GroupEpochs {
     this.#held = this.#held.filter(({ epoch }) => epoch <= this.#inUse || epoch >= first);
     for (let epoch = first; epoch < base.epoch; epoch += 1n) {
       if (epoch >= this.#inUse && this.#find(epoch) === undefined) {
-        this.#insert(epoch, await openerOf(before, epoch));
+        this.#insert(epoch, await openersOf(before, epoch));
       }
     }
     this.#bound();
@@ -113,16 +125,20 @@ export class GroupEpochs {
       // Its opener was dropped, and another one would have forgotten which records it opened.
       return "unknown-epoch";
     }
-    const opener = held?.opener ?? (await openerOf(this.#base, epoch));
-    const opened = (await opener?.open(header, record)) ?? "unknown-epoch";
+    const openers = held?.openers ?? (await openersOf(this.#base, epoch));
+    const opened = (await this.#of(openers, header)?.open(header, record)) ?? "unknown-epoch";
     if (typeof opened === "string") {
       return opened;
     }
     if (held === undefined) {
-      this.#insert(epoch, opener);
+      this.#insert(epoch, openers);
       this.#bound();
     }
     return { opened, epoch };
+  }
+
+  #of(openers: Openers | undefined, { stream }: Header): Opener | undefined {
+    return hasSound(this.#base.group, stream) ? openers?.sound : openers?.picture;
   }
 
   /** True if a record is of an epoch after the sheet's, and the ratchet does not lead to its key. */
@@ -131,7 +147,7 @@ export class GroupEpochs {
     if (epoch <= this.#base.epoch || this.#find(epoch) !== undefined) {
       return false;
     }
-    const opener = await openerOf(this.#base, epoch);
+    const opener = this.#of(await openersOf(this.#base, epoch), header);
     return opener === undefined || typeof (await opener.open(header, record)) === "string";
   }
 
@@ -141,11 +157,11 @@ export class GroupEpochs {
       return;
     }
     if (this.#find(epoch) === undefined) {
-      const opener = await openerOf(this.#base, epoch);
-      if (opener === undefined) {
+      const openers = await openersOf(this.#base, epoch);
+      if (openers === undefined) {
         return;
       }
-      this.#insert(epoch, opener);
+      this.#insert(epoch, openers);
     }
     this.#inUse = epoch;
     for (const old of this.#held) {
@@ -161,16 +177,16 @@ export class GroupEpochs {
 
   /** True if so many records failed under one key that it may not be used any more. */
   get integritySpent(): boolean {
-    return this.#held.some(({ opener }) => opener.integritySpent);
+    return this.#held.some(({ openers: { picture, sound } }) => picture.integritySpent || sound.integritySpent);
   }
 
   #find(epoch: bigint): Held | undefined {
     return this.#held.find((held) => held.epoch === epoch);
   }
 
-  #insert(epoch: bigint, opener: Opener | undefined): void {
-    if (opener !== undefined) {
-      this.#held.push({ epoch, opener, until: Infinity });
+  #insert(epoch: bigint, openers: Openers | undefined): void {
+    if (openers !== undefined) {
+      this.#held.push({ epoch, openers, until: Infinity });
       this.#held.sort((a, b) => (a.epoch < b.epoch ? -1 : 1));
     }
   }

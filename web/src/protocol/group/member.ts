@@ -7,7 +7,7 @@ import { type Suite } from "../seal/suite.ts";
 import { type Accept, Kind, parseHeader } from "../wire/header.ts";
 import { type Base, GroupEpochs, MAX_RATCHET, type OpenedInEpoch } from "./epochs.ts";
 import { DEPTH, above, isLeaf } from "./node.ts";
-import { type Group, type GroupName, type NodeSecret } from "./secret.ts";
+import { type Group, type GroupName, type NodeSecret, hasSound } from "./secret.ts";
 import { type Scope, type Sheet, parseSheet, renews } from "./sheet.ts";
 
 /** Why a sheet is refused, in the order of the checks. A refused sheet changes nothing. */
@@ -181,15 +181,18 @@ export class Member {
   }
 
   /**
-   * Opens a media record of the group, or says why it is refused: `unknown-epoch` if it is of another stream, or of an
-   * epoch that the last sheet does not lead to. Everybody in the group could have sealed it.
+   * Opens a media record of the group, of its stream or the sound beside it, or says why it is refused:
+   * `unknown-epoch` if it is of another stream, or of an epoch that the last sheet does not lead to. Everybody in the
+   * group could have sealed it.
    */
   async open(record: Bytes, accept: Accept): Promise<OpenedInEpoch | Refusal> {
     const header = parseHeader(record, accept);
     if (typeof header === "string") {
       return header;
     }
-    const ours = header.kind === Kind.Media && header.stream === this.#config.group.stream;
+    const { group } = this.#config;
+    const isCarried = header.stream === group.stream || hasSound(group, header.stream);
+    const ours = header.kind === Kind.Media && isCarried;
     return ours && this.#epochs !== undefined ? this.#epochs.open(header, record) : "unknown-epoch";
   }
 

@@ -8,12 +8,13 @@ import { FrameHasher, recordHash } from "../sign/digest.ts";
 import { type FrameRefusal, type FrameRefusalCounts, FrameVerifier } from "../sign/frame-verifier.ts";
 import { signsFrames } from "../sign/mode.ts";
 import { type Statement } from "../sign/statement.ts";
-import { type Assembler, type Media } from "../unit/assemble.ts";
+import { Assembler, type Media } from "../unit/assemble.ts";
+import { SOUND_STREAM } from "../unit/sound-info.ts";
 import { type UnitHeader, splitUnit } from "../unit/unit-header.ts";
 import { type SignMode } from "../wire/group-message.ts";
-import { type Accept, Flag } from "../wire/header.ts";
+import { type Accept, Flag, HEADER_LEN } from "../wire/header.ts";
 import { Member, type MemberConfig, type SheetRefusal, type TakenSheet } from "./member.ts";
-import { type NodeSecret } from "./secret.ts";
+import { type GroupName, type NodeSecret, hasSound } from "./secret.ts";
 
 /** What comes of a record. */
 export interface GroupOpened {
@@ -26,6 +27,8 @@ export interface GroupOpened {
   readonly notTheCameras?: FrameRefusal;
 }
 
+/** Where a record's header names its stream. */
+const STREAM_AT = 4;
 /** Longest description that is put together: its parameter sets have a length of 16 bits. */
 const MAX_DESCRIPTION = 65_536 + 64;
 
@@ -59,114 +62,68 @@ interface Unproven {
   begun: boolean;
 }
 
-/**
- * Opens the records of a group in the order in which the camera sealed them, and releases the frames that it signed.
- * One call at a time: the caller awaits each.
- */
-export class GroupOpener {
+/** Adds the counts of two streams. */
+function sumOf(counts: FrameRefusalCounts, more: FrameRefusalCounts): FrameRefusalCounts {
+  const sum = Object.entries(counts).map(([reason, count]) => [reason, count + more[reason as FrameRefusal]]);
+  return Object.fromEntries(sum) as FrameRefusalCounts;
+}
+
+/** One of the streams of a group. What is lost of one leaves the other as it is. */
+class Half {
   readonly #member: Member;
   readonly #sign: SignMode;
   readonly #stream: number;
-  readonly #verifier: FrameVerifier;
+  readonly #isSound: boolean;
   readonly #assembler: Assembler;
-  /** True if records in clear may come: the viewer has acknowledged a selection. */
-  acceptsClear = false;
+  readonly verifier: FrameVerifier;
   #unproven: Unproven | undefined;
   /** The beginning of a description that is cut into several records. */
   #description: Bytes = new Uint8Array(0);
 
-  /**
-   * A member that has no sheet yet.
-   * @param assembler the session's: it knows which frame came last, whoever it was sealed for
-   * @param sign what the camera signs: frames without it are refused
-   * @param key its member key, which this takes over
-   */
-  constructor(config: MemberConfig, assembler: Assembler, sign: SignMode, key: NodeSecret) {
-    this.#assembler = assembler;
-    this.#member = new Member(config, key);
+  constructor(member: Member, assembler: Assembler, sign: SignMode, { check, group }: MemberConfig, isSound: boolean) {
+    this.#member = member;
     this.#sign = sign;
-    this.#stream = config.group.stream;
-    this.#verifier = new FrameVerifier(config.check, config.group.stream);
+    this.#stream = isSound ? SOUND_STREAM : group.stream;
+    this.#isSound = isSound;
+    this.#assembler = assembler;
+    this.verifier = new FrameVerifier(check, this.#stream);
   }
 
-  /** Takes a sheet, or says why it is refused; nothing has changed then. */
-  takeSheet(sheet: Bytes): Promise<TakenSheet | SheetRefusal> {
-    return this.#member.take(sheet);
+  /** Something is missing. No picture depends on sound, and no sound on other sound. */
+  lost(): Media[] {
+    this.#unproven = undefined;
+    return this.#lostAssembled();
   }
 
-  /** Suite and epoch of the last sheet that was taken. */
-  get keys(): { readonly suite: Suite; readonly epoch: bigint } | undefined {
-    return this.#member.keys;
+  #lostAssembled(): Media[] {
+    this.#assembler.lostPicture();
+    return this.#isSound ? [] : [{ type: "lost" }];
   }
 
-  /** Frames whose proof fits. */
-  get accepted(): number {
-    return this.#verifier.accepted;
-  }
-
-  /** Frames refused, by reason. */
-  get refused(): FrameRefusalCounts {
-    return this.#verifier.refused;
-  }
-
-  get integritySpent(): boolean {
-    return this.#member.integritySpent;
-  }
-
-  wipe(): void {
-    this.#member.wipe();
-  }
-
-  /** True if the record cannot be opened now and perhaps can once a sheet has come. */
-  waitsForKey(record: Bytes): Promise<boolean> {
-    return this.#member.waitsForKey(record, this.#accept);
-  }
-
-  get #accept(): Accept {
-    const accept = this.#sign === "off" ? "group" : "signed";
-    return this.acceptsClear ? `${accept}-clear` : accept;
-  }
-
-  /** Opens a media record that arrived at this monotonic time. */
-  async open(now: number, record: Bytes): Promise<GroupOpened> {
-    this.#member.retire(now);
-    const signed = this.#sign !== "off";
-    // The hash does not wait for the tag: what does not open is not used.
-    const [found, hash] = await Promise.all([
-      this.#member.open(record, this.#accept), signed ? recordHash(record) : undefined,
-    ]);
-    if (typeof found === "string") {
-      // A copy takes nothing away from the stream; everything else that is refused is missing now.
-      return { refused: found, media: found === "replay" ? [] : this.#lost() };
-    }
-    const media = found.opened.followsGap ? this.#lost() : [];
+  /** Takes a record that was opened. */
+  async take(now: number, epoch: bigint, found: Opened, hash: Bytes | undefined): Promise<GroupOpened> {
+    const media = found.followsGap ? this.lost() : [];
     try {
-      const part = partOf(found.opened);
-      const opened = { ...found.opened, payload: part.payload, followsGap: false };
+      const part = partOf(found);
+      const opened = { ...found, payload: part.payload, followsGap: false };
       const more = await (hash === undefined
-        ? this.#unsigned(now, found.epoch, opened, part) : this.#part(now, found.epoch, opened, part, hash));
+        ? this.#unsigned(now, epoch, opened, part) : this.#part(now, epoch, opened, part, hash));
       return { ...more, media: [...media, ...more.media] };
     } catch (thrown) {
       if (thrown instanceof ProtocolError && thrown.reason === "malformed") {
-        return { refused: "malformed", media: [...media, ...this.#lost()] };
+        return { refused: "malformed", media: [...media, ...this.lost()] };
       }
       throw thrown;
     }
   }
 
-  #lost(): Media[] {
-    this.#unproven = undefined;
-    this.#assembler.lostPicture();
-    return [{ type: "lost" }];
-  }
-
   async #unsigned(now: number, epoch: bigint, opened: Opened, part: Part): Promise<GroupOpened> {
     await this.#member.confirm(now, epoch);
-    return { media: this.#take(now, opened, part) };
+    return { media: this.#assembled(now, opened, part) };
   }
 
   /** Takes a record's payload into the frame or the description that it is of. */
-  #take(now: number, opened: Opened, { payload, place }: Part): Media[] {
+  #assembled(now: number, opened: Opened, { payload, place }: Part): Media[] {
     if (place === undefined) {
       return this.#assembler.take(opened, now);
     }
@@ -190,7 +147,7 @@ export class GroupOpener {
     }
     const goesOn = part.place !== undefined && part.place.index > 0;
     const media = goesOn ? [] : this.#beginIfNew(epoch, flags);
-    const taken = this.#take(now, opened, part);
+    const taken = this.#assembled(now, opened, part);
     const unproven = this.#unproven;
     if (unproven?.epoch === epoch) {
       unproven.hasher.push(hash);
@@ -212,10 +169,9 @@ export class GroupOpener {
     if (before === undefined) {
       return [];
     }
-    // The one before has no proof, and what comes now depends on it.
-    this.#verifier.refuse("unsigned");
-    this.#assembler.lostPicture();
-    return [{ type: "lost" }];
+    // The one before has no proof, and of a picture what comes now depends on it.
+    this.verifier.refuse("unsigned");
+    return this.#lostAssembled();
   }
 
   /** Releases the frame whose records came, if this proves it. */
@@ -228,10 +184,10 @@ export class GroupOpener {
     }
     const statement = await this.#verify(unproven, proof);
     if (typeof statement === "string") {
-      return { notTheCameras: statement, media: this.#lost() };
+      return { notTheCameras: statement, media: this.lost() };
     }
     if (epoch !== unproven.epoch || !this.#member.allows(epoch, statement.group)) {
-      return { notTheCameras: this.#verifier.refuse("epoch"), media: this.#lost() };
+      return { notTheCameras: this.verifier.refuse("epoch"), media: this.lost() };
     }
     await this.#member.confirm(now, epoch);
     return { statement, media: unproven.media };
@@ -240,9 +196,98 @@ export class GroupOpener {
   async #verify({ hasher, epoch }: Unproven, proof: Bytes): Promise<Statement | FrameRefusal> {
     const digest = await hasher.finish();
     if (digest === undefined) {
-      return this.#verifier.refuse("records");
+      return this.verifier.refuse("records");
     }
     const frame = { digest, stream: this.#stream, epoch };
-    return signsFrames(this.#sign) ? this.#verifier.verify(frame, proof) : this.#verifier.claim(frame, proof);
+    return signsFrames(this.#sign) ? this.verifier.verify(frame, proof) : this.verifier.claim(frame, proof);
+  }
+}
+
+/**
+ * Opens the records of a group in the order in which the camera sealed them, and releases the frames that it signed.
+ * One call at a time: the caller awaits each.
+ */
+export class GroupOpener {
+  readonly #member: Member;
+  readonly #sign: SignMode;
+  readonly #name: GroupName;
+  readonly #picture: Half;
+  readonly #sound: Half;
+  /** True if records in clear may come: the viewer has acknowledged a selection. Sound is always encrypted. */
+  acceptsClear = false;
+
+  /**
+   * A member that has no sheet yet.
+   * @param assembler the session's: it knows which frame came last, whoever it was sealed for
+   * @param sign what the camera signs: frames without it are refused
+   * @param key its member key, which this takes over
+   */
+  constructor(config: MemberConfig, assembler: Assembler, sign: SignMode, key: NodeSecret) {
+    this.#member = new Member(config, key);
+    this.#sign = sign;
+    this.#name = config.group;
+    this.#picture = new Half(this.#member, assembler, sign, config, false);
+    this.#sound = new Half(this.#member, new Assembler(), sign, config, true);
+  }
+
+  /** Takes a sheet, or says why it is refused; nothing has changed then. */
+  takeSheet(sheet: Bytes): Promise<TakenSheet | SheetRefusal> {
+    return this.#member.take(sheet);
+  }
+
+  /** Suite and epoch of the last sheet that was taken. */
+  get keys(): { readonly suite: Suite; readonly epoch: bigint } | undefined {
+    return this.#member.keys;
+  }
+
+  /** Frames of the picture whose proof fits. */
+  get accepted(): number {
+    return this.#picture.verifier.accepted;
+  }
+
+  /** Frames and packets of sound refused, by reason. */
+  get refused(): FrameRefusalCounts {
+    return sumOf(this.#picture.verifier.refused, this.#sound.verifier.refused);
+  }
+
+  get integritySpent(): boolean {
+    return this.#member.integritySpent;
+  }
+
+  wipe(): void {
+    this.#member.wipe();
+  }
+
+  /** True if the record cannot be opened now and perhaps can once a sheet has come. */
+  waitsForKey(record: Bytes): Promise<boolean> {
+    return this.#member.waitsForKey(record, this.#accept(this.#isSound(record)));
+  }
+
+  /** True if a record's header names the stream of sound. If it lies, its key does not open it. */
+  #isSound(record: Bytes): boolean {
+    const view = new DataView(record.buffer, record.byteOffset, record.byteLength);
+    return record.length >= HEADER_LEN && hasSound(this.#name, view.getUint32(STREAM_AT));
+  }
+
+  #accept(isSound: boolean): Accept {
+    const accept = this.#sign === "off" ? "group" : "signed";
+    return this.acceptsClear && !isSound ? `${accept}-clear` : accept;
+  }
+
+  /** Opens a media record that arrived at this monotonic time. */
+  async open(now: number, record: Bytes): Promise<GroupOpened> {
+    this.#member.retire(now);
+    const sound = this.#isSound(record);
+    const half = sound ? this.#sound : this.#picture;
+    const signed = this.#sign !== "off";
+    // The hash does not wait for the tag: what does not open is not used.
+    const [found, hash] = await Promise.all([
+      this.#member.open(record, this.#accept(sound)), signed ? recordHash(record) : undefined,
+    ]);
+    if (typeof found === "string") {
+      // A copy takes nothing away from the stream; everything else that is refused is missing now.
+      return { refused: found, media: found === "replay" ? [] : half.lost() };
+    }
+    return half.take(now, found.epoch, found.opened, hash);
   }
 }

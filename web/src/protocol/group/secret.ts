@@ -6,6 +6,7 @@ import { BASE_LEN, wireNumber } from "../keys/epoch.ts";
 import { Opener } from "../seal/opener.ts";
 import { type SealLimits, Sealer } from "../seal/sealer.ts";
 import { type Suite } from "../seal/suite.ts";
+import { PICTURE_STREAM, SOUND_STREAM } from "../unit/sound-info.ts";
 import { Kind } from "../wire/header.ts";
 import { type PeerId } from "../wire/peer-id.ts";
 import { Writer } from "../wire/writer.ts";
@@ -21,10 +22,20 @@ export interface GroupName {
   readonly stream: number;
 }
 
+/** True if records of this stream are the group's sound: that of a camera's picture. */
+export function hasSound(group: GroupName, stream: number): boolean {
+  return group.stream === PICTURE_STREAM && stream === SOUND_STREAM;
+}
+
 /** A group in one run of its leader. It enters every derivation. */
 export interface Group extends GroupName {
   /** 16 random bytes. */
   readonly run: Bytes;
+}
+
+/** The name under which the keys of the sound's records are derived, from the same group secrets. */
+export function soundOf(group: Group): Group {
+  return { ...group, stream: SOUND_STREAM };
 }
 
 /** `group` of section 3. */

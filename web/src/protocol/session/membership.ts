@@ -11,7 +11,7 @@ import { type AgeState, type AgeTimes, PictureAge } from "../live/picture-age.ts
 import { type Suite } from "../seal/suite.ts";
 import { acceptCertificate } from "../sign/certificate.ts";
 import { type FrameRefusal, type FrameRefusalCounts } from "../sign/frame-verifier.ts";
-import { GopVerifier } from "../sign/gop-verifier.ts";
+import { GopVerifiers } from "../sign/gop-verifier.ts";
 import { covers, signsFrames } from "../sign/mode.ts";
 import { type Statement } from "../sign/statement.ts";
 import { Assembler } from "../unit/assemble.ts";
@@ -21,7 +21,9 @@ import { type PeerId } from "../wire/peer-id.ts";
 import { type Link } from "./link.ts";
 import { type Outbox } from "./output.ts";
 import { Proofs } from "./proofs.ts";
-import { type RelayTrack, type RelayedObject, WaitingFrames, recordsOf } from "./relayed.ts";
+import {
+  MAX_WAITING, MAX_WAITING_SOUND, type RelayTrack, type RelayedObject, WaitingFrames, recordsOf,
+} from "./relayed.ts";
 
 /** Milliseconds of a round trip while none was measured. */
 const HOPED_ROUND_TRIP = 30;
@@ -75,7 +77,7 @@ interface Seat {
   readonly sign: SignMode;
   readonly stream: number;
   readonly age: PictureAge;
-  gops: GopVerifier | undefined;
+  gops: GopVerifiers | undefined;
   /** True from the first sheet on: all media is the group's. */
   begun: boolean;
   /** The program was told that a challenge is due, and has not made one yet. */
@@ -94,7 +96,9 @@ export class Membership {
   readonly #link: Link;
   readonly #out: Outbox;
   readonly #proofs: Proofs;
-  readonly #waiting = new WaitingFrames();
+  readonly #waiting = new WaitingFrames(MAX_WAITING);
+  /** Sound, which comes on a track of its own. */
+  readonly #sound = new WaitingFrames(MAX_WAITING_SOUND);
   #seat: Seat | undefined;
   #roundTrip: number | undefined;
 
@@ -225,7 +229,7 @@ export class Membership {
     if (typeof key === "string") {
       throw new ProtocolError("protocol-error", `the certificate of a key is refused: ${key}`);
     }
-    seat.gops ??= new GopVerifier(key, seat.stream);
+    seat.gops ??= new GopVerifiers(key, seat.stream);
   }
 
   /**
@@ -239,6 +243,8 @@ export class Membership {
     }
     if (track === "video") {
       this.#waiting.push(now.monotonic, begins, bytes);
+    } else if (track === "sound") {
+      this.#sound.push(now.monotonic, begins, bytes);
     } else {
       try {
         await this.#toldByRelay(seat, track, parseControl(bytes));
@@ -282,9 +288,11 @@ export class Membership {
       return;
     }
     const waits = (record: Bytes): Promise<boolean> => seat.opener.waitsForKey(record);
-    for (let next = await this.#waiting.take(now.monotonic, waits); next !== undefined; ) {
-      this.#waiting.taken(next, await this.#openFrame(now, seat, next.frame));
-      next = await this.#waiting.take(now.monotonic, waits);
+    for (const waiting of [this.#waiting, this.#sound]) {
+      for (let next = await waiting.take(now.monotonic, waits); next !== undefined; ) {
+        waiting.taken(next, await this.#openFrame(now, seat, next.frame));
+        next = await waiting.take(now.monotonic, waits);
+      }
     }
   }
 
@@ -329,10 +337,11 @@ export class Membership {
 
   /** Notes the frame that was released. */
   async #released(seat: Seat, now: number, statement: Statement): Promise<void> {
-    if (signsFrames(seat.sign)) {
+    const isPicture = statement.stream === seat.stream;
+    if (signsFrames(seat.sign) && isPicture) {
       seat.age.verified(now, statement.liveness);
     }
-    if (statement.index === 0) {
+    if (statement.index === 0 && isPicture) {
       seat.group = seat.groupBegan === undefined ? seat.group : now - seat.groupBegan;
       seat.groupBegan = now;
     }
@@ -354,7 +363,8 @@ export class Membership {
     this.#proofs.check();
     const seat = this.#seat;
     await this.#openWaiting(now);
-    if (seat !== undefined && this.#waiting.asks(now.monotonic)) {
+    const asks = [this.#waiting, this.#sound].some((waiting) => waiting.asks(now.monotonic));
+    if (seat !== undefined && asks) {
       await this.#join(now, seat.stream);
     }
     if (seat !== undefined && now.monotonic >= this.#challengeDeadline) {
@@ -365,7 +375,7 @@ export class Membership {
 
   /** When `timeout` is due. */
   get deadline(): number {
-    return Math.min(this.#challengeDeadline, this.#waiting.deadline);
+    return Math.min(this.#challengeDeadline, this.#waiting.deadline, this.#sound.deadline);
   }
 
   get #challengeDeadline(): number {

@@ -2,7 +2,7 @@
 
 import { type Bytes } from "../bytes.ts";
 import { ProtocolError, asProtocolError } from "../error.ts";
-import { type GopRefusal, type GopVerifier } from "../sign/gop-verifier.ts";
+import { type GopRefusal, type GopVerifiers } from "../sign/gop-verifier.ts";
 import { type Statement } from "../sign/statement.ts";
 import { type Outbox } from "./output.ts";
 
@@ -27,7 +27,7 @@ export class Proofs {
   }
 
   /** A frame was released. */
-  took(gops: GopVerifier, statement: Statement): Promise<void> {
+  took(gops: GopVerifiers, statement: Statement): Promise<void> {
     return this.#add(async () => {
       if ((await gops.took(statement)) === "forged") {
         const { group, index } = statement;
@@ -37,7 +37,7 @@ export class Proofs {
   }
 
   /** The signature of a group came. */
-  verify(gops: GopVerifier, signature: Bytes): Promise<void> {
+  verify(gops: GopVerifiers, signature: Bytes): Promise<void> {
     return this.#add(async () => {
       const verdict = await gops.verify(signature);
       if (typeof verdict === "string" && this.#refused !== undefined) {

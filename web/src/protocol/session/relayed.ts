@@ -5,19 +5,22 @@ import { type Refusal } from "../error.ts";
 import { LENGTH_PREFIX, MAX_RECORD } from "../wire/framing.ts";
 
 /** The tracks of a camera's broadcast. */
-export const RELAY_TRACKS = ["video", "keys", "proofs"] as const;
+export const RELAY_TRACKS = ["video", "keys", "proofs", "sound"] as const;
 export type RelayTrack = (typeof RELAY_TRACKS)[number];
 
 /** An object of one of the tracks, in the order in which the camera put them there. */
 export interface RelayedObject {
   readonly track: RelayTrack;
-  /** It is the first one of its group of objects: of `video`, a frame that begins a group of pictures. */
+  /** It is the first one of its group of objects: of `video` a frame that begins a group of pictures, of `sound` a
+   * packet with its description. */
   readonly begins: boolean;
   readonly bytes: Bytes;
 }
 
 /** Frames that wait for their key, at most. */
 export const MAX_WAITING = 64;
+/** Packets of sound that wait for theirs: as long as those frames at 25 a second. */
+export const MAX_WAITING_SOUND = 128;
 /** Milliseconds for which a frame waits for its key. */
 export const WAIT_FOR_KEY = 1_000;
 /** Milliseconds for which it waits before the camera itself is asked for the sheet, and between two such questions. */
@@ -49,11 +52,17 @@ export function recordsOf(frame: Bytes): readonly Bytes[] | undefined {
 
 /** Frames in their order, until their keys are there: tracks are apart, so a frame can overtake its key. */
 export class WaitingFrames {
+  readonly #most: number;
   #waiting: Waiting[] = [];
   /** The present group of pictures is of no use: its beginning was not opened. */
   #skipping = true;
   /** When the camera was asked for a sheet. */
   #asked = -Infinity;
+
+  /** @param most frames that wait, at most */
+  constructor(most: number) {
+    this.#most = most;
+  }
 
   push(now: number, begins: boolean, frame: Bytes): void {
     this.#waiting.push({ since: now, begins, frame });
@@ -69,7 +78,7 @@ export class WaitingFrames {
     if (first === undefined) {
       return undefined;
     }
-    const mayWait = now < first.since + WAIT_FOR_KEY && this.#waiting.length <= MAX_WAITING;
+    const mayWait = now < first.since + WAIT_FOR_KEY && this.#waiting.length <= this.#most;
     const [record] = mayWait ? (recordsOf(first.frame) ?? []) : [];
     if (record !== undefined && (await waits(record))) {
       return undefined;

@@ -2,6 +2,7 @@
 
 import { type Bytes, equal } from "../bytes.ts";
 import { type SignatureCheck } from "../keys/identity.ts";
+import { SOUND_STREAM } from "../unit/sound-info.ts";
 import { type FrameDigest } from "./digest.ts";
 import { type FrameProof, type Statement, checkOf, parseProof, signedStatement } from "./statement.ts";
 
@@ -120,12 +121,17 @@ export class FrameVerifier {
     if (last !== undefined && proof.epoch === last.epoch && proof.frame <= last.frame) {
       return "order";
     }
-    if (!follows(last, proof)) {
+    if (!(stream === SOUND_STREAM ? soundFollows(last, proof) : follows(last, proof))) {
       return "group";
     }
     const { index, group, frame, liveness } = proof;
     return { stream, index, epoch, group, frame, digest, ...(liveness && { liveness }) };
   }
+}
+
+/** Sound needs nothing before it, so any packet may be the first, or come after one that was lost. */
+function soundFollows(last: Statement | undefined, { index, group }: FrameProof): boolean {
+  return last === undefined || group > last.group || (group === last.group && index > last.index);
 }
 
 /** True if a frame goes on with the group of pictures of the last one, or begins a later one. */

@@ -3,6 +3,7 @@
 import { type Bytes, ascii, concat, equal } from "../bytes.ts";
 import { MLDSA_SIGNATURE_LEN } from "../crypto/mldsa.ts";
 import { malformed } from "../error.ts";
+import { SOUND_STREAM } from "../unit/sound-info.ts";
 import { MAX_STREAM } from "../wire/header.ts";
 import { Reader } from "../wire/reader.ts";
 import { type GopKey } from "./certificate.ts";
@@ -172,4 +173,33 @@ function outcomeOf(part: Part, count: number): Pick<GopVerdict, "outcome" | "ind
   const all = Array.from({ length: count }, (_, at) => part.first + at);
   const missing = all.filter((index) => !part.taken.has(index));
   return { outcome: missing.length === 0 ? "proven" : "incomplete", indexes: missing };
+}
+
+/** The verifiers of a camera's stream and of the sound beside it, whose groups are signed apart. */
+export class GopVerifiers {
+  readonly #stream: number;
+  readonly #picture: GopVerifier;
+  readonly #sound: GopVerifier;
+
+  constructor(key: GopKey, stream: number) {
+    this.#stream = stream;
+    this.#picture = new GopVerifier(key, stream);
+    this.#sound = new GopVerifier(key, SOUND_STREAM);
+  }
+
+  /** As `GopVerifier.took`. */
+  took(statement: Statement): Promise<"waiting" | "proven" | "forged"> {
+    return statement.stream === this.#stream ? this.#picture.took(statement) : this.#sound.took(statement);
+  }
+
+  /** Frames of both that went without a signature of their group. */
+  get unproven(): number {
+    return this.#picture.unproven + this.#sound.unproven;
+  }
+
+  /** As `GopVerifier.verify`. */
+  async verify(bytes: Bytes): Promise<GopVerdict | GopRefusal> {
+    const verdict = await this.#picture.verify(bytes);
+    return verdict === "stream" ? this.#sound.verify(bytes) : verdict;
+  }
 }

@@ -5,6 +5,8 @@ import { malformed, misuse } from "../error.ts";
 import { Reader } from "../wire/reader.ts";
 import { Writer } from "../wire/writer.ts";
 
+/** The media stream of the picture, where the session carries one camera. */
+export const PICTURE_STREAM = 1;
 /** The media stream of sound; all others are pictures. */
 export const SOUND_STREAM = 2;
 
