@@ -229,7 +229,6 @@ impl<T: Transport> Role<T> for ViewerRole {
             }
             Event::BudgetStated(budget) => {
                 self.stream_budget = budget;
-                tracing::info!(viewer = %task.name(), "the viewer wants pictures that waited at most {budget:?}");
                 return Ok(());
             }
             Event::KeyframeRequested(_) => {
