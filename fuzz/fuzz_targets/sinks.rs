@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use libfuzzer_sys::fuzz_target;
 use sealcast::fuzzing::mp4;
 use sealcast::media::{Codec, FrameRate, ReceivedFrame, StreamInfo};
-use sealcast::source::Container;
 use sealcast::source::h264::{Stream, nal_units, read_sps};
+use sealcast::source::{Container, av1, h265};
 use sealcast_fuzz::frames;
 use sealcast_proto::unit::JpegWalker;
 
@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let pair = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    let codec = if head[0] % 2 == 1 { Codec::Mjpeg } else { Codec::H264 };
+    let codec = [Codec::H264, Codec::Mjpeg, Codec::H265, Codec::Av1][usize::from(head[0] % 4)];
     let cut = usize::from(pair(14)).min(stream.len());
     let info = StreamInfo {
         codec,
@@ -31,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
             numerator: u32::from(pair(6)) << (head[10] % 17),
             denominator: u32::from(pair(8)) << (head[11] % 17),
         },
-        parameters: if codec == Codec::H264 {
+        parameters: if codec.predicts() {
             stream[..cut].to_vec()
         } else {
             Vec::new()
@@ -86,14 +86,21 @@ fn time(mode: u8, step: u8, number: u64) -> Duration {
 }
 
 fn sets(info: &StreamInfo, frames: &[ReceivedFrame]) {
-    let mut stream = Stream::default();
+    let (mut stream, mut newer, mut other) = (Stream::default(), h265::Stream::default(), av1::Stream::default());
     let units = frames.iter().map(|frame| &frame.data[..]);
     for unit in units.chain([&info.parameters[..]]) {
         for nal in nal_units(unit) {
             let _ = read_sps(nal);
             let _ = stream.learn(nal);
+            let _ = h265::read_sps(nal);
+            let _ = newer.learn(nal);
         }
+        let _ = av1::read_sequence(unit);
+        let _ = other.learn(unit);
+        let (_, _) = (newer.finish(unit.to_vec().into()), other.finish(unit.to_vec().into()));
     }
     let learnt = stream.info(None);
     assert!(!stream.is_decodable() || learnt.codec == Codec::H264);
+    assert!(!newer.is_decodable() || newer.info(None).codec == Codec::H265);
+    assert!(!other.is_decodable() || other.info(None).is_valid());
 }

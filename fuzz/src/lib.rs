@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast::media::Codec;
-use sealcast::source::{annexb, mjpeg};
+use sealcast::source::{annexb, mjpeg, obu};
 use sealcast_proto::clock::Now;
 use sealcast_proto::keys::{
     HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PresharedKey, Role, Side, ticket_mac,
@@ -181,6 +181,8 @@ pub fn frames(codec: Codec, stream: &[u8]) -> Vec<Vec<u8>> {
     let split = match codec {
         Codec::H264 => annexb::split_access_units(stream),
         Codec::Mjpeg => mjpeg::split_images(stream),
+        Codec::H265 => annexb::split_h265_units(stream),
+        Codec::Av1 => obu::split_temporal_units(stream),
     };
     let whole = || vec![stream.to_vec()];
     split.map_or_else(

@@ -224,11 +224,14 @@ def encode_codec_configuration(**fields):
 
 def decode_codec_configuration(data):
     fields = _decode_fields(CODEC_CONFIGURATION, Reader(data))
-    if fields["codec"] not in (1, 2) or fields["rate_denominator"] == 0:
+    if fields["codec"] not in (1, 2, 3, 4) or fields["rate_denominator"] == 0:
         raise Malformed
     if fields["width"] == 0 or fields["height"] == 0:
         raise Malformed
-    if fields["codec"] == 2 and fields["parameters"]:
+    parameters = fields["parameters"]
+    if fields["codec"] == 2 and parameters:
+        raise Malformed
+    if fields["codec"] == 4 and (not 3 <= len(parameters) <= 1024 or parameters[0] != 0x0A):
         raise Malformed
     return fields
 

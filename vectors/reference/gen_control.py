@@ -6,6 +6,10 @@ from common import check_names, fixed
 BIG = 2**64 - 1
 SIGNATURE = fixed("rekey signature", 64)
 PARAMETERS = bytes.fromhex("0000000167640028acd940780227e5c044000003000400000300f03c60c65800000001 68ebe3cb22c0")
+H265_PARAMETERS = bytes.fromhex(
+    "0000000140010c01ffff01600000030090000003000003007895980900000001420101016000000300900000030000030078"
+    "a003c08010e596566924caf0168080000003008000000f04000000014401c172b46240")
+AV1_PARAMETERS = bytes.fromhex("0a0b00000042abbfc3732be401")
 
 
 def _json(fields):
@@ -236,6 +240,11 @@ def codec_configurations():
          {**h264, "width": 65535, "height": 65535, "rate_numerator": 2**32 - 1, "rate_denominator": 2**32 - 1}),
         ("Motion JPEG 720p25", {"codec": 2, "width": 1280, "height": 720, "rate_numerator": 25, "rate_denominator": 1,
                                 "parameters": b""}),
+        ("H.265 1080p30", {**h264, "codec": 3, "parameters": H265_PARAMETERS}),
+        ("H.265 without parameters", {**h264, "codec": 3, "parameters": b""}),
+        ("AV1 1080p30", {**h264, "codec": 4, "parameters": AV1_PARAMETERS}),
+        ("AV1, shortest parameters", {**h264, "codec": 4, "parameters": b"\x0a\x01\x18"}),
+        ("AV1, longest parameters", {**h264, "codec": 4, "parameters": b"\x0a\xfd\x07" + fixed("av1", 1021)}),
     ]
     cases = []
     for name, fields in table:
@@ -243,6 +252,10 @@ def codec_configurations():
         assert control.decode_codec_configuration(data) == fields
         cases.append({"name": name, "expect": "ok", "fields": _json(fields), "bytes": data.hex()})
     good = control.encode_codec_configuration(**h264)
+
+    def av1(parameters):
+        return control.encode_codec_configuration(**{**h264, "codec": 4, "parameters": parameters})
+
     rows = [
         ("empty", b"", "malformed", "The fields are missing."),
         ("one byte more", good + b"\0", "malformed", "A byte is left over."),
@@ -251,11 +264,17 @@ def codec_configurations():
         ("half a count", good[:14], "malformed", "The count of the parameters is short."),
         ("cut in the rate", good[:10], "malformed", "The denominator is short."),
         ("zero denominator", good[:9] + bytes(4) + good[13:], "malformed", "A zero denominator is malformed."),
-        ("codec 0", b"\0" + good[1:], "malformed", "1 and 2 are the codecs."),
-        ("codec 3", b"\3" + good[1:], "malformed", "1 and 2 are the codecs."),
+        ("codec 0", b"\0" + good[1:], "malformed", "1 to 4 are the codecs."),
+        ("codec 5", b"\5" + good[1:], "malformed", "1 to 4 are the codecs."),
         ("zero width", good[:1] + bytes(2) + good[3:], "malformed", "A picture has pixels."),
         ("zero height", good[:3] + bytes(2) + good[5:], "malformed", "A picture has pixels."),
         ("Motion JPEG with parameters", b"\2" + good[1:], "malformed", "Motion JPEG has no parameters."),
+        ("AV1 with the parameters of H.264", b"\4" + good[1:], "malformed", "AV1 has a sequence header OBU."),
+        ("AV1 without parameters", av1(b""), "malformed", "AV1 has a sequence header OBU."),
+        ("AV1 with a header alone", av1(b"\x0a\x00"), "malformed", "A sequence header has content."),
+        ("AV1 without the size of its OBU", av1(b"\x08" + AV1_PARAMETERS[2:]), "malformed", "The OBU has a size."),
+        ("AV1 with parameters too long", av1(b"\x0a\xfe\x07" + fixed("av1", 1022)), "malformed",
+         "1024 bytes are the most."),
     ]
     return check_names(cases + _negative(control.decode_codec_configuration, rows))
 

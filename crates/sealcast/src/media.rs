@@ -14,8 +14,9 @@ pub enum Track {
     Sound,
 }
 
-/// One access unit as the source made it: H.264 in Annex B with start codes (parameter sets before every keyframe),
-/// or one JPEG image; or a packet of sound.
+/// One access unit as the source made it: H.264 or H.265 in Annex B with start codes (parameter sets before every
+/// keyframe), a temporal unit of AV1 without its delimiter (sequence header before every keyframe), or one JPEG image;
+/// or a packet of sound.
 #[derive(Clone, Debug)]
 pub struct Frame {
     /// What it is a part of.

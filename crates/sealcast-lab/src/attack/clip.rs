@@ -44,6 +44,7 @@ impl Clip {
         let (frames, template) = match camera.codec {
             Codec::H264 => (h264(pictures, camera)?, h264(&[grey], camera)?),
             Codec::Mjpeg => (jpegs(pictures, camera)?, jpegs(&[grey], camera)?),
+            codec => return Err(failed(&format!("no camera here makes {}", codec.title()))),
         };
         let template = template.into_iter().next().map(|frame| frame.data).unwrap_or_default();
         let parameters = match (camera.codec, frames.first()) {

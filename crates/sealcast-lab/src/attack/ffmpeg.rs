@@ -214,6 +214,8 @@ pub(crate) fn decode<'a>(
     let demuxed = match info.codec {
         Codec::H264 => "h264",
         Codec::Mjpeg => "mjpeg",
+        Codec::H265 => "hevc",
+        Codec::Av1 => "av1",
     };
     let scale = format!("showinfo,scale={width}:{height}");
     let mut arguments = vec![
@@ -263,6 +265,8 @@ impl Ivf {
         let code = match info.codec {
             Codec::H264 => b"H264",
             Codec::Mjpeg => b"MJPG",
+            Codec::H265 => b"HEVC",
+            Codec::Av1 => b"AV01",
         };
         let mut bytes = b"DKIF\0\0\x20\0".to_vec();
         bytes.extend_from_slice(code);

@@ -167,7 +167,7 @@ fn described(keyframe: &[u8]) -> Result<StreamInfo> {
             parameters: parameter_sets(keyframe),
             ..info
         },
-        Codec::Mjpeg => info,
+        Codec::Mjpeg | Codec::H265 | Codec::Av1 => info,
     })
 }
 

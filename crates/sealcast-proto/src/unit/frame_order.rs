@@ -1,6 +1,6 @@
 //! The order of frames: which of them can be decoded, stream by stream.
 
-use super::{Assembled, AssembledFrame, Codec, Description, SOUND_STREAM};
+use super::{Assembled, AssembledFrame, Description, SOUND_STREAM};
 use crate::wire::Malformed;
 
 /// Decides which complete frames can be decoded, in the order in which they are handed out, for each stream by itself.
@@ -37,7 +37,7 @@ impl FrameOrder {
     /// Notes a description that came.
     pub(crate) fn described(&mut self, description: &Description) {
         match description {
-            Description::Picture(info) => self.images = info.codec == Codec::Mjpeg,
+            Description::Picture(info) => self.images = !info.codec.predicts(),
             Description::Sound(_) => self.sound = true,
         }
     }
@@ -119,7 +119,7 @@ mod tests {
 
     use super::*;
     use crate::seal::SealedFrame;
-    use crate::unit::{FrameRate, Preamble, SoundCodec, SoundInfo, StreamInfo};
+    use crate::unit::{Codec, FrameRate, Preamble, SoundCodec, SoundInfo, StreamInfo};
 
     fn frame(stream: u32, number: u64, keyframe: bool) -> AssembledFrame {
         AssembledFrame {

@@ -86,7 +86,8 @@ impl Planner {
             (Some(Codec::H264), _) => self.h264(level, stream, &mut plan),
             (Some(Codec::Mjpeg), Level::Headers) => codec_headers::jpeg(&mut plan),
             // An image comes here only if its coefficients are not told apart.
-            (Some(Codec::Mjpeg), _) | (None, _) => {}
+            // The parts of other codecs are not known.
+            (Some(Codec::Mjpeg | Codec::H265 | Codec::Av1) | None, _) => {}
         }
         plan.finish();
     }

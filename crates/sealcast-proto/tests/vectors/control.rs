@@ -200,7 +200,12 @@ fn codec_configurations_are_the_references() {
             let info = parsed.unwrap_or_else(|error| panic!("{}: {error}", case.name));
             assert_eq!(info.to_bytes(), case.bytes.0, "{}", case.name);
             let fields = json!({
-                "codec": match info.codec { Codec::H264 => 1, Codec::Mjpeg => 2 },
+                "codec": match info.codec {
+                    Codec::H264 => 1,
+                    Codec::Mjpeg => 2,
+                    Codec::H265 => 3,
+                    Codec::Av1 => 4,
+                },
                 "width": info.width,
                 "height": info.height,
                 "rate_numerator": info.rate.numerator,
@@ -215,7 +220,7 @@ fn codec_configurations_are_the_references() {
             malformed += 1;
         }
     }
-    assert_eq!((good, malformed), (4, 12));
+    assert_eq!((good, malformed), (9, 17));
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::platform::service_manager;
 use crate::private_file::read_secret_line;
 use crate::run::{
     Admission, ControlSocket, FrameProof, GROUP_STREAM, GroupOptions, Observation, Offer, PublishOptions, QueueLimits,
-    RelayUrl, Reopen, RuntimeSettings, Shape, Viewers, build_info, publish,
+    RelayUrl, Reopen, RuntimeSettings, Shape, Viewers, build_info, check_selection, publish,
 };
 use crate::source;
 use crate::transport::udp::MulticastOut;
@@ -57,6 +57,10 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     // Open the source first, so that the ticket is handed out only when there is something to see.
     let proof = group.as_ref().map_or(FrameProof::None, GroupOptions::proof);
     let source = open_source(source_url.clone(), offer.shape, proof).await?;
+    check_selection(source.info().codec, selection).map_err(|what| {
+        let hint = "leave out --encrypt, or let the camera send H.264";
+        settings.placed("publish.encrypt", Failure::new(FailureKind::Usage, what, hint))
+    })?;
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.seconds)?;
     if configured.invite && !configured.open {

@@ -44,11 +44,12 @@ impl BareDecoder {
     /// Creates a decoder for streams of `codec`.
     ///
     /// # Errors
-    /// The H.264 decoder cannot start (out of memory).
+    /// The H.264 decoder cannot start (out of memory), or there is no decoder of this codec.
     pub fn new(codec: Codec) -> Result<Self> {
         Ok(match codec {
             Codec::H264 => Self::H264(Box::new(H264Decoder::new()?)),
             Codec::Mjpeg => Self::Mjpeg,
+            Codec::H265 | Codec::Av1 => return Err(no_decoder(codec, "this program")),
         })
     }
 
@@ -62,6 +63,25 @@ impl BareDecoder {
             Self::Mjpeg => jpeg::decode(frame).map(Some),
         }
     }
+}
+
+/// Refuses a stream that is to be decoded by `what`, such as a sink, and that this program has no decoder for.
+///
+/// # Errors
+/// Kind `Sink`, with what can be done with such a stream.
+pub(crate) fn check_decoder(codec: Codec, what: &str) -> Result<()> {
+    match codec {
+        Codec::H264 | Codec::Mjpeg => Ok(()),
+        Codec::H265 | Codec::Av1 => Err(no_decoder(codec, what)),
+    }
+}
+
+fn no_decoder(codec: Codec, what: &str) -> Failure {
+    Failure::new(
+        FailureKind::Sink,
+        format!("the stream is {}, which {what} does not decode", codec.title()),
+        "record it with --to file:OUT.mp4, pipe it into a player (--to - | ffplay -), or watch in a browser that can",
+    )
 }
 
 /// Refuse unsupported picture sizes: odd sides, no pixels, or more than [`MAX_PIXELS`].

@@ -32,7 +32,8 @@ struct Pictures {
 }
 
 impl LiveAttack {
-    /// An attacker on a stream of which this is known; `None` if no pictures have its size.
+    /// An attacker on a stream of which this is known; `None` if no pictures have its size, and for codecs
+    /// whose frames are encrypted whole or not at all.
     pub fn new(info: &StreamInfo) -> Option<Self> {
         let (width, height) = (info.width.into(), info.height.into());
         Some(Self(match info.codec {
@@ -47,6 +48,7 @@ impl LiveAttack {
                 }))
             }
             Codec::Mjpeg => Attack::Mjpeg(ImageGuess::new(width, height)?),
+            Codec::H265 | Codec::Av1 => return None,
         }))
     }
 

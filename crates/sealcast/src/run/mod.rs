@@ -69,7 +69,7 @@ pub use queue::{FrameQueue, QueueLimits};
 pub use record::{RecordOptions, record};
 pub use relay::{ClientRole, LinkState, MAX_RELAYS, RelayClient, RelayEvent, RelayUrl, Track};
 use retry::Retry;
-pub use runtime_settings::RuntimeSettings;
+pub use runtime_settings::{RuntimeSettings, check_selection};
 pub use shape::{FrameProof, Shape};
 pub use source_feed::Reopen;
 pub use watch::{PublisherAt, WatchOptions, watch};

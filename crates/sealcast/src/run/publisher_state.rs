@@ -9,6 +9,7 @@ use sealcast_proto::unit::{Preamble, Selection};
 use super::clock::{nanos, nanos_u32};
 use super::control::Controlled;
 use super::group::Group;
+use super::runtime_settings::check_selection;
 use super::serve_viewer::VIDEO;
 use super::{Admission, Hub, Observation, Offer, RuntimeSettings};
 use crate::media::{Codec, Frame};
@@ -97,7 +98,8 @@ impl Controlled for PublisherState {
         if relays && selection != Selection::All {
             return Err("for a relay everything is encrypted: restart without --relay to leave something in clear");
         }
-        Ok(())
+        let codec = self.hub.info().map(|info| info.codec);
+        codec.map_or(Ok(()), |codec| check_selection(codec, selection))
     }
 
     fn request_keyframe(&self) -> Result<(), &'static str> {

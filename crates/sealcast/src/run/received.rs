@@ -9,7 +9,7 @@ use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::{Refusal, SealedFrame};
 use sealcast_proto::session::InboundCounts;
 use sealcast_proto::sign::{FrameRefusal, TeslaNews};
-use sealcast_proto::unit::{Assembled, AssembledFrame, Codec, SOUND_STREAM, SoundInfo, StreamInfo};
+use sealcast_proto::unit::{Assembled, AssembledFrame, SOUND_STREAM, SoundInfo, StreamInfo};
 
 use super::connection::Listener;
 use super::passage::FrameTimeline;
@@ -278,7 +278,7 @@ impl Listener for Receiver {
             }
             // Every picture of Motion JPEG is a keyframe, so only other codecs need a request.
             Assembled::Lost => {
-                self.wants_keyframe |= self.info.as_ref().is_none_or(|info| info.codec != Codec::Mjpeg);
+                self.wants_keyframe |= self.info.as_ref().is_none_or(|info| info.codec.predicts());
             }
         }
         false

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sealcast_proto::session::Input;
-use sealcast_proto::unit::{Level, Selection, Unsplit, UnsplitReason};
+use sealcast_proto::unit::{Codec, Level, Selection, Unsplit, UnsplitReason};
 use tokio::sync::watch;
 
 use super::Observation;
@@ -115,6 +115,17 @@ impl SettingsReceiver {
         }
         Ok(())
     }
+}
+
+/// Refuses a selection for pictures of a codec of which it is not known what a part in clear shows.
+///
+/// # Errors
+/// The reason, and what to do.
+pub fn check_selection(codec: Codec, selection: Selection) -> Result<(), &'static str> {
+    if codec.has_parts() || matches!(selection, Selection::All | Selection::Level(Level::All)) {
+        return Ok(());
+    }
+    Err("of H.265 and AV1 everything is encrypted: only H.264 and Motion JPEG may leave something in clear")
 }
 
 /// A description of the parts that a selection leaves in clear; `None` if it leaves none.

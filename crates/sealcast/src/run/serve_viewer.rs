@@ -527,7 +527,7 @@ impl ViewerRole {
         let clock = observation.clock;
         let picture = frame.track == Track::Picture;
         // Repeat the descriptions with every video keyframe, so that a viewer that lost them need not ask.
-        let known = if picture && frame.keyframe && subscription.codec == Codec::H264 {
+        let known = if picture && frame.keyframe && subscription.codec.predicts() {
             0
         } else {
             subscription.info_version

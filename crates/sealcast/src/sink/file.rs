@@ -9,12 +9,17 @@ use super::file_mp4::{Fragmenter, SoundPlace};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::private_file;
+use crate::source::av1::DELIMITER;
 
 /// File format, chosen by the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     /// An H.264 byte stream.
     AnnexB,
+    /// An H.265 byte stream.
+    H265,
+    /// An AV1 byte stream.
+    Obus,
     /// Concatenated JPEG images.
     Jpegs,
     /// Fragmented MP4.
@@ -26,12 +31,14 @@ impl Format {
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
         match extension.as_str() {
             "h264" | "264" => Ok(Self::AnnexB),
+            "h265" | "265" | "hevc" => Ok(Self::H265),
+            "obu" => Ok(Self::Obus),
             "mjpeg" | "mjpg" => Ok(Self::Jpegs),
             "mp4" => Ok(Self::Mp4),
             _ => Err(Failure::new(
                 FailureKind::Usage,
                 format!("{} does not say by its ending what to write", path.display()),
-                "let the name end in .mp4, .h264 or .mjpeg",
+                "let the name end in .mp4, .h264, .h265, .obu (AV1) or .mjpeg",
             )),
         }
     }
@@ -113,14 +120,19 @@ impl Sink for FileSink {
         let path = self.path.display();
         let fits = match self.format {
             Format::AnnexB => info.codec == Codec::H264,
+            Format::H265 => info.codec == Codec::H265,
+            Format::Obus => info.codec == Codec::Av1,
             Format::Jpegs => info.codec == Codec::Mjpeg,
             Format::Mp4 => true,
         };
         if !fits {
-            let (stream, ending) = match info.codec {
-                Codec::H264 => ("H.264", ".h264"),
-                Codec::Mjpeg => ("Motion JPEG", ".mjpeg"),
+            let ending = match info.codec {
+                Codec::H264 => ".h264",
+                Codec::Mjpeg => ".mjpeg",
+                Codec::H265 => ".h265",
+                Codec::Av1 => ".obu",
             };
+            let stream = info.codec.title();
             let what = format!("the stream is {stream}, which {path} cannot hold");
             return Err(Failure::new(
                 FailureKind::Sink,
@@ -169,7 +181,10 @@ impl Sink for FileSink {
 
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
         let Some(mp4) = &mut self.mp4 else {
-            return self.put(&frame.data);
+            return match self.format {
+                Format::Obus => self.put(&[&DELIMITER[..], &frame.data].concat()),
+                _ => self.put(&frame.data),
+            };
         };
         match mp4.push(frame).map_err(|why| unwritable(&self.path, &why))? {
             Some(bytes) => self.put(&bytes),
@@ -245,7 +260,7 @@ fn unwritable(path: &Path, why: &str) -> Failure {
     Failure::new(
         FailureKind::Sink,
         what,
-        "record to a name that ends in .h264 or .mjpeg instead",
+        "record to a name that ends in .h264, .h265, .obu (AV1) or .mjpeg instead",
     )
 }
 

@@ -130,8 +130,8 @@ impl Fragmenter {
             }
         };
         let data = match self.info.codec {
-            Codec::H264 => with_lengths(&frame.data, &description.sets),
-            Codec::Mjpeg => frame.data.to_vec(),
+            Codec::H264 | Codec::H265 => with_lengths(&frame.data, &description.sets),
+            Codec::Mjpeg | Codec::Av1 => frame.data.to_vec(),
         };
         let first = *self.first_shown.get_or_insert(frame.media_time);
         // Pictures shown before the first keyframe cannot be decoded; time in the file begins with the keyframe.

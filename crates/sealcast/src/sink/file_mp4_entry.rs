@@ -1,12 +1,16 @@
 //! The sample entry of an MP4 file, which describes its video.
 
 use shiguredo_mp4::Uint;
-use shiguredo_mp4::boxes::{Avc1Box, AvccBox, SampleEntry, UnknownBox, VisualSampleEntryFields};
+use shiguredo_mp4::boxes::{
+    Av01Box, Av1cBox, Avc1Box, AvccBox, Hvc1Box, HvccBox, HvccNalUintArray, SampleEntry, UnknownBox,
+    VisualSampleEntryFields,
+};
 use shiguredo_mp4::{BoxSize, BoxType, Encode};
 
 use crate::media::{Codec, StreamInfo};
 use crate::source::JPEG_OBJECT_TYPE;
 use crate::source::h264::{ParameterSets, nal_units, read_sps};
+use crate::source::{av1, h265};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -24,6 +28,8 @@ pub(super) struct Description {
 pub(super) fn describe(info: &StreamInfo, keyframe: &[u8]) -> Result<Description> {
     match info.codec {
         Codec::H264 => describe_h264(info, keyframe),
+        Codec::H265 => describe_h265(info, keyframe),
+        Codec::Av1 => describe_av1(info, keyframe),
         Codec::Mjpeg => {
             let entry = jpeg_entry(info).map_err(|e| e.to_string())?;
             Ok(Description {
@@ -86,6 +92,96 @@ fn describe_h264(info: &StreamInfo, keyframe: &[u8]) -> Result<Description> {
         entry,
         sets: [sps_list, pps_list].concat(),
         reorder: sequence.reorder,
+    })
+}
+
+fn describe_h265(info: &StreamInfo, keyframe: &[u8]) -> Result<Description> {
+    /// ISO/IEC 14496-15: all parameter sets of the stream's beginning are in the array.
+    const COMPLETE: u8 = 1;
+    let mut sets = h265::ParameterSets::default();
+    for nal in nal_units(&info.parameters).chain(nal_units(keyframe)) {
+        sets.learn(nal);
+    }
+    if !sets.is_complete() {
+        return Err("its first keyframe comes without its parameter sets (VPS, SPS and PPS)".into());
+    }
+    let lists = sets.lists();
+    let sequence = h265::read_sps(&lists[1][0]).map_err(|e| format!("the stream {e}"))?;
+    let [general, compatibility @ .., level] = sequence.profile;
+    let flags = compatibility
+        .iter()
+        .fold(0_u128, |flags, byte| flags << 8 | u128::from(*byte));
+    let nalu_arrays = lists
+        .iter()
+        .zip(h265::PARAMETER_SETS)
+        .map(|(nalus, kind)| HvccNalUintArray {
+            array_completeness: Uint::new(COMPLETE),
+            nal_unit_type: Uint::new(kind),
+            nalus: nalus.clone(),
+        });
+    let hvcc_box = HvccBox {
+        general_profile_space: Uint::new(general >> 6),
+        general_tier_flag: Uint::new(general >> 5 & 1),
+        general_profile_idc: Uint::new(general & 0x1f),
+        general_profile_compatibility_flags: (flags >> 48) as u32,
+        general_constraint_indicator_flags: Uint::new(flags as u64 & 0xffff_ffff_ffff),
+        general_level_idc: level,
+        // What is 0 here is not known, which the standard allows.
+        min_spatial_segmentation_idc: Uint::new(0),
+        parallelism_type: Uint::new(0),
+        chroma_format_idc: Uint::new(sequence.chroma),
+        bit_depth_luma_minus8: Uint::new(sequence.luma_bits - 8),
+        bit_depth_chroma_minus8: Uint::new(sequence.chroma_bits - 8),
+        avg_frame_rate: 0,
+        constant_frame_rate: Uint::new(0),
+        num_temporal_layers: Uint::new(sequence.layers),
+        temporal_id_nested: Uint::new(sequence.nested.into()),
+        length_size_minus_one: Uint::new(3),
+        nalu_arrays: nalu_arrays.collect(),
+    };
+    let entry = SampleEntry::Hvc1(Hvc1Box {
+        visual: visual(sequence.width, sequence.height),
+        hvcc_box,
+        unknown_boxes: Vec::new(),
+    });
+    Ok(Description {
+        entry,
+        sets: lists.concat(),
+        reorder: sequence.reorder,
+    })
+}
+
+fn describe_av1(info: &StreamInfo, keyframe: &[u8]) -> Result<Description> {
+    let mut stream = av1::Stream::default();
+    let told = |e| format!("the stream {e}");
+    stream.learn(&info.parameters).map_err(told)?;
+    stream.learn(keyframe).map_err(told)?;
+    let sequence = stream
+        .sequence()
+        .ok_or("its first keyframe comes without a sequence header")?;
+    let av1c_box = Av1cBox {
+        seq_profile: Uint::new(sequence.profile),
+        seq_level_idx_0: Uint::new(sequence.level),
+        seq_tier_0: Uint::new(sequence.tier.into()),
+        high_bitdepth: Uint::new(sequence.high_depth.into()),
+        twelve_bit: Uint::new(sequence.twelve_bits.into()),
+        monochrome: Uint::new(sequence.monochrome.into()),
+        chroma_subsampling_x: Uint::new(sequence.subsampling[0].into()),
+        chroma_subsampling_y: Uint::new(sequence.subsampling[1].into()),
+        chroma_sample_position: Uint::new(sequence.chroma_position),
+        initial_presentation_delay_minus_one: None,
+        config_obus: stream.info(None).parameters,
+    };
+    let entry = SampleEntry::Av01(Av01Box {
+        visual: visual(sequence.width, sequence.height),
+        av1c_box,
+        unknown_boxes: Vec::new(),
+    });
+    // Temporal units come in the order in which they are shown.
+    Ok(Description {
+        entry,
+        sets: Vec::new(),
+        reorder: 0,
     })
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::codec::Decoder;
+use crate::codec::{Decoder, check_decoder};
 use crate::failure::Result;
 use crate::media::{Codec, Picture, ReceivedFrame};
 
@@ -45,14 +45,15 @@ impl PictureDecoder {
         self.program = Some(program);
     }
 
-    /// A stream of this codec begins.
+    /// A stream of this codec begins, to be decoded for `sink`, as messages name it.
     ///
     /// # Errors
-    /// The decoder's process cannot start.
-    pub(crate) fn start(&mut self, codec: Codec) -> Result<()> {
+    /// There is no decoder of this codec, or the decoder's process cannot start.
+    pub(crate) fn start(&mut self, codec: Codec, sink: &str) -> Result<()> {
+        check_decoder(codec, sink)?;
         let decoder = match codec {
-            Codec::H264 => &mut self.h264,
             Codec::Mjpeg => &mut self.mjpeg,
+            _ => &mut self.h264,
         };
         if decoder.is_none() {
             *decoder = Some(match &self.program {
@@ -69,8 +70,8 @@ impl PictureDecoder {
     /// Decode a frame of the stream that began last.
     pub(crate) fn decode(&mut self, frame: &ReceivedFrame) -> Decoded {
         let decoder = match self.codec {
-            Some(Codec::H264) => &mut self.h264,
             Some(Codec::Mjpeg) => &mut self.mjpeg,
+            Some(_) => &mut self.h264,
             None => return Decoded::Nothing,
         };
         let Some(decoder) = decoder else {

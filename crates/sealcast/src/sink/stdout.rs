@@ -7,12 +7,15 @@ use std::os::fd::AsFd;
 use super::Sink;
 use super::file::full_disk;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{ReceivedFrame, SoundInfo, StreamInfo};
+use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
+use crate::source::av1::DELIMITER;
 
-/// Writes access units or JPEG images back to back, each as soon as it arrives.
+/// Writes access units, temporal units or JPEG images back to back, each as soon as it arrives.
 #[derive(Debug)]
 pub struct StdoutSink<W> {
     output: W,
+    /// True for AV1, whose units begin with a delimiter in a byte stream.
+    delimited: bool,
 }
 
 impl StdoutSink<File> {
@@ -23,14 +26,17 @@ impl StdoutSink<File> {
     pub fn open() -> Result<Self> {
         // The standard library's own handle searches all output for line ends; a second handle does not.
         let handle = io::stdout().as_fd().try_clone_to_owned().map_err(|e| told(&e))?;
-        Ok(Self { output: handle.into() })
+        Ok(Self::to(handle.into()))
     }
 }
 
 impl<W: Write> StdoutSink<W> {
     /// Writes to another output.
     pub fn to(output: W) -> Self {
-        Self { output }
+        Self {
+            output,
+            delimited: false,
+        }
     }
 }
 
@@ -57,7 +63,8 @@ fn told(error: &io::Error) -> Failure {
 }
 
 impl<W: Write + Send> Sink for StdoutSink<W> {
-    fn start(&mut self, _info: &StreamInfo) -> Result<()> {
+    fn start(&mut self, info: &StreamInfo) -> Result<()> {
+        self.delimited = info.codec == Codec::Av1;
         Ok(())
     }
 
@@ -71,8 +78,10 @@ impl<W: Write + Send> Sink for StdoutSink<W> {
     }
 
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
+        let delimiter = if self.delimited { &DELIMITER[..] } else { &[] };
         self.output
-            .write_all(&frame.data)
+            .write_all(delimiter)
+            .and_then(|()| self.output.write_all(&frame.data))
             .and_then(|()| self.output.flush())
             .map_err(|e| told(&e))
     }

@@ -6,7 +6,8 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::source::{Options, file_path};
 
 /// Forms of a sink URL, for help and error messages.
-pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], file:OUT.h264, file:OUT.mjpeg, \
+pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], file:OUT.h264, file:OUT.h265, \
+    file:OUT.obu, file:OUT.mjpeg, \
     archive:DIR?to=RECIPIENT, http://ADDRESS:PORT, window:[?latency&fullscreen&size=WxH], \
     gst:PIPELINE, or -";
 

@@ -1,4 +1,4 @@
-//! Splits H.264 byte streams (Annex B) into access units, incrementally and with bounded memory.
+//! Splits H.264 and H.265 byte streams (Annex B) into access units, incrementally and with bounded memory.
 
 use std::io::Read;
 
@@ -6,23 +6,65 @@ use bytes::{Bytes, BytesMut};
 use sealcast_proto::unit::find_start_code;
 
 use super::coded::{ASSUMED_RATE, CodedFrame, MAX_FRAME_BYTES, MediaError, Result, at_rate};
-use super::h264::{Stream, nal_type, start_code_begin, too_large};
-use crate::media::{FrameRate, StreamInfo, Track};
+use super::h264::{nal_type, start_code_begin, too_large};
+use super::h265;
+use super::predicted::Predicted;
+use crate::media::{Codec, FrameRate, StreamInfo, Track};
 
 /// Bytes read from a file at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Splits a byte stream into access units, whatever pieces it arrives in. A unit is complete when the next one
-/// begins, as in every parser of raw H.264; a field of an interlaced picture counts as a unit.
+/// begins, as in every parser of such streams; a field of an interlaced picture counts as a unit.
 #[derive(Debug, Default)]
 pub struct Splitter {
     buffer: BytesMut,
     /// Bytes before this position have been searched.
     scanned: usize,
     has_slice: bool,
+    /// True for H.265.
+    h265: bool,
+}
+
+/// What a NAL unit is to the access unit that it follows.
+struct Role {
+    is_slice: bool,
+    /// It begins a new one, if that has a slice.
+    begins: bool,
+}
+
+impl Role {
+    /// Of a unit of H.264 by its header and the byte after it; `None` if they are not there yet.
+    fn of_h264(unit: &[u8]) -> Option<Self> {
+        let [header, first] = *unit.first_chunk()?;
+        let kind = header & 0x1f;
+        let is_slice = (nal_type::SLICE..=nal_type::IDR).contains(&kind);
+        // first_mb_in_slice is ue(v): a leading 1 bit means 0, so the slice is the first of its picture.
+        let begins = (is_slice && !matches!(kind, 3 | 4) && first & 0x80 != 0) || opens_a_unit(kind);
+        Some(Self { is_slice, begins })
+    }
+
+    /// Of a unit of H.265 by its header of two bytes and the byte after it.
+    fn of_h265(unit: &[u8]) -> Option<Self> {
+        let [.., first] = *unit.first_chunk::<3>()?;
+        // Units of other layers belong to the picture before them.
+        let kind = h265::kind(unit);
+        let is_slice = kind.is_some_and(|kind| kind < h265::nal_type::SLICES_END);
+        // The first bit of a segment says whether it is the first of its picture.
+        let begins = (is_slice && first & 0x80 != 0) || kind.is_some_and(h265::opens_a_unit);
+        Some(Self { is_slice, begins })
+    }
 }
 
 impl Splitter {
+    /// Splits a stream of H.265; the default is H.264.
+    pub fn h265() -> Self {
+        Self {
+            h265: true,
+            ..Self::default()
+        }
+    }
+
     /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
@@ -35,14 +77,16 @@ impl Splitter {
     pub fn next_unit(&mut self) -> Result<Option<Bytes>> {
         while let Some(at) = find_start_code(&self.buffer, self.scanned) {
             // The NAL header and the byte after it decide whether a new access unit begins here.
-            let Some(&[header, first]) = self.buffer.get(at + 3..at + 5).and_then(|bytes| bytes.first_chunk()) else {
+            let unit = &self.buffer[at + 3..];
+            let role = if self.h265 {
+                Role::of_h265(unit)
+            } else {
+                Role::of_h264(unit)
+            };
+            let Some(Role { is_slice, begins }) = role else {
                 self.scanned = at;
                 return self.undecided();
             };
-            let kind = header & 0x1f;
-            let is_slice = (nal_type::SLICE..=nal_type::IDR).contains(&kind);
-            // first_mb_in_slice is ue(v): a leading 1 bit means 0, so the slice is the first of its picture.
-            let begins = (is_slice && !matches!(kind, 3 | 4) && first & 0x80 != 0) || opens_a_unit(kind);
             self.scanned = at + 3;
             if begins && self.has_slice {
                 let boundary = start_code_begin(&self.buffer, at);
@@ -87,7 +131,18 @@ fn opens_a_unit(kind: u8) -> bool {
 /// # Errors
 /// A unit is larger than [`MAX_FRAME_BYTES`].
 pub fn split_access_units(data: &[u8]) -> Result<Vec<Bytes>> {
-    let mut splitter = Splitter::default();
+    split_with(Splitter::default(), data)
+}
+
+/// As [`split_access_units`], of H.265.
+///
+/// # Errors
+/// A unit is larger than [`MAX_FRAME_BYTES`].
+pub fn split_h265_units(data: &[u8]) -> Result<Vec<Bytes>> {
+    split_with(Splitter::h265(), data)
+}
+
+fn split_with(mut splitter: Splitter, data: &[u8]) -> Result<Vec<Bytes>> {
     let mut units = Vec::new();
     for chunk in data.chunks(CHUNK_BYTES) {
         splitter.push(chunk);
@@ -104,7 +159,7 @@ pub fn split_access_units(data: &[u8]) -> Result<Vec<Bytes>> {
 pub struct AnnexBReader<R> {
     input: R,
     splitter: Splitter,
-    stream: Stream,
+    stream: Predicted,
     rate: Option<FrameRate>,
     ahead: Option<CodedFrame>,
     ended: bool,
@@ -113,15 +168,32 @@ pub struct AnnexBReader<R> {
 }
 
 impl<R: Read> AnnexBReader<R> {
-    /// Reads up to the first keyframe, which describes the stream. `rate` overrides the rate that the stream states.
+    /// Reads H.264 up to the first keyframe, which describes the stream. `rate` overrides the rate that the stream
+    /// states.
     ///
     /// # Errors
     /// There is no keyframe, or the stream is invalid.
     pub fn open(input: R, rate: Option<FrameRate>) -> Result<Self> {
+        Self::open_as(Codec::H264, input, rate)
+    }
+
+    /// As [`open`](Self::open), of H.265.
+    ///
+    /// # Errors
+    /// There is no keyframe, or the stream is invalid.
+    pub fn open_h265(input: R, rate: Option<FrameRate>) -> Result<Self> {
+        Self::open_as(Codec::H265, input, rate)
+    }
+
+    fn open_as(codec: Codec, input: R, rate: Option<FrameRate>) -> Result<Self> {
         let mut reader = Self {
             input,
-            splitter: Splitter::default(),
-            stream: Stream::default(),
+            splitter: if codec == Codec::H265 {
+                Splitter::h265()
+            } else {
+                Splitter::default()
+            },
+            stream: Predicted::of(codec),
             rate,
             ahead: None,
             ended: false,
@@ -140,9 +212,12 @@ impl<R: Read> AnnexBReader<R> {
         self.stream.info(self.rate)
     }
 
-    /// Returns the input, to read it again.
-    pub fn into_input(self) -> R {
-        self.input
+    /// Reads another input of the same codec, or the same input again: `renew` gets the one that was read.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and those of `renew`.
+    pub fn reopened(self, rate: Option<FrameRate>, renew: impl FnOnce(R) -> Result<R>) -> Result<Self> {
+        Self::open_as(self.stream.codec(), renew(self.input)?, rate)
     }
 
     /// Returns the next frame.
@@ -163,10 +238,7 @@ impl<R: Read> AnnexBReader<R> {
                 continue;
             }
             self.started = true;
-            let rate = self
-                .rate
-                .or(self.stream.sequence().and_then(|s| s.rate))
-                .unwrap_or(ASSUMED_RATE);
+            let rate = self.rate.or(self.stream.rate()).unwrap_or(ASSUMED_RATE);
             let at = at_rate(self.count, rate);
             self.count += 1;
             let duration = at_rate(1, rate);

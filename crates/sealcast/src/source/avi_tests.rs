@@ -146,7 +146,7 @@ fn what_is_no_motion_jpeg_is_refused_by_name() {
     let other = frames(avi(b"H264", &chunk(b"01dc", &[0, 0, 0, 1]))).expect_err("H.264");
     assert_eq!(
         other.to_string(),
-        "holds audio or text and H264 video in AVI, not H.264 or Motion JPEG video"
+        "holds audio or text and H264 video in AVI, not H.264, H.265, AV1 or Motion JPEG video"
     );
     let fake = frames(avi(b"MJPG", &chunk(b"01dc", b"no image"))).expect_err("no image");
     assert!(matches!(fake, MediaError::Damaged(_)));

@@ -30,7 +30,7 @@ pub struct CodedFrame {
     pub decoded: Duration,
     /// Time until the next frame is due.
     pub duration: Duration,
-    /// The access unit in Annex B, the JPEG image, or the packet of sound.
+    /// The access unit in Annex B, the temporal unit, the JPEG image, or the packet of sound.
     pub data: Bytes,
 }
 
@@ -47,7 +47,7 @@ pub enum MediaError {
     #[error("is damaged: {0}")]
     Damaged(String),
     /// The file is valid, but contains something that sealcast does not carry.
-    #[error("holds {0}, not H.264 or Motion JPEG video")]
+    #[error("holds {0}, not H.264, H.265, AV1 or Motion JPEG video")]
     Unsupported(String),
     /// The file contains nothing to play.
     #[error("holds no frames: {0}")]

@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 use sealcast_proto::unit::find_start_code;
 
 use super::annexb::AnnexBReader;
+use super::av1;
 use super::avi::AviReader;
 use super::coded::{CodedFrame, MediaError, Result as MediaResult};
 use super::h264::kind;
 use super::mjpeg::JpegReader;
 use super::mp4::Mp4Reader;
+use super::obu::ObuReader;
 use super::pace::Pacer;
 use super::raw::RawSource;
 use super::y4m;
@@ -54,8 +56,10 @@ pub enum Container<R> {
     Mp4(Box<Mp4Reader<R>>),
     /// AVI.
     Avi(Box<AviReader<R>>),
-    /// An H.264 byte stream.
+    /// An H.264 or H.265 byte stream.
     AnnexB(Box<AnnexBReader<R>>),
+    /// An AV1 byte stream.
+    Obus(Box<ObuReader<R>>),
     /// Concatenated JPEG images.
     Jpegs(Box<JpegReader<R>>),
 }
@@ -74,6 +78,8 @@ impl<R: Read + Seek> Container<R> {
             Format::Mp4 => Ok(Self::Mp4(Mp4Reader::open(input, rate)?.into())),
             Format::Avi => Ok(Self::Avi(AviReader::open(input, rate)?.into())),
             Format::AnnexB => Ok(Self::AnnexB(AnnexBReader::open(input, rate)?.into())),
+            Format::H265 => Ok(Self::AnnexB(AnnexBReader::open_h265(input, rate)?.into())),
+            Format::Obus => Ok(Self::Obus(ObuReader::open(input, rate)?.into())),
             Format::Jpegs => Ok(Self::Jpegs(JpegReader::open(input, rate)?.into())),
             Format::Raw => Err(MediaError::Unsupported("raw pictures, which must be encoded,".into())),
         }
@@ -85,6 +91,7 @@ impl<R: Read + Seek> Container<R> {
             Self::Mp4(reader) => reader.info(),
             Self::Avi(reader) => reader.info(),
             Self::AnnexB(reader) => reader.info(),
+            Self::Obus(reader) => reader.info(),
             Self::Jpegs(reader) => reader.info(),
         }
     }
@@ -93,7 +100,7 @@ impl<R: Read + Seek> Container<R> {
     pub fn sound(&self) -> Option<SoundInfo> {
         match self {
             Self::Mp4(reader) => reader.sound(),
-            Self::Avi(_) | Self::AnnexB(_) | Self::Jpegs(_) => None,
+            Self::Avi(_) | Self::AnnexB(_) | Self::Obus(_) | Self::Jpegs(_) => None,
         }
     }
 
@@ -102,7 +109,7 @@ impl<R: Read + Seek> Container<R> {
         match self {
             Self::Mp4(reader) => reader.left_out(),
             Self::Avi(reader) => reader.left_out(),
-            Self::AnnexB(_) | Self::Jpegs(_) => &[],
+            Self::AnnexB(_) | Self::Obus(_) | Self::Jpegs(_) => &[],
         }
     }
 
@@ -115,6 +122,7 @@ impl<R: Read + Seek> Container<R> {
             Self::Mp4(reader) => reader.next_frame(),
             Self::Avi(reader) => reader.next_frame(),
             Self::AnnexB(reader) => reader.next_frame(),
+            Self::Obus(reader) => reader.next_frame(),
             Self::Jpegs(reader) => reader.next_frame(),
         }
     }
@@ -134,9 +142,13 @@ impl<R: Read + Seek> Container<R> {
                 Ok(Self::Avi(reader))
             }
             Self::AnnexB(reader) => {
+                let renew = |mut input: R| input.seek(SeekFrom::Start(0)).map(|_| input).map_err(MediaError::from);
+                Ok(Self::AnnexB(reader.reopened(rate, renew)?.into()))
+            }
+            Self::Obus(reader) => {
                 let mut input = reader.into_input();
                 input.seek(SeekFrom::Start(0))?;
-                Ok(Self::AnnexB(AnnexBReader::open(input, rate)?.into()))
+                Ok(Self::Obus(ObuReader::open(input, rate)?.into()))
             }
             Self::Jpegs(reader) => {
                 let mut input = reader.into_input();
@@ -152,7 +164,11 @@ impl<R: Read + Seek> Container<R> {
 pub(super) enum Format {
     Mp4,
     Avi,
+    /// H.264.
     AnnexB,
+    H265,
+    /// AV1.
+    Obus,
     Jpegs,
     /// Raw pictures, which are encoded here.
     Raw,
@@ -167,10 +183,11 @@ pub(super) fn sniff(head: &[u8]) -> MediaResult<Format> {
     if head.get(4..8).is_some_and(|kind| MP4_FIRST_BOXES.contains(&kind)) {
         return Ok(Format::Mp4);
     }
-    let others: [(&[u8], &str); 7] = [
+    let others: [(&[u8], &str); 8] = [
         (&[0x1a, 0x45, 0xdf, 0xa3], "Matroska or WebM"),
         (b"OggS", "Ogg"),
         (b"FLV", "Flash video"),
+        (b"DKIF", "IVF"),
         (b"\x89PNG", "a PNG image"),
         (b"GIF8", "a GIF image"),
         (&[0, 0, 1, 0xba], "an MPEG program stream"),
@@ -194,6 +211,10 @@ pub(super) fn sniff(head: &[u8]) -> MediaResult<Format> {
     if head[0] == 0x47 && head.get(188) == Some(&0x47) {
         return Err(MediaError::Unsupported("an MPEG transport stream".into()));
     }
+    // A temporal delimiter, and an OBU that has a size.
+    if head.starts_with(&av1::DELIMITER) && head.get(2).is_some_and(|next| next & 0x83 == 2) {
+        return Ok(Format::Obus);
+    }
     sniff_annex_b(head)
 }
 
@@ -210,7 +231,7 @@ fn sniff_annex_b(head: &[u8]) -> MediaResult<Format> {
         .and_then(|at| head.get(at + 3..))
         .unwrap_or_default();
     if matches!(first, [0x40 | 0x42 | 0x44 | 0x46, 0x01, ..]) {
-        return Err(MediaError::Unsupported("HEVC (H.265) video".into()));
+        return Ok(Format::H265);
     }
     match first.first() {
         Some(header) if header & 0x80 == 0 && kind(first) != 0 => Ok(Format::AnnexB),

@@ -1,6 +1,7 @@
 //! Inputs of frames: the `Source` trait, and the URLs that name its implementations.
 
 pub mod annexb;
+pub mod av1;
 pub mod avi;
 mod coded;
 mod encoding;
@@ -9,6 +10,7 @@ mod file;
 mod gst;
 mod gst_options;
 pub mod h264;
+pub mod h265;
 mod lost;
 pub mod mjpeg;
 pub mod mp4;
@@ -16,8 +18,10 @@ mod mp4_boxes;
 mod mp4_cursor;
 mod mp4_fragments;
 mod mp4_track;
+pub mod obu;
 mod pace;
 mod picture_encoder;
+mod predicted;
 mod raw;
 mod reconnect;
 pub mod rtsp;

@@ -1,4 +1,4 @@
-//! Reads H.264, Motion JPEG, and the sound beside them from MP4 files, plain or fragmented, frame by frame.
+//! Reads H.264, H.265, AV1, Motion JPEG, and the sound beside them from MP4 files, plain or fragmented, frame by frame.
 //!
 //! `shiguredo_mp4` parses the boxes. Its demuxers are not used, because they need every fragment in memory and refuse
 //! fragments with absolute offsets, which ffmpeg writes.
@@ -9,11 +9,12 @@ use std::time::Duration;
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::coded::{CodedFrame, MAX_FRAME_BYTES, MediaError, Result, ticks};
-use super::h264::{START_CODE, Stream};
+use super::h264::START_CODE;
 use super::mjpeg::image_size;
 use super::mp4_boxes::read_box_at;
 use super::mp4_cursor::{Cursor, MAX_BOXES_IN_A_ROW, read_sample, read_whole};
 use super::mp4_track::{Entry, Movie, SampleAt, read_movie};
+use super::predicted::Predicted;
 use super::sound::MAX_SOUND_BYTES;
 use crate::media::{Codec, FrameRate, SoundInfo, StreamInfo, Track};
 
@@ -47,7 +48,7 @@ pub struct Mp4Reader<R> {
     picture_begins: Duration,
     /// When the file's first frame is shown, in nanoseconds on the movie's timeline.
     begins: i128,
-    stream: Stream,
+    stream: Predicted,
     size: (u16, u16),
     rate: Option<FrameRate>,
     description: Option<usize>,
@@ -68,6 +69,11 @@ impl<R: Read + Seek> Mp4Reader<R> {
             sound,
             left_out,
         } = read_movie(&index)?;
+        let stream = Predicted::of(match picture.0.entries.first() {
+            Some(Entry::Hevc { .. }) => Codec::H265,
+            Some(Entry::Av1 { .. }) => Codec::Av1,
+            _ => Codec::H264,
+        });
         let sound = sound.map(|(track, defaults, info)| Sound {
             cursor: Cursor::new((track, defaults), after_index),
             info,
@@ -86,7 +92,7 @@ impl<R: Read + Seek> Mp4Reader<R> {
             first_shown: 0,
             picture_begins: Duration::ZERO,
             begins: 0,
-            stream: Stream::default(),
+            stream,
             size: (0, 0),
             description: None,
             started: false,
@@ -224,12 +230,20 @@ impl<R: Read + Seek> Mp4Reader<R> {
         let data = read_sample(&mut self.input, self.length, sample, MAX_FRAME_BYTES)?;
         match self.picture.track.entries.get(sample.description) {
             Some(Entry::Jpeg) => Ok((data.into(), true)),
-            Some(Entry::Avc { length_bytes, sets }) => {
+            Some(Entry::Avc { length_bytes, sets } | Entry::Hevc { length_bytes, sets }) => {
                 if self.description != Some(sample.description) {
                     self.description = Some(sample.description);
                     sets.iter().try_for_each(|nal| self.stream.learn(nal))?;
                 }
                 let (data, keyframe) = self.stream.finish(to_annex_b(&data, *length_bytes)?, sample.sync)?;
+                Ok((data, keyframe && self.stream.is_decodable()))
+            }
+            Some(Entry::Av1 { description }) => {
+                if self.description != Some(sample.description) {
+                    self.description = Some(sample.description);
+                    self.stream.learn(description)?;
+                }
+                let (data, keyframe) = self.stream.finish(data.into(), sample.sync)?;
                 Ok((data, keyframe && self.stream.is_decodable()))
             }
             Some(Entry::Other(name)) => Err(MediaError::Unsupported(name.clone())),

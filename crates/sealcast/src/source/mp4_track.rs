@@ -3,7 +3,9 @@
 use std::num::NonZeroU32;
 
 use shiguredo_mp4::aux::SampleTableAccessor;
-use shiguredo_mp4::boxes::{Avc1Box, EdtsBox, Mp4aBox, MvexBox, MvhdBox, SampleEntry, StblBox, StsdBox, TrakBox};
+use shiguredo_mp4::boxes::{
+    Avc1Box, EdtsBox, HvccBox, Mp4aBox, MvexBox, MvhdBox, SampleEntry, StblBox, StsdBox, TrakBox,
+};
 use shiguredo_mp4::{Decode, Encode};
 
 use super::coded::{MediaError, Result, sane_rate};
@@ -23,6 +25,10 @@ pub(crate) const JPEG_OBJECT_TYPE: u8 = 0x6c;
 pub(super) enum Entry {
     /// H.264 with length fields of `length_bytes` bytes before NAL units, and these parameter sets.
     Avc { length_bytes: usize, sets: Vec<Vec<u8>> },
+    /// The same for H.265.
+    Hevc { length_bytes: usize, sets: Vec<Vec<u8>> },
+    /// One temporal unit of AV1 each, with the OBUs that describe them.
+    Av1 { description: Vec<u8> },
     /// One JPEG image each.
     Jpeg,
     /// One packet of sound each.
@@ -220,7 +226,7 @@ fn read_track(trak: &Child<'_>, movie_timescale: NonZeroU32) -> Result<Track> {
     })
 }
 
-/// Refuses tracks that change from H.264 to JPEG, which exist only in test suites.
+/// Refuses tracks that change from one codec to another, which exist only in test suites.
 fn check_descriptions(stsd: &StsdBox, entries: &[Entry]) -> Result<()> {
     let codecs = entries.iter().map(std::mem::discriminant).collect::<Vec<_>>();
     match codecs.iter().all(|codec| Some(codec) == codecs.first()) && !stsd.entries.is_empty() {
@@ -234,10 +240,13 @@ fn describe(entry: &SampleEntry, samples: u32) -> Result<Entry> {
     let name = |kind: &str| Entry::Other(format!("{kind} video"));
     Ok(match entry {
         SampleEntry::Avc1(avc) => avc_entry(avc),
-        SampleEntry::Hev1(_) | SampleEntry::Hvc1(_) => name("HEVC (H.265)"),
+        SampleEntry::Hev1(hev) => hevc_entry(&hev.hvcc_box),
+        SampleEntry::Hvc1(hvc) => hevc_entry(&hvc.hvcc_box),
         SampleEntry::Vp08(_) => name("VP8"),
         SampleEntry::Vp09(_) => name("VP9"),
-        SampleEntry::Av01(_) => name("AV1"),
+        SampleEntry::Av01(av1) => Entry::Av1 {
+            description: av1.av1c_box.config_obus.clone(),
+        },
         SampleEntry::Mp4a(mp4a) => aac_entry(mp4a),
         SampleEntry::Opus(opus) => {
             let dops = opus.dops_box.encode_to_vec().map_err(damaged)?;
@@ -285,6 +294,14 @@ fn avc_entry(avc: &Avc1Box) -> Entry {
     Entry::Avc {
         length_bytes: usize::from(avcc.length_size_minus_one.get()) + 1,
         sets,
+    }
+}
+
+fn hevc_entry(hvcc: &HvccBox) -> Entry {
+    let sets = hvcc.nalu_arrays.iter().flat_map(|array| &array.nalus).cloned();
+    Entry::Hevc {
+        length_bytes: usize::from(hvcc.length_size_minus_one.get()) + 1,
+        sets: sets.collect(),
     }
 }
 

@@ -12,8 +12,9 @@ use retina::codec::{AudioFrame, CodecItem, FrameFormat, ParameterSetInsertion, P
 use tokio::runtime::Runtime;
 
 use super::coded::{MAX_FRAME_BYTES, MediaError, sane_rate};
-use super::h264::{Stream, nal_units};
+use super::h264::nal_units;
 use super::mjpeg::image_size;
+use super::predicted::Predicted;
 use super::rtsp_options::{PASSWORD_VARIABLE, RtspOptions, Transport};
 use super::rtsp_sound::{Kind, Offered, SoundClock, elapsed};
 use super::sound::MAX_SOUND_BYTES;
@@ -57,7 +58,8 @@ pub(super) struct Session {
     number: usize,
     codec: Codec,
     rate: Option<FrameRate>,
-    h264: Stream,
+    /// Of any codec but Motion JPEG.
+    stream: Predicted,
     size: (u16, u16),
     sound: Option<Sound>,
     /// Sound that is left out, and why.
@@ -93,8 +95,11 @@ impl Session {
                 Refusal::Told(failure) => failure,
                 Refusal::Codec(names) => Failure::new(
                     FailureKind::Source,
-                    format!("{} offers {names}, not H.264 or Motion JPEG video", options.shown()),
-                    "choose H.264 in the camera's settings, or the URL of its other stream",
+                    format!(
+                        "{} offers {names}, not H.264, H.265 or Motion JPEG video",
+                        options.shown()
+                    ),
+                    "choose H.264 or H.265 in the camera's settings, or the URL of its other stream",
                 ),
             })
     }
@@ -139,7 +144,7 @@ impl Session {
             Err(why) => (None, Some(why)),
         };
         let demuxed = Box::pin(session.play(PlayOptions::default()).await?.demuxed()?);
-        let (h264, size) = (Stream::default(), (0, 0));
+        let (stream, size) = (Predicted::of(codec), (0, 0));
         let mut new = Self {
             options: options.clone(),
             demuxed,
@@ -147,7 +152,7 @@ impl Session {
             number,
             codec,
             rate,
-            h264,
+            stream,
             size,
             sound,
             left_out,
@@ -192,9 +197,9 @@ impl Session {
     }
 
     pub(super) fn info(&self) -> StreamInfo {
-        let info = self.h264.info(self.rate);
+        let info = self.stream.info(self.rate);
         match self.codec {
-            Codec::H264 => info,
+            Codec::H264 | Codec::H265 | Codec::Av1 => info,
             Codec::Mjpeg => StreamInfo {
                 codec: Codec::Mjpeg,
                 width: self.size.0,
@@ -274,9 +279,9 @@ impl Session {
         }
         let data = Bytes::from(frame.into_data());
         let (data, keyframe) = match self.codec {
-            Codec::H264 => {
-                let (data, keyframe) = self.h264.finish(data, false)?;
-                (data, keyframe && self.h264.is_decodable())
+            Codec::H264 | Codec::H265 | Codec::Av1 => {
+                let (data, keyframe) = self.stream.finish(data, false)?;
+                (data, keyframe && self.stream.is_decodable())
             }
             Codec::Mjpeg => {
                 // If the last packets of an image are lost, the library does not notice.
@@ -321,8 +326,8 @@ impl Session {
     fn learn_parameters(&mut self) -> std::result::Result<(), MediaError> {
         let stream = &self.demuxed.streams()[self.number];
         match stream.parameters() {
-            Some(ParametersRef::Video(video)) if self.codec == Codec::H264 => {
-                nal_units(video.extra_data()).try_for_each(|nal| self.h264.learn(nal))
+            Some(ParametersRef::Video(video)) if self.codec != Codec::Mjpeg => {
+                nal_units(video.extra_data()).try_for_each(|nal| self.stream.learn(nal))
             }
             _ => Ok(()),
         }
@@ -359,6 +364,7 @@ fn choose(streams: &[client::Stream]) -> std::result::Result<(usize, Codec, Opti
     {
         let codec = match stream.encoding_name() {
             "h264" => Codec::H264,
+            "h265" => Codec::H265,
             "jpeg" => Codec::Mjpeg,
             _ => continue,
         };

@@ -10,6 +10,7 @@ use super::coded::MediaError;
 use super::file::refuse_encoding;
 use super::file::{Format, failure, sniff};
 use super::mjpeg::JpegReader;
+use super::obu::ObuReader;
 use super::raw::RawSource;
 use super::{Encoding, SOURCE_PATIENCE, Source};
 use crate::failure::{Failure, FailureKind, Result};
@@ -88,10 +89,11 @@ type Input = Chain<Cursor<Vec<u8>>, PatientReader>;
 #[derive(Debug)]
 enum Reader {
     AnnexB(Box<AnnexBReader<Input>>),
+    Obus(Box<ObuReader<Input>>),
     Jpegs(Box<JpegReader<Input>>),
 }
 
-/// Delivers piped input: an H.264 byte stream or concatenated JPEG images.
+/// Delivers piped input: an H.264, H.265 or AV1 byte stream, or concatenated JPEG images.
 ///
 /// A frame of a byte stream ends where the next one begins, so it is delivered only when the next one arrives.
 #[derive(Debug)]
@@ -136,6 +138,8 @@ impl StdinSource {
         let fail = |error: MediaError| told(&error);
         let reader = match format {
             Format::AnnexB => Reader::AnnexB(AnnexBReader::open(input, rate).map_err(fail)?.into()),
+            Format::H265 => Reader::AnnexB(AnnexBReader::open_h265(input, rate).map_err(fail)?.into()),
+            Format::Obus => Reader::Obus(ObuReader::open(input, rate).map_err(fail)?.into()),
             Format::Jpegs => Reader::Jpegs(JpegReader::open(input, rate).map_err(fail)?.into()),
             Format::Raw => {
                 return Err(fail(MediaError::Unsupported(
@@ -162,6 +166,7 @@ impl StdinSource {
     fn current_info(&self) -> StreamInfo {
         match &self.reader {
             Reader::AnnexB(reader) => reader.info(),
+            Reader::Obus(reader) => reader.info(),
             Reader::Jpegs(reader) => reader.info(),
         }
     }
@@ -205,6 +210,7 @@ impl Source for StdinSource {
     fn next(&mut self) -> Result<Option<Frame>> {
         let coded = match &mut self.reader {
             Reader::AnnexB(reader) => reader.next_frame(),
+            Reader::Obus(reader) => reader.next_frame(),
             Reader::Jpegs(reader) => reader.next_frame(),
         };
         let Some(coded) = coded.map_err(|error| told(&error))? else {

@@ -135,9 +135,8 @@ fn camera(answer: &'static str) -> u16 {
 fn sources() {
     let home = Home::new();
     let video = ["-f", "lavfi", "-i", "testsrc2=size=128x96:rate=25:duration=1"];
-    let hevc = home.file("hevc.mp4");
-    let x265 = ["-c:v", "libx265", "-x265-params", "log-level=none"];
-    ffmpeg(&[&video[..], &x265, &[path(&hevc)]].concat());
+    let vp9 = home.file("vp9.mp4");
+    ffmpeg(&[&video[..], &["-c:v", "libvpx-vp9", path(&vp9)]].concat());
     let audio = home.file("audio.mp4");
     ffmpeg(&["-f", "lavfi", "-i", "sine=d=1", "-c:a", "aac", path(&audio)]);
     home.write("text.mp4", "this is a text");
@@ -148,7 +147,7 @@ fn sources() {
     let rtsp = |port: u16| publish(&format!("rtsp://admin:hunter2@127.0.0.1:{port}/x"));
     let cases: [Case<'_>; 10] = [
         (publish("file:missing.mp4"), 3, &["missing.mp4", "check the path"]),
-        (publish("file:hevc.mp4"), 3, &["HEVC", "ffmpeg"]),
+        (publish("file:vp9.mp4"), 3, &["VP9", "ffmpeg"]),
         (publish("file:audio.mp4"), 3, &["audio", "ffmpeg"]),
         (publish("file:text.mp4"), 3, &["text.mp4", "no format known"]),
         (publish("file:empty.mp4"), 3, &["empty.mp4"]),

@@ -33,6 +33,8 @@ impl Attacker for Fusion {
         match puzzle.codec() {
             Codec::H264 => slices(puzzle),
             Codec::Mjpeg => rows(puzzle),
+            // They have no parts that could be put together.
+            Codec::H265 | Codec::Av1 => super::naive::Naive.attack(puzzle),
         }
     }
 }

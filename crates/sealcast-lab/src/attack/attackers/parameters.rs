@@ -47,6 +47,8 @@ fn guessed(puzzle: &Puzzle) -> Vec<Vec<u8>> {
                 .map(|frame| guess.take(frame).unwrap_or_default())
                 .collect()
         }),
+        // Nothing of a part can be decoded.
+        Codec::H265 | Codec::Av1 => None,
     };
     guessed.unwrap_or_default()
 }

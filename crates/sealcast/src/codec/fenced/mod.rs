@@ -137,7 +137,7 @@ impl Decoder {
             Ok(Reply::Nothing) => return Ok(None),
             Ok(Reply::Failed(words)) => {
                 let hint = match self.codec {
-                    Codec::H264 => {
+                    Codec::H264 | Codec::H265 | Codec::Av1 => {
                         "a frame before it is missing or damaged; ask the source for a keyframe and wait for it"
                     }
                     Codec::Mjpeg => {
@@ -187,13 +187,10 @@ impl Process {
             )
         };
         let (channel, ends) = Channel::new().map_err(|error| failed(error.to_string()))?;
-        let codec = match codec {
-            Codec::H264 => "h264",
-            Codec::Mjpeg => "mjpeg",
-        };
+        super::check_decoder(codec, "this program")?;
         let child = Command::new(program)
             .arg0("sealcast")
-            .args(["decoder", "--codec", codec])
+            .args(["decoder", "--codec", codec.name()])
             .env_clear()
             .current_dir("/")
             // Ctrl-C is for the program; this process ends with it.

@@ -163,7 +163,7 @@ impl ProbeSink {
 
 impl Sink for ProbeSink {
     fn start(&mut self, info: &StreamInfo) -> Result<()> {
-        self.decoder.start(info.codec)
+        self.decoder.start(info.codec, "the probe")
     }
 
     fn stamped(&mut self, stamped: u64, clock: Option<ClockEstimate>) {

@@ -192,6 +192,12 @@ fn caps(info: &StreamInfo) -> Caps {
         Codec::H264 => Caps::builder("video/x-h264")
             .field("stream-format", "byte-stream")
             .field("alignment", "au"),
+        Codec::H265 => Caps::builder("video/x-h265")
+            .field("stream-format", "byte-stream")
+            .field("alignment", "au"),
+        Codec::Av1 => Caps::builder("video/x-av1")
+            .field("stream-format", "obu-stream")
+            .field("alignment", "tu"),
         Codec::Mjpeg => Caps::builder("image/jpeg").field("parsed", true),
     };
     let part = |number: u32| i32::try_from(number).unwrap_or(i32::MAX).max(1);

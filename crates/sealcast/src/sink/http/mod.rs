@@ -149,13 +149,10 @@ impl Sink for HttpSink {
     }
 
     fn start(&mut self, info: &StreamInfo) -> Result<()> {
-        let codec = match info.codec {
-            Codec::H264 => "H.264",
-            Codec::Mjpeg => "Motion JPEG",
-        };
+        let codec = info.codec.title();
         self.codec = Some(info.codec);
-        if info.codec == Codec::H264 {
-            self.decoder.start(info.codec)?;
+        if info.codec != Codec::Mjpeg {
+            self.decoder.start(info.codec, "the sink http:")?;
         }
         let words: Bytes = format!("{codec}, {}x{} pixels", info.width, info.height).into();
         self.newest.send_modify(|newest| newest.stream = words);

@@ -79,7 +79,7 @@ impl WindowSink {
 
 impl Sink for WindowSink {
     fn start(&mut self, info: &StreamInfo) -> Result<()> {
-        self.decoder.start(info.codec)
+        self.decoder.start(info.codec, "the sink window:")
     }
 
     fn when_closed(&mut self, closed: OnClose) {

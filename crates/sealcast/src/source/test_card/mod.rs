@@ -113,7 +113,7 @@ impl TestCard {
                 let settings = encoding.settings(spec.width, spec.height, spec.rate);
                 Coder::H264(Box::new(H264Encoder::new(settings)?))
             }
-            Codec::Mjpeg => Coder::Mjpeg(JpegRate::new(spec.rate, spec.quality)),
+            _ => Coder::Mjpeg(JpegRate::new(spec.rate, spec.quality)),
         })
     }
 
