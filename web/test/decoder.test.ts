@@ -1,7 +1,7 @@
 // What watches over the browser's decoder, with a decoder that a test plays.
 
 import { type Chunk, type Codec, type CodecConfig, type CodecEvents, type Picture } from "../src/media/codecs.ts";
-import { H264Decoder } from "../src/media/decoder.ts";
+import { StreamDecoder } from "../src/media/decoder.ts";
 import { clipFrames, clipParameters } from "./support/clip.ts";
 import { assert, same, test } from "./support/harness.ts";
 import { VirtualTime } from "./support/virtual-time.ts";
@@ -44,7 +44,7 @@ class Bench {
   open = 0;
   dropped = 0;
   asked = 0;
-  readonly decoder: H264Decoder<number>;
+  readonly decoder: StreamDecoder<number>;
   #next = 0;
 
   constructor() {
@@ -53,7 +53,7 @@ class Bench {
       this.codecs.push(codec);
       return codec;
     };
-    this.decoder = new H264Decoder<number>(make, {
+    this.decoder = new StreamDecoder<number>(make, {
       picture: (picture, tag) => {
         this.shown.push(tag);
         picture.close();

@@ -1,7 +1,7 @@
 // The browser's own decoder and canvas.
 
 import { type Picture, browserCodec } from "../src/media/codecs.ts";
-import { H264Decoder } from "../src/media/decoder.ts";
+import { StreamDecoder } from "../src/media/decoder.ts";
 import { browserImage } from "../src/media/images.ts";
 import { canvasSurface } from "../src/media/screen.ts";
 import { REAL_TIME } from "../src/worker/clock.ts";
@@ -13,7 +13,7 @@ const CODEC = browserCodec();
 const HAS_CANVAS = typeof OffscreenCanvas === "function";
 
 interface Run {
-  readonly decoder: H264Decoder<number>;
+  readonly decoder: StreamDecoder<number>;
   readonly shown: number[];
   readonly pixels: string[];
   readonly news: string[];
@@ -33,7 +33,7 @@ function begin(): Run {
   assert(CODEC !== undefined, "there is a decoder");
   const run: Run = {
     shown: [], pixels: [], news: [], restarts: 0,
-    decoder: new H264Decoder<number>(CODEC, {
+    decoder: new StreamDecoder<number>(CODEC, {
       picture(picture, tag) {
         run.shown.push(tag);
         run.pixels.push(`${picture.width}x${picture.height} ${middle(picture)}`);

@@ -21,7 +21,7 @@ export interface Chunk {
 /** A configuration of the decoder. */
 export interface CodecConfig {
   readonly codec: string;
-  readonly description: Bytes;
+  readonly description?: Bytes;
   readonly software: boolean;
 }
 
@@ -51,6 +51,11 @@ export function browserCodec(): MakeCodec | undefined {
   return typeof VideoDecoder === "function" ? (events) => new BrowserCodec(events) : undefined;
 }
 
+/** True if the browser decodes this codec, as it says. */
+export async function browserSupports(codec: string): Promise<boolean> {
+  return (await VideoDecoder.isConfigSupported({ codec, optimizeForLatency: true })).supported === true;
+}
+
 class BrowserCodec implements Codec {
   readonly #decoder: VideoDecoder;
 
@@ -69,9 +74,9 @@ class BrowserCodec implements Codec {
     return this.#decoder.decodeQueueSize;
   }
 
-  configure({ codec, description, software }: CodecConfig): void {
+  configure({ software, ...config }: CodecConfig): void {
     this.#decoder.configure({
-      codec, description, optimizeForLatency: true,
+      ...config, optimizeForLatency: true,
       hardwareAcceleration: software ? "prefer-software" : "no-preference",
     });
   }

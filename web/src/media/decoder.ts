@@ -1,8 +1,11 @@
-// Decodes H.264 with the browser's decoder, and watches over it.
+// Decodes H.264, H.265 and AV1 with the browser's decoder, and watches over it.
 
 import { type Time } from "../worker/clock.ts";
 import { type Codec, type CodecConfig, MAX_SIDE, type MakeCodec, type Picture } from "./codecs.ts";
-import { type Absurd, type H264Config, H264Stream } from "./h264-config.ts";
+import { Av1Stream } from "./av1-config.ts";
+import { type Absurd, type DecoderStream, type StreamConfig } from "./decoder-stream.ts";
+import { H264Stream } from "./h264-config.ts";
+import { H265Stream } from "./h265-config.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 
 /** Chunks that wait for the decoder at most; above, everything up to the next keyframe is dropped. */
@@ -42,13 +45,13 @@ export interface DecoderEvents<Tag> {
 }
 
 /** Decodes the frames of one stream, one after the other. */
-export class H264Decoder<Tag> {
+export class StreamDecoder<Tag> {
   readonly #make: MakeCodec;
   readonly #events: DecoderEvents<Tag>;
   readonly #time: Time;
-  readonly #stream = new H264Stream();
+  #stream: DecoderStream = new H264Stream();
   #codec: Codec | undefined;
-  #config: H264Config | undefined;
+  #config: StreamConfig | undefined;
   #awaitsKeyframe = true;
   #software = false;
   /** True once another kind was tried, whatever came of it. */
@@ -87,7 +90,18 @@ export class H264Decoder<Tag> {
     return this.#config?.codec ?? "";
   }
 
-  /** Takes the parameter sets of a codec configuration. */
+  /** The codec of the stream as described, such as `avc1.42C01E`; `undefined` without parameters that tell. */
+  get described(): string | undefined {
+    return this.#stream.config?.codec;
+  }
+
+  /** A stream of this codec begins, instead of the one before. */
+  begin(codec: "h264" | "h265" | "av1"): void {
+    this.reset();
+    this.#stream = codec === "h264" ? new H264Stream() : codec === "h265" ? new H265Stream() : new Av1Stream();
+  }
+
+  /** Takes the parameters of a codec configuration. */
   describe(parameters: Bytes): void {
     this.#stream.describe(parameters);
   }
@@ -170,8 +184,8 @@ export class H264Decoder<Tag> {
     }
   }
 
-  #configuration({ codec, description }: H264Config): CodecConfig {
-    return { codec, description, software: this.#software };
+  #configuration({ codec, description }: StreamConfig): CodecConfig {
+    return { codec, ...(description !== undefined && { description }), software: this.#software };
   }
 
   #begin(): Codec {

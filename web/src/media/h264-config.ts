@@ -7,7 +7,7 @@ import { ProtocolError } from "../protocol/error.ts";
 import { NalType, isSlice, nalType, nalUnits } from "../protocol/unit/annexb.ts";
 import { Rbsp } from "../protocol/unit/h264/bits.ts";
 import { parseSps } from "../protocol/unit/h264/parameter-sets.ts";
-import { MAX_FRAME } from "../protocol/unit/preamble.ts";
+import { type Absurd, type DecoderStream, type StreamConfig, absurdLength } from "./decoder-stream.ts";
 import { statedReordering, withoutReordering } from "./sps.ts";
 
 /** NAL units of an access unit at most: a picture of one slice for each row of macroblocks has a tenth of them. */
@@ -23,18 +23,10 @@ const FILLER = 12;
 /** Profiles whose description has a format after the sets. */
 const HIGH_PROFILES = new Set([100, 110, 122, 144]);
 
-/** What a decoder is configured with. */
-export interface H264Config {
-  /** `avc1.PPCCLL`. */
-  readonly codec: string;
-  /** The AVCDecoderConfigurationRecord. */
+/** What a decoder is configured with: `avc1.PPCCLL`, and the AVCDecoderConfigurationRecord. */
+export interface H264Config extends StreamConfig {
   readonly description: Bytes;
-  /** For how many pictures the decoder must wait before it shows one, as the stream states. */
-  readonly reordering: number;
 }
-
-/** Why an access unit is kept from the decoder. */
-export type Absurd = "empty" | "too-long" | "too-many-units" | "no-picture";
 
 interface Unit {
   readonly first: number;
@@ -42,7 +34,7 @@ interface Unit {
 }
 
 /** The parameter sets of one stream, and its access units in the decoder's form. */
-export class H264Stream {
+export class H264Stream implements DecoderStream {
   readonly #sps = new Map<number, Bytes>();
   readonly #pps = new Map<number, Bytes>();
   #described: Bytes | undefined;
@@ -105,11 +97,9 @@ export class H264Stream {
    * @returns NAL units behind their lengths, or why this cannot be an access unit
    */
   convert(data: Bytes, keyframe: boolean): Bytes | Absurd {
-    if (data.length === 0) {
-      return "empty";
-    }
-    if (data.length > MAX_FRAME) {
-      return "too-long";
+    const absurd = absurdLength(data);
+    if (absurd !== undefined) {
+      return absurd;
     }
     const kept: Unit[] = [];
     let [slices, count] = [false, 0];

@@ -7,7 +7,7 @@ import { type StreamInfo } from "../protocol/unit/info.ts";
 import { SoundPlayer, type SoundParts, type SoundPlayerEvents, type SoundPort } from "../sound/player.ts";
 import { type ClockEstimate, type Time } from "../worker/clock.ts";
 import { type MakeCodec } from "./codecs.ts";
-import { type DecoderEvents, H264Decoder } from "./decoder.ts";
+import { type DecoderEvents, StreamDecoder } from "./decoder.ts";
 import { ImageDecoder, type MakeImage } from "./images.ts";
 import { Screen, type Surface } from "./screen.ts";
 import { Stages, type Way } from "./stages.ts";
@@ -22,6 +22,8 @@ export interface PlayerParts {
   readonly surface: Surface;
   /** `undefined` where the browser decodes no video. */
   readonly codec: MakeCodec | undefined;
+  /** Says of a codec, such as `av01.0.04M.08`, whether the browser decodes it; without it, decoding tells. */
+  readonly supports?: (codec: string) => Promise<boolean>;
   readonly image: MakeImage;
   readonly time: Time;
   readonly sound: Omit<SoundParts, "time">;
@@ -64,7 +66,8 @@ export class Player {
   readonly #events: PlayerEvents;
   readonly #time: Time;
   readonly #screen: Screen<Tag>;
-  readonly #video: H264Decoder<Tag> | undefined;
+  readonly #video: StreamDecoder<Tag> | undefined;
+  readonly #supports: PlayerParts["supports"];
   readonly #images: ImageDecoder<Tag>;
   readonly #sound: SoundPlayer;
   readonly #stages = new Stages();
@@ -105,7 +108,8 @@ export class Player {
         events.news(words, bad);
       },
     };
-    this.#video = parts.codec && new H264Decoder(parts.codec, decoding, time);
+    this.#video = parts.codec && new StreamDecoder(parts.codec, decoding, time);
+    this.#supports = parts.supports;
     this.#images = new ImageDecoder(parts.image, decoding);
     this.#sound = new SoundPlayer({ ...parts.sound, time }, events);
   }
@@ -182,16 +186,35 @@ export class Player {
     if (this.#shown !== undefined && this.#shown.stream !== stream) {
       return;
     }
-    if (this.#shown?.info.codec !== info.codec) {
-      this.#video?.reset();
+    const { codec, parameters } = info;
+    const begins = this.#shown?.info.codec !== codec;
+    this.#shown = { stream, info };
+    if (begins) {
       this.#images.reset();
-      if (info.codec === "h264" && this.#video === undefined) {
+    }
+    if (codec === "mjpeg") {
+      this.#video?.reset();
+    } else if (this.#video === undefined) {
+      if (begins) {
         this.#events.unable("This browser has no video decoder (WebCodecs): update it, or use another browser.");
       }
+    } else {
+      if (begins) {
+        this.#video.begin(codec);
+      }
+      this.#video.describe(parameters);
+      if (begins && codec !== "h264") {
+        void this.#checkSupport(this.#video.described, codec === "av1" ? "AV1" : "H.265");
+      }
     }
-    this.#shown = { stream, info };
-    if (info.codec === "h264") {
-      this.#video?.describe(info.parameters);
+  }
+
+  /** Ends the session where the browser says that it does not decode this: not all decode what others do. */
+  async #checkSupport(codec: string | undefined, name: string): Promise<void> {
+    const supported = codec === undefined || ((await this.#supports?.(codec).catch(() => false)) ?? true);
+    if (!supported && this.#video?.described === codec) {
+      const what = `This browser does not decode ${name} (${codec})`;
+      this.#events.unable(`${what}: use another browser, or ask the publisher for H.264.`);
     }
   }
 

@@ -1,7 +1,7 @@
 // The worker of a page that watches.
 
 import { connect, waysTo } from "../carrier/connect.ts";
-import { browserCodec } from "../media/codecs.ts";
+import { browserCodec, browserSupports } from "../media/codecs.ts";
 import { browserImage } from "../media/images.ts";
 import { Player, type PlayerEvents } from "../media/player.ts";
 import { canvasSurface } from "../media/screen.ts";
@@ -82,7 +82,8 @@ export const startWatching: Start<WatchMessage> = ({ ticket, canvas, options }, 
     }),
   };
   const sound = { codec: browserSoundCodec(), decodes: browserDecodes };
-  const parts = { surface, codec: browserCodec(), image: browserImage, sound, time: REAL_TIME };
+  const video = { codec: browserCodec(), supports: browserSupports };
+  const parts = { surface, ...video, image: browserImage, sound, time: REAL_TIME };
   const player = new Player(parts, events, options.jitter);
   const open: OpenRelay = (address, signal) => openRelay(pageOrigin(), address, signal);
   const viewer = new Viewer({
