@@ -12,6 +12,8 @@ pub mod built;
 #[cfg(feature = "program")]
 pub mod capture;
 #[cfg(feature = "program")]
+pub mod coded;
+#[cfg(feature = "program")]
 pub mod counter;
 pub mod ends;
 #[cfg(feature = "program")]

@@ -1,6 +1,7 @@
 //! Sources and sinks, checked with ffmpeg, a browser and third-party cameras.
 
 mod bad_files;
+mod codecs;
 mod fence;
 mod files;
 mod h264_slices;

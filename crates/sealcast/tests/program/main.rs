@@ -5,6 +5,7 @@ mod archives;
 mod cameras;
 mod capture;
 mod clocks;
+mod codecs;
 mod decoder;
 mod demo;
 mod demo_page;
