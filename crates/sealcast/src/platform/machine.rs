@@ -99,10 +99,31 @@ fn cpu_features() -> Vec<CpuFeature> {
         ("aes", detected!("aes")),
         ("pmull", detected!("pmull")),
         ("sha2", detected!("sha2")),
+        // The feature is SHA-512 and SHA-3 together for the compiler; processors with SHA-3 have both.
+        ("sha3", detected!("sha3")),
     ])
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")))]
+#[cfg(target_arch = "arm")]
+fn cpu_features() -> Vec<CpuFeature> {
+    arm_features(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default())
+}
+
+/// What the kernel lists: the compiler has no stable way to ask on 32-bit Arm.
+#[cfg(any(target_arch = "arm", test))]
+fn arm_features(cpuinfo: &str) -> Vec<CpuFeature> {
+    let fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+    let features = fields.filter(|(name, _)| name.trim() == "Features");
+    let words: Vec<&str> = features.flat_map(|(_, words)| words.split_whitespace()).collect();
+    list(&["neon", "aes", "pmull", "sha2"].map(|name| (name, words.contains(&name))))
+}
+
+#[cfg(not(any(
+    target_arch = "x86_64",
+    target_arch = "x86",
+    target_arch = "aarch64",
+    target_arch = "arm"
+)))]
 fn cpu_features() -> Vec<CpuFeature> {
     list(&[])
 }
@@ -143,6 +164,15 @@ mod tests {
             let listed = flags.split_whitespace().any(|seen| seen == flag);
             assert_eq!(feature.detected, listed, "{}", feature.name);
         }
+    }
+
+    #[test]
+    fn a_32_bit_arm_machine_has_the_features_that_its_kernel_lists() {
+        let cpuinfo = "processor\t: 0\nFeatures\t: half thumb fastmult vfp edsp neon vfpv3 sha1\n";
+        let found = arm_features(cpuinfo);
+        let there: Vec<&str> = found.iter().filter(|one| one.detected).map(|one| one.name).collect();
+        assert_eq!((there, found.len()), (vec!["neon"], 4));
+        assert!(arm_features("").iter().all(|one| !one.detected));
     }
 
     #[test]

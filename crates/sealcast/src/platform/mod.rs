@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod kernel_clock;
+pub mod kernels;
 pub mod machine;
 pub mod print_config;
 pub mod probe;

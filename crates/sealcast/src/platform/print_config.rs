@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::compare::ComparedRun;
+use super::kernels::{InUse, in_use};
 use super::machine::Machine;
 use super::probe::{AesInUse, SuiteSpeed, measure_library_suites};
 use super::versions::LIBRARIES;
@@ -41,6 +42,8 @@ pub struct BuildConfig {
     pub mechanisms: Vec<String>,
     /// The machine.
     pub machine: Machine,
+    /// The instructions that each part uses, by the rules of the libraries.
+    pub instructions_in_use: Vec<InUse>,
     /// AES implementation that the cryptography library uses, inferred from its speed.
     pub aes_in_use: AesInUse,
     /// Sealing speed of each suite on one core.
@@ -61,12 +64,14 @@ impl BuildConfig {
     pub fn collect(facts: Facts) -> Self {
         let mut speeds = measure_library_suites();
         speeds.extend(facts.more_speeds);
+        let machine = Machine::detect();
         Self {
             version: env!("CARGO_PKG_VERSION"),
             libraries: LIBRARIES.iter().copied().collect(),
             suites: facts.suites,
             mechanisms: facts.mechanisms,
-            machine: Machine::detect(),
+            instructions_in_use: in_use(machine.architecture, &machine.cpu_features),
+            machine,
             aes_in_use: AesInUse::judge(&speeds),
             speeds,
             codec_assembly: facts.codec_assembly,
@@ -101,6 +106,13 @@ impl BuildConfig {
         );
         table.row("kernel", &format!("{} {}", machine.system, machine.kernel));
         table.row("instructions", &machine.features_line());
+        for InUse { part, instructions } in &self.instructions_in_use {
+            let used = match instructions.is_empty() {
+                true => "none of them".to_owned(),
+                false => instructions.join(" "),
+            };
+            table.row(&format!("  {part}"), &used);
+        }
         let aes = match self.aes_in_use {
             AesInUse::Hardware => "hardware (AES-128-GCM is more than 1.5 times as fast as ChaCha20-Poly1305)",
             AesInUse::Software => "software (AES-128-GCM is not 1.5 times as fast as ChaCha20-Poly1305)",
@@ -208,6 +220,7 @@ mod tests {
             "aws-lc-rs",
             "x25519-mlkem768",
             "kernel",
+            "  ChaCha20-Poly1305   ",
             "AES in use",
             "12.00 GB/s",
             "nasm",
@@ -226,6 +239,7 @@ mod tests {
         assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));
         assert_eq!(json["speeds"].as_array().unwrap().len(), 4);
         assert!(json["machine"]["cpu_features"].is_array());
+        assert!(json["instructions_in_use"].is_array());
         assert_eq!(json["codec_assembly"], false);
         assert!(json["gstreamer"].is_null());
         assert_eq!(json["hardware_entropy"]["state"], "mixed");
