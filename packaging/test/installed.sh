@@ -35,7 +35,7 @@ $AS_USER sealcast config check --config /etc/sealcast/publish/test-card.toml >/d
 for file in /usr/share/doc/sealcast/examples/*.toml; do
     $AS_USER sealcast config check --config "$file" >/dev/null || fail "$file"
 done
-for kind in publish gateway-camera gateway-viewer; do
+for kind in publish gateway-camera gateway-viewer archive; do
     unit=/usr/lib/systemd/system/sealcast-$kind@.service
     systemd-analyze verify "/usr/lib/systemd/system/sealcast-$kind@test-card.service" >/tmp/verify 2>&1 || true
     # There may be complaints about other units; about ours there must be none, but that this system has no `man`.

@@ -84,6 +84,33 @@ for end in camera viewer; do
     say "gateway $end, idle: $(grep VmRSS "/proc/$pid/status" | tr -s '\t ' ' ')"
 done
 
+say "an archive's node records what a camera seals, and cannot open it"
+node_home=/var/lib/sealcast/archive-front
+mkdir -p $node_home && chown sealcast: $node_home && chmod 700 $node_home
+node=$($AS_USER SEALCAST_HOME=$node_home sealcast keygen --for archive) || fail "no identity for the node"
+mkdir /tmp/owner
+sealcast archive keygen /tmp/owner/key >/tmp/owner/recipient || fail "no key for the archive"
+printf '[publish]\nsource = "test:640x480@25"\nlisten = "tcp://[::1]:9700"\nticket_file = "%s"\n' \
+    /run/sealcast/publish-front/ticket >/etc/sealcast/publish/front.toml
+printf 'group = true\narchive_node = ["%s"]\narchive_to = ["%s"]\n' "$node" "$(cat /tmp/owner/recipient)" \
+    >>/etc/sealcast/publish/front.toml
+systemctl start sealcast-publish@front || fail "no camera with a node"
+install -m 600 -o sealcast -g sealcast /run/sealcast/publish-front/ticket /etc/sealcast/secrets/front-ticket
+cp /usr/share/doc/sealcast/examples/archive.toml /etc/sealcast/archive/front.toml
+systemctl start sealcast-archive@front || fail "no archive's node"
+is sealcast-archive@front active
+recorded() { sealcast archive list $node_home/recordings 2>/dev/null | wc -l; }
+for _ in $(seq 600); do
+    if [ "$(recorded)" -ge 3 ]; then break; fi
+    sleep 0.1
+done
+[ "$(recorded)" -ge 3 ] || fail "nothing is recorded"
+systemctl stop sealcast-archive@front
+becomes sealcast-archive@front Result success
+sealcast archive check $node_home/recordings --identity /tmp/owner/key >/tmp/owner/checked || fail "$(cat /tmp/owner/checked)"
+tail -2 /tmp/owner/checked
+systemctl stop sealcast-publish@front
+
 say "the decoder's fence stands within the sandbox"
 drop_in=/etc/systemd/system/sealcast-publish@doctor.service.d
 mkdir -p $drop_in

@@ -182,12 +182,6 @@ pub(super) enum ArchiveAction {
 
 #[derive(Debug, Args)]
 pub(super) struct RecordArgs {
-    /// The publisher's ticket, @FILE, or - for standard input. Other users of this machine can read arguments
-    pub(super) ticket: String,
-
-    /// Where to record, and how much is kept: DIR[?segment=10s&keep=7d&max=20GB]
-    pub(super) archive: String,
-
     /// End when the connection breaks, instead of connecting again
     #[arg(long)]
     pub(super) no_reconnect: bool,

@@ -368,6 +368,10 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     if config.gateway.camera_file.is_some() || !config.gateway.camera.is_empty() {
         super::gateway::configured_cameras(settings)?;
     }
+    if let Some(archive) = &config.record.archive {
+        let archive = crate::archive::Keeping::parse(archive);
+        archive.map_err(|failure| settings.placed("record.archive", failure))?;
+    }
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use sealcast_proto::wire::TransportKind;
 
 use super::args::DoctorArgs;
 use super::{build, gateway, publish};
+use crate::archive::Keeping;
 use crate::config::{Config, Settings};
 use crate::doctor::{Access, Finding, NamedFile, Place, Subject, examine};
 use crate::failure::Result;
@@ -136,6 +137,7 @@ fn named_files(config: &Config, file: Option<&Path>) -> Vec<NamedFile> {
         gateway,
         identity,
         probe,
+        record,
         ..
     } = config;
     let secrets = [
@@ -150,6 +152,8 @@ fn named_files(config: &Config, file: Option<&Path>) -> Vec<NamedFile> {
         ("gateway.rtsp_password_file", gateway.rtsp_password_file.clone()),
         ("probe.ticket_file", probe.ticket_file.clone()),
         ("probe.events", file_of(probe.events.as_ref())),
+        ("record.ticket_file", record.ticket_file.clone()),
+        ("record.ticket", file_of(record.ticket.as_ref())),
     ];
     let public = [
         ("--config", file.map(Path::to_owned)),
@@ -188,9 +192,20 @@ fn folders(config: &Config, home: Option<&Path>) -> Vec<PathBuf> {
         .to
         .strip_prefix("file:")
         .map(|path| parent(Path::new(path)));
+    // The folder of an archive is made if it is not there.
+    let archive = config
+        .record
+        .archive
+        .as_ref()
+        .and_then(|into| Keeping::parse(into).ok());
+    let archive = archive.map(|(folder, _)| match folder.is_dir() {
+        true => folder,
+        false => parent(&folder),
+    });
     let mut folders: Vec<PathBuf> = [
         home.map(Path::to_owned),
         recording,
+        archive,
         config.observe.log_dir.clone(),
         config.observe.report.as_deref().map(parent),
     ]
@@ -240,7 +255,8 @@ mod tests {
              allow = \"/etc/sealcast/allowed\"\nticket_file = \"/run/sealcast/ticket\"\n\
              [watch]\nticket = \"@/etc/sealcast/ticket\"\nto = \"file:/srv/video/out.mp4\"\n\
              [gateway]\nrtsp = \"127.0.0.1:9555\"\n[[gateway.camera]]\nurl = \"rtsp://127.0.0.1:10/\"\n\
-             [observe]\nlog_dir = \"/var/log/sealcast\"\nmetrics = \"127.0.0.1:9464\"\n",
+             [observe]\nlog_dir = \"/var/log/sealcast\"\nmetrics = \"127.0.0.1:9464\"\n\
+             [record]\nticket_file = \"/etc/sealcast/camera\"\narchive = \"/srv/archive/front?keep=7d\"\n",
         );
         let places: Vec<_> = subject
             .places
@@ -263,12 +279,13 @@ mod tests {
             files,
             [
                 ("watch.ticket", Access::Secret),
+                ("record.ticket_file", Access::Secret),
                 ("--config", Access::Public),
                 ("publish.allow", Access::Public),
                 ("publish.ticket_file", Access::New),
             ]
         );
-        for folder in ["/srv/video", "/var/log/sealcast"] {
+        for folder in ["/srv/video", "/srv/archive", "/var/log/sealcast"] {
             assert!(
                 subject.folders.contains(&PathBuf::from(folder)),
                 "{:?}",

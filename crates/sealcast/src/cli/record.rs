@@ -5,11 +5,13 @@ use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::TransportKind;
 
 use super::args::RecordArgs;
+use super::watch::ticket_in_force;
 use super::{build, shutdown};
 use crate::archive::{Keeping, NodeArchive};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::End;
 use crate::meter::metrics::Metrics;
+use crate::platform::service_manager;
 use crate::run::{Observation, RecordOptions, build_info, record};
 
 pub(super) fn run(args: &RecordArgs) -> Result<()> {
@@ -28,7 +30,8 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
     let peer = offer.identity.peer_id();
     // Before anything can fail: the camera must be told of this id first.
     tracing::info!(%peer, "archive's node");
-    let mut ticket = build::ticket(&args.ticket)?;
+    let configured = &settings.config.record;
+    let mut ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref())?;
     if ticket.transport != TransportKind::Tcp {
         let what = "an archive's node records over TCP alone: elsewhere a record that is lost is missing for ever";
         let hint = "use the camera's ticket for TCP, such as that of --also-listen tcp://…";
@@ -36,13 +39,21 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
     }
     // The camera admits it by its id, and an invite would make it a viewer.
     ticket.invite = None;
-    let (folder, keeping) = Keeping::parse(&args.archive)?;
+    let Some(into) = &configured.archive else {
+        let hint = "name a folder: `sealcast archive record TICKET DIR`";
+        return Err(Failure::new(
+            FailureKind::Usage,
+            "there is no archive to record into",
+            hint,
+        ));
+    };
+    let (folder, keeping) = Keeping::parse(into).map_err(|failure| settings.placed("record.archive", failure))?;
     let stop = shutdown::stop_signal(args.session.seconds)?;
     let archive = NodeArchive::open(&folder, keeping)?;
     let metrics = Metrics::new(build_info());
     let observing = Observation::start("record", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
-    observation.setting("archive", &args.archive);
+    observation.setting("archive", into);
     observation.setting("peer", &peer.to_string());
     let options = RecordOptions {
         ticket,
@@ -50,6 +61,8 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
         archive,
         reconnect: !args.no_reconnect,
     };
+    // From here on it needs nothing of this machine that might not be there.
+    service_manager::ready();
     let outcome = record(options, observation, stop).await;
     observing.finish(outcome)
 }

@@ -62,6 +62,7 @@ const VIEWER: &[&str] = &["viewer"];
 const DEMO: &[&str] = &["demo"];
 const CLOCK: &[&str] = &["clock"];
 const PROBE: &[&str] = &["probe"];
+const RECORD: &[&str] = &["record"];
 const PEERS: &[&str] = &["publish", "watch", "camera", "viewer", "probe", "record"];
 const ALL: &[&str] = &["publish", "watch", "camera", "viewer", "demo", "probe", "record"];
 
@@ -328,6 +329,23 @@ options! {
         /// File that only you can read with the ticket of `sealcast clock`, as @FILE. Without it, only the clocks and
         /// stamps in the video are read
         events: Option<String> { flag("events", "@FILE", PROBE).secret("a key").example("@/run/sealcast/events") }
+    }
+
+    /// Settings of `archive record`.
+    record: RecordSection {
+        /// The camera's ticket for TCP, @FILE, or - for standard input. The node is admitted by its peer id, without an
+        /// invite
+        ticket: Option<String> {
+            positional("TICKET", RECORD)
+                .secret("an invite")
+                .example("sealcast://camera.example:9553/mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq")
+        }
+
+        /// File whose first line is the ticket
+        ticket_file: Option<PathBuf> { key().excludes("ticket").example("/etc/sealcast/ticket") }
+
+        /// Where to record, and how much is kept: DIR[?segment=10s&keep=7d&max=20GB]
+        archive: Option<String> { positional("ARCHIVE", RECORD).example("recordings?keep=7d&max=20GB") }
     }
 
     /// Settings of all commands with a session: `publish`, `watch`, `gateway`, `demo` and `probe`.

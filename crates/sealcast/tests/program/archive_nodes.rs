@@ -9,14 +9,16 @@ use sealcast::archive::{Folder, check};
 use sealcast::failure::FailureKind;
 use sealcast_testkit::media::{STREET, clip};
 use sealcast_testkit::program::{
-    PATIENCE, Program, Publisher, beginning, file_url, home, publish, sealcast, until, watch,
+    PATIENCE, Program, Publisher, beginning, file_url, home, publish, sealcast, until, watch, write_private,
 };
 
 use super::archives::{Recipient, holds, recipient, run, text};
 use super::groups::{GROUP, MEMBER, frames, goes_on, watching};
+use super::services::Manager;
 
 const CARD: &str = "test:160x120@25?gop=10";
 pub(super) const NODE: &str = "it is an archive's node";
+const TICKET: &str = "sealcast://camera.example:9553/mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq";
 
 /// Makes the identity of a node, and returns its peer id.
 pub(super) fn node_of(home: &Path) -> String {
@@ -35,6 +37,50 @@ pub(super) fn record(home: &Path, ticket: &str, archive: &Path) -> Program {
     let mut command = sealcast(home);
     command.args(["archive", "record", ticket, &into]);
     Program::run("the archive's node", command)
+}
+
+/// As its service runs it: with a configuration, and a manager that waits until it is ready.
+#[test]
+fn a_node_reads_its_configuration_and_tells_its_manager_when_it_can_record() {
+    let recipient = recipient();
+    let (own, nodes) = (home(), home());
+    let publisher = camera(own.path(), CARD, &node_of(nodes.path()), &recipient, &[]);
+    let archive = recipient.archive("configured");
+    write_private(&nodes.path().join("ticket"), &publisher.ticket);
+    let configuration = format!(
+        "[record]\nticket_file = \"{}\"\narchive = \"{}?segment=1s\"\n",
+        nodes.path().join("ticket").display(),
+        archive.display()
+    );
+    fs::write(nodes.path().join("node.toml"), configuration).expect("space");
+    let manager = Manager::at(nodes.path());
+    let mut command = manager.told_by(sealcast(nodes.path()));
+    command
+        .args(["archive", "record", "--config"])
+        .arg(nodes.path().join("node.toml"));
+    let mut node = Program::run("the archive's node", command);
+    assert_eq!(manager.is_told(), "READY=1");
+    until("frames are recorded", || frames_in(&archive) >= 20);
+    node.stop();
+    assert!(recipient.check(&archive).faults.is_empty());
+}
+
+#[test]
+fn a_node_without_a_ticket_or_a_folder_says_what_is_missing() {
+    let nodes = home();
+    for (words, missing) in [
+        (&["archive", "record"][..], "there is no ticket"),
+        (&["archive", "record", TICKET], "there is no archive to record into"),
+    ] {
+        let output = run(nodes.path(), words);
+        let said = text(&output.stderr);
+        assert_eq!(
+            output.status.code(),
+            Some(FailureKind::Usage.exit_code().into()),
+            "{said}"
+        );
+        assert!(said.contains(missing), "{said}");
+    }
 }
 
 /// Number of frames that are in an archive, as anybody can count them.

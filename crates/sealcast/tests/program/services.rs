@@ -20,26 +20,26 @@ fn read(place: &str) -> String {
 }
 
 /// A service manager's socket.
-struct Manager {
+pub(super) struct Manager {
     socket: UnixDatagram,
     path: PathBuf,
 }
 
 impl Manager {
-    fn at(home: &Path) -> Self {
+    pub(super) fn at(home: &Path) -> Self {
         let path = home.join("notify");
         let socket = UnixDatagram::bind(&path).expect("a socket");
         socket.set_read_timeout(Some(PATIENCE)).expect("a time limit");
         Self { socket, path }
     }
 
-    fn is_told(&self) -> String {
+    pub(super) fn is_told(&self) -> String {
         let mut told = [0; 64];
         let length = self.socket.recv(&mut told).expect("the manager is told");
         String::from_utf8_lossy(&told[..length]).into_owned()
     }
 
-    fn told_by(&self, mut command: Command) -> Command {
+    pub(super) fn told_by(&self, mut command: Command) -> Command {
         command.env("NOTIFY_SOCKET", &self.path);
         command
     }
@@ -95,7 +95,7 @@ fn the_configurations_that_are_packaged_are_right() {
         .iter()
         .flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
     let files: Vec<PathBuf> = files.map(|entry| entry.expect("an entry").path()).collect();
-    assert!(files.len() >= 4);
+    assert!(files.len() >= 5);
     for file in files {
         let home = home();
         let output = sealcast(home.path())
@@ -111,7 +111,7 @@ fn the_configurations_that_are_packaged_are_right() {
 /// Each unit starts a command that there is with its configuration, and knows which codes not to start again after.
 #[test]
 fn units_start_commands_that_there_are_and_give_up_on_wrong_configurations() {
-    for unit in ["publish", "gateway-camera", "gateway-viewer"] {
+    for unit in ["publish", "gateway-camera", "gateway-viewer", "archive"] {
         let text = read(&format!("systemd/sealcast-{unit}@.service"));
         let value = |key: &str| {
             text.lines()
