@@ -9,6 +9,7 @@ mod alerts;
 mod cameras;
 mod checks;
 mod codec;
+mod cross;
 mod deb;
 mod deny;
 mod dist;
@@ -65,7 +66,11 @@ cargo xtask COMMAND
                             models expect; --install installs Verifpal
   sanitizer                 under the address sanitizer: the tests of the cipher crate, and those of protocol and
                             program with their dependencies, also in C and C++; and some of them in Miri
-  aarch64                   the same tests on aarch64, in an emulator
+  aarch64                   the tests of the cipher crate on aarch64, in an emulator
+  cross TARGET [--profile NAME] [--install]
+                            build the program for aarch64, and stream between it and this machine's; --profile release
+                            is faster to build than dist, which users are given; --install installs a compiler and an
+                            emulator
   deny [--install]          the rules of deny.toml for dependencies: licences, bans, sources, advisories; --install
                             installs cargo-deny, without which advisories are not looked at
   installed                 check that the program built alone refuses study suites and contains none of their code
@@ -109,7 +114,8 @@ fn main() -> ExitCode {
             Err(_) => return usage(),
         },
         ["sanitizer"] => sanitizers(&mut summary),
-        ["aarch64"] => summary.step("aarch64", kernels::aarch64),
+        ["aarch64"] => summary.step("aarch64", cross::suite),
+        ["cross", rest @ ..] => return cross_command(rest, summary),
         ["installed"] => summary.step("installed", installed::step),
         ["web"] => {
             summary.step("npm", web::packages);
@@ -197,7 +203,8 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("installed", installed::step);
     summary.step("same bytes", || reproducible::step("dist", false));
     sanitizers(summary);
-    summary.step("aarch64", kernels::aarch64);
+    other_machine("aarch64", "release", summary);
+    summary.step("aarch64", cross::suite);
     summary.step("fuzz", || fuzz::step(fuzzing, None));
     summary.step("relay", relay::step);
     summary.step("cameras", cameras::step);
@@ -257,6 +264,30 @@ fn packaging_command(words: &[&str], mut summary: Summary) -> ExitCode {
         _ => summary.step("image", || image::step(program)),
     };
     summary.finish()
+}
+
+fn cross_command(words: &[&str], mut summary: Summary) -> ExitCode {
+    let [name, rest @ ..] = words else { return usage() };
+    let Some(target) = cross::target(name) else {
+        return usage();
+    };
+    let (profile, installs) = match rest {
+        [] => (cross::PROFILE, false),
+        ["--install"] => (cross::PROFILE, true),
+        ["--profile", profile] => (*profile, false),
+        ["--profile", profile, "--install"] => (*profile, true),
+        _ => return usage(),
+    };
+    if !installs || summary.step("install", || target.install()) {
+        other_machine(name, profile, &mut summary);
+    }
+    summary.finish()
+}
+
+/// Builds the program for another machine, and tries it.
+fn other_machine(name: &str, profile: &str, summary: &mut Summary) -> bool {
+    let target = cross::target(name);
+    target.is_none_or(|target| summary.step("cross", || target.step(profile)))
 }
 
 fn fuzz_command(words: &[&str], mut summary: Summary) -> ExitCode {

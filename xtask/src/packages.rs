@@ -30,8 +30,8 @@ const PACKAGES: [(&str, &str); 28] = [
     ("faketime", "runs a program with a clock that is too fast"),
     ("iproute2", "makes the network namespaces of a simulated link"),
     ("iputils-ping", "sends pings over a simulated link"),
-    ("qemu-user", "runs the ciphers' NEON kernels"),
-    ("gcc-aarch64-linux-gnu", "links them"),
+    ("qemu-user", "runs programs for Arm"),
+    ("g++-aarch64-linux-gnu", "builds them"),
     ("libc6-dev-arm64-cross", "their C library"),
 ];
 

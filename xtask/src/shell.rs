@@ -24,8 +24,11 @@ pub(crate) fn command(program: impl AsRef<Path>, arguments: &[&str]) -> Command 
 
 /// The cargo that runs this program, with the workspace's own toolchain.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
-    let program = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
-    command(program, arguments)
+    command(cargo_program(), arguments)
+}
+
+pub(crate) fn cargo_program() -> PathBuf {
+    std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from)
 }
 
 /// A cargo subcommand with another toolchain. rustup's proxy selects it, so variables of this one must not be
