@@ -12,7 +12,8 @@ const BARS = [[1, 1, 1], [1, 1, 0], [0, 1, 1], [0, 1, 0], [1, 0, 1], [1, 0, 0], 
 const FULL = 191;
 /** How far a colour may be off: coding costs some, and browsers differ in the matrix of standard definition. */
 const TOLERANCE = 50;
-/** Where in a bar the colour is read, in heights of the picture from above. */
+/** Where in a bar the colour is read: in its widths from the left, and in heights of the picture from above. */
+const COLUMNS = [0.14, 0.32, 0.5, 0.68, 0.86];
 const SHARES = [0.02, 0.06, 0.1, 0.14, 0.18, 0.22, 0.26];
 
 /** The clock in the picture that stands on the canvas now. */
@@ -45,11 +46,14 @@ function checkClocks(found: readonly Strip[]): void {
   });
 }
 
-/** The colour in the middle of each bar. The line and the block that move hide at most a third of the places. */
+/**
+ * The colour of each bar: the median of its places. The line that moves hides one column of them, and the block at most
+ * three places in three more.
+ */
 function bars({ width, height, data }: Pixels): number[][] {
   return BARS.map((_, bar) => {
-    const x = Math.floor(((bar + 0.5) / BARS.length) * width);
-    const places = SHARES.map((share) => (Math.floor(share * height) * width + x) * 4);
+    const places = COLUMNS.flatMap((column) => SHARES.map((share) =>
+      (Math.floor(share * height) * width + Math.floor(((bar + column) / BARS.length) * width)) * 4));
     return [0, 1, 2].map((channel) => {
       const values = places.map((place) => data[place + channel] ?? 0).sort((a, b) => a - b);
       return values[Math.floor(values.length / 2)] ?? 0;
