@@ -8,7 +8,7 @@ use super::hub::SourceEnd;
 use super::shape::{Capacity, FrameProof, Shape};
 use super::source_feed::{Reopen, SourceFeed};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Frame, Track};
+use crate::media::{Codec, Frame, Track};
 use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
 use crate::source::{Source, contain};
@@ -114,6 +114,7 @@ fn pump(
         if frame.keyframe {
             let current = feed.source().info();
             if current != info {
+                check_change(info.codec, current.codec)?;
                 hub.set_info(current.clone());
                 info = current;
             }
@@ -126,13 +127,23 @@ fn pump(
     Ok(())
 }
 
+/// Whether a source that is back may send another codec: what is left in clear was only checked for the first.
+fn check_change(before: Codec, now: Codec) -> Result<()> {
+    if now == before || now.has_parts() {
+        return Ok(());
+    }
+    let what = format!("the source sends {} now, and {} before", now.title(), before.title());
+    let hint = "start the publisher anew, so that --encrypt is checked for it";
+    Err(Failure::new(FailureKind::Source, what, hint))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::media::{Codec, FrameRate, StampKind, StreamInfo};
+    use crate::media::{FrameRate, StampKind, StreamInfo};
     use crate::run::hub::Start;
     use crate::run::target_rate::PathTarget;
     use crate::run::{QueueLimits, build_info};
@@ -274,6 +285,48 @@ mod tests {
         let text = metrics.encode();
         let line = r#"sealcast_frames_dropped_total{cause="damaged"} 30"#;
         assert!(text.lines().any(|seen| seen == line), "{text}");
+    }
+
+    /// A camera that comes back with another codec.
+    struct Changing(Codec, u64);
+
+    impl Source for Changing {
+        fn info(&self) -> StreamInfo {
+            let codec = if self.1 > 1 { self.0 } else { Codec::H264 };
+            StreamInfo {
+                codec,
+                ..Crashing.info()
+            }
+        }
+
+        fn next(&mut self) -> Result<Option<Frame>> {
+            self.1 += 1;
+            if self.1 > 3 {
+                return Ok(None);
+            }
+            Losing(0).next()
+        }
+
+        fn request_keyframe(&mut self) {}
+    }
+
+    #[test]
+    fn a_source_does_not_come_back_with_a_codec_for_which_no_selection_was_checked() {
+        for (codec, ends_well) in [(Codec::Mjpeg, true), (Codec::H265, false), (Codec::Av1, false)] {
+            let metrics = Metrics::new(build_info());
+            let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
+            let source = (Box::new(Changing(codec, 0)) as Box<dyn Source>, None, true);
+            let thread = start(source, Arc::clone(&hub), metrics, None, (Shape::Off, FrameProof::None));
+            thread.expect("a thread").join().expect("it ends");
+            let (frames, end) = (hub.frames(), hub.end());
+            match end.expect("it has ended") {
+                SourceEnd::Complete => assert!(ends_well && frames == 3, "{codec:?}: {frames}"),
+                SourceEnd::Failed(failure) => {
+                    assert!(!ends_well && frames == 1, "{codec:?}: {frames}");
+                    assert!(failure.what.contains("and H.264 before"), "{}", failure.what);
+                }
+            }
+        }
     }
 
     #[test]
