@@ -6,7 +6,7 @@ use crate::wire::Malformed;
 impl Inbound {
     /// Where there is sound beside a picture, hands out the frames of one that need not wait for what is missing of the
     /// other: a frame whose number is the next of its stream misses nothing. Each call looks at the blocks that are
-    /// held, [`MAX_BLOCKS`] at most.
+    /// held, `MAX_BLOCKS` at most.
     pub(super) fn pass_by(&mut self) -> Result<(), Malformed> {
         if !self.order.carries_sound() {
             return Ok(());
