@@ -31,7 +31,7 @@ const PACKAGES: [(&str, &str); 28] = [
     ("iproute2", "makes the network namespaces of a simulated link"),
     ("iputils-ping", "sends pings over a simulated link"),
     ("qemu-user", "runs programs for Arm"),
-    ("g++-aarch64-linux-gnu", "builds them"),
+    ("gcc-aarch64-linux-gnu", "links the ciphers' tests for it"),
     ("libc6-dev-arm64-cross", "their C library"),
 ];
 
