@@ -134,7 +134,7 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
         Is::MaskedEq(bits(libc::MAP_ANONYMOUS)),
         bits(libc::MAP_ANONYMOUS),
     );
-    let own = when(0, Width::Dword, Is::Eq, u64::from(std::process::id()));
+    let own = || when(0, Width::Dword, Is::Eq, u64::from(std::process::id()));
     let mut rules = BTreeMap::from([
         (libc::SYS_read, vec![all([descriptor(REQUESTS)?])?]),
         (
@@ -144,8 +144,9 @@ fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
         (libc::SYS_pwrite64, vec![all([descriptor(PICTURES)?])?]),
         (libc::SYS_mmap, vec![all([not_executable()?, no_file?])?]),
         (libc::SYS_mprotect, vec![all([not_executable()?])?]),
-        // An abort, which says more than the end for a forbidden call.
-        (libc::SYS_tgkill, vec![all([own?])?]),
+        // An abort, which says more than the end for a forbidden call: glibc's, and musl's.
+        (libc::SYS_tgkill, vec![all([own()?])?]),
+        (libc::SYS_tkill, vec![all([own()?])?]),
     ]);
     let free = [
         libc::SYS_brk,
