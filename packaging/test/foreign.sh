@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tries a program that was built for another machine beside one of this machine: what it says of its processor, and a clip
+# Tries a program that was built for another machine, or otherwise, beside this machine's: what it says of the processor, a clip
 # over each carrier in both directions, whose pictures must arrive bit for bit. Arguments: the program of this machine, and
 # the other one, which starts here by itself (emulated.sh).
 set -eu
@@ -83,6 +83,6 @@ arrives() {
 }
 for carrier in tcp udp quic; do
     url="$carrier://127.0.0.1:0?latency=10000"
-    arrives "$foreign" "$native" "$url" "$carrier, published by the other machine's program"
-    arrives "$native" "$foreign" "$url" "$carrier, watched by the other machine's program"
+    arrives "$foreign" "$native" "$url" "$carrier, published by the other program"
+    arrives "$native" "$foreign" "$url" "$carrier, watched by the other program"
 done

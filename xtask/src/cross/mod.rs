@@ -1,7 +1,8 @@
-//! The program for other machines than this one, with Debian's cross compilers.
+//! The program for other machines than this one: for Arm with Debian's cross compilers, and as one static file.
 
 mod emulated;
 mod suite;
+mod zig;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,23 +22,44 @@ pub(crate) const PROFILE: &str = "dist";
 
 /// A kind of machine, and what builds and runs programs for it here.
 pub(crate) struct Target {
-    pub(crate) name: &'static str,
+    name: &'static str,
+    /// What the step that builds it is called.
+    pub(crate) step: &'static str,
     triple: &'static str,
-    /// How the names of GCC's programs for it begin.
-    gcc: &'static str,
+    compiler: Compiler,
     /// QEMU's emulator of the machine, and the folder with its libraries.
     emulator: (&'static str, &'static str),
     /// Debian packages.
     packages: &'static [&'static str],
 }
 
-const TARGETS: [Target; 1] = [Target {
-    name: "aarch64",
-    triple: "aarch64-unknown-linux-gnu",
-    gcc: "aarch64-linux-gnu",
-    emulator: ("qemu-aarch64", "/usr/aarch64-linux-gnu"),
-    packages: &["g++-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"],
-}];
+/// What compiles C and C++ and links.
+#[derive(Clone, Copy)]
+enum Compiler {
+    /// GCC, whose programs have names that begin so. What it builds needs libraries as new as Debian's.
+    Gcc(&'static str),
+    /// Zig. What it builds needs no library.
+    Zig,
+}
+
+const TARGETS: [Target; 2] = [
+    Target {
+        name: "aarch64",
+        step: "cross",
+        triple: "aarch64-unknown-linux-gnu",
+        compiler: Compiler::Gcc("aarch64-linux-gnu"),
+        emulator: ("qemu-aarch64", "/usr/aarch64-linux-gnu"),
+        packages: &["g++-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"],
+    },
+    Target {
+        name: "static-x86_64",
+        step: "static",
+        triple: "x86_64-unknown-linux-musl",
+        compiler: Compiler::Zig,
+        emulator: ("qemu-x86_64", "/"),
+        packages: &["python3-venv", "nasm"],
+    },
+];
 
 /// The target of this name.
 pub(crate) fn target(name: &str) -> Option<&'static Target> {
@@ -46,7 +68,11 @@ pub(crate) fn target(name: &str) -> Option<&'static Target> {
 
 impl Target {
     pub(crate) fn install(&self) -> Outcome {
-        Outcome::of(packages::install_these(self.packages))
+        let compiler = || match self.compiler {
+            Compiler::Gcc(_) => Ok(()),
+            Compiler::Zig => zig::install(),
+        };
+        Outcome::of(packages::install_these(self.packages).and_then(|()| compiler()))
     }
 
     /// Builds the program, and tries it with one that was built for this machine.
@@ -60,14 +86,26 @@ impl Target {
 
     /// What is not installed, and how to install it.
     fn missing(&self) -> Option<String> {
-        let compilers = ["gcc", "g++"].map(|tool| format!("{}-{tool}", self.gcc));
-        let programs = compilers.iter().map(String::as_str).chain([self.emulator.0]);
+        let compilers = match self.compiler {
+            Compiler::Gcc(prefix) => ["gcc", "g++"].map(|tool| format!("{prefix}-{tool}")).to_vec(),
+            Compiler::Zig => Vec::new(),
+        };
+        let emulator = (!self.is_native()).then_some(self.emulator.0);
+        let programs = compilers.iter().map(String::as_str).chain(emulator);
         let mut missing: Vec<&str> = programs.filter(|program| !exists(program)).collect();
+        if matches!(self.compiler, Compiler::Zig) && !zig::is_there() {
+            missing.push("zig");
+        }
         if output(&mut command("rustup", &["target", "add", self.triple])).is_none() {
             missing.push("the compiler's target");
         }
         let how = format!("cargo xtask cross {} --install", self.name);
         (!missing.is_empty()).then(|| format!("NOT RUN: needs {}: {how}", missing.join(", ")))
+    }
+
+    /// True if this machine runs its programs itself.
+    fn is_native(&self) -> bool {
+        cfg!(target_os = "linux") && self.triple.split('-').next() == Some(std::env::consts::ARCH)
     }
 
     /// The places of builds for other machines. All share them, so that no tool is compiled twice.
@@ -81,10 +119,15 @@ impl Target {
 
     /// `arguments` for cargo, with this target's compilers, and without the names of this machine's folders.
     fn cargo(&self, arguments: &[&str]) -> Command {
-        let mut command = cargo(arguments);
+        let mut command = match self.compiler {
+            Compiler::Gcc(_) => cargo(arguments),
+            Compiler::Zig => zig::cargo(arguments),
+        };
         command.args(["--locked", "--target", self.triple]);
         Self::places().forget(&mut command, &[]);
-        command.env(self.variable("LINKER"), format!("{}-gcc", self.gcc));
+        if let Compiler::Gcc(prefix) = self.compiler {
+            command.env(self.variable("LINKER"), format!("{prefix}-gcc"));
+        }
         command
     }
 
@@ -96,10 +139,17 @@ impl Target {
 
     fn build(&self, profile: &str) -> Result<PathBuf, String> {
         let mut build = self.cargo(&["build", "--package=sealcast", "--profile", profile]);
+        if matches!(self.compiler, Compiler::Zig) {
+            build.args(zig::LINKING);
+        }
         run(&mut build)?;
         // Cargo's own word for the folder of this profile.
         let folder = if profile == "dev" { "debug" } else { profile };
-        Ok(Self::places().target.join(self.triple).join(folder).join(deb::NAME))
+        let program = Self::places().target.join(self.triple).join(folder).join(deb::NAME);
+        if matches!(self.compiler, Compiler::Zig) {
+            is_alone(&program)?;
+        }
+        Ok(program)
     }
 
     /// Puts what a user is given into a folder: the program without symbols, licences, and the bill of materials.
@@ -113,7 +163,10 @@ impl Target {
             "--remove-section=.note.gnu.build-id",
         ];
         run(compilers_tool("rust-objcopy")?.args(strip).arg(program).arg(&given))?;
-        let licences = deb::third_party(self.triple)?;
+        let mut licences = deb::third_party(self.triple)?;
+        if matches!(self.compiler, Compiler::Zig) {
+            licences.push_str(&zig::licences()?);
+        }
         let notices = folder.join("THIRD-PARTY");
         fs::write(&notices, licences).map_err(|error| format!("{}: {error}", notices.display()))?;
         let bill = sbom::Build {
@@ -124,24 +177,51 @@ impl Target {
         Ok(given)
     }
 
-    /// Streams between the program and one of this machine, over each carrier and in both directions.
+    /// Streams between the program and one of this machine, over each carrier and in both directions; a static program
+    /// also where nothing else is.
     fn tried(&self, program: &Path) -> Outcome {
         let size = fs::metadata(program).map_or(0, |found| found.len());
         let made = format!("{}, {size} bytes", program.display());
-        let inside = match emulated::prefix(self.emulator) {
+        let inside = match self.is_native() {
+            true => Ok(Vec::new()),
+            false => emulated::prefix(self.emulator),
+        };
+        let mut words = match inside {
             Ok(inside) => inside,
             Err(reason) => return Outcome::Skipped(format!("{made}; NOT TRIED: {reason}")),
         };
+        words.extend(["sh", "packaging/test/foreign.sh"].map(str::to_owned));
+        let mut test = command(&words[0], &[]);
         let native = target_dir().join("debug").join(deb::NAME);
-        let mut test = command(&inside[0], &[]);
-        test.args(&inside[1..]).args(["sh", "packaging/test/foreign.sh"]);
-        test.arg(&native).arg(program);
+        test.args(&words[1..]).arg(&native).arg(program);
         // As the step `installed` builds it, so that nothing is compiled twice in a night.
         let built = run(&mut cargo(&["build", "--package=sealcast", "--locked"]));
-        match built.and_then(|()| run(&mut test)) {
+        let alone = || match (self.compiler, self.is_native()) {
+            (Compiler::Zig, true) => run(command("sh", &["packaging/test/alone.sh"]).arg(program)),
+            _ => Ok(()),
+        };
+        match built.and_then(|()| run(&mut test)).and_then(|()| alone()) {
             Ok(()) => Outcome::Ok(made),
             Err(reason) => Outcome::Failed(reason),
         }
+    }
+}
+
+/// Checks that a program needs no other file to start, and can lie anywhere in memory.
+fn is_alone(program: &Path) -> Result<(), String> {
+    let mut readelf = command("readelf", &["--wide", "--file-header", "--segments", "--dynamic"]);
+    let said = output(readelf.arg(program).env("LC_ALL", "C"));
+    let said = said.ok_or_else(|| format!("`readelf {}` failed: is binutils installed?", program.display()))?;
+    let needs = |line: &&str| line.contains("INTERP") || line.contains("(NEEDED)");
+    if let Some(line) = said.lines().find(needs) {
+        return Err(format!("{} is not static: {}", program.display(), line.trim()));
+    }
+    match said.contains("DYN (Position-Independent Executable file)") {
+        true => Ok(()),
+        false => Err(format!(
+            "{} lies at the same place in memory at each start",
+            program.display()
+        )),
     }
 }
 
@@ -166,8 +246,9 @@ mod tests {
     fn what_is_missing_is_named_with_what_installs_it() {
         let nowhere = Target {
             name: "nowhere",
+            step: "nowhere",
             triple: "nowhere-unknown-linux-gnu",
-            gcc: "nowhere-linux-gnu",
+            compiler: Compiler::Gcc("nowhere-linux-gnu"),
             emulator: ("qemu-nowhere", "/usr/nowhere"),
             packages: &[],
         };
@@ -186,5 +267,21 @@ mod tests {
     fn targets_are_found_by_name() {
         assert!(target("sparc").is_none());
         assert!(target("aarch64").is_some_and(|found| found.variable("LINKER").contains("_AARCH64_")));
+    }
+
+    #[test]
+    fn a_program_runs_without_an_emulator_on_its_own_kind_of_machine() {
+        for (name, arch) in [("aarch64", "aarch64"), ("static-x86_64", "x86_64")] {
+            let native = cfg!(target_os = "linux") && std::env::consts::ARCH == arch;
+            assert!(target(name).is_some_and(|found| found.is_native() == native), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_needs_libraries_is_not_static() {
+        let refused = is_alone(Path::new("/bin/sh")).expect_err("it needs a C library");
+        assert!(refused.contains("/bin/sh is not static"), "{refused}");
+        let unreadable = is_alone(Path::new("/nonexistent")).expect_err("there is no such file");
+        assert!(unreadable.contains("/nonexistent"), "{unreadable}");
     }
 }
