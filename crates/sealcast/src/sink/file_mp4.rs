@@ -363,15 +363,18 @@ mod tests {
     }
 
     #[test]
-    fn every_keyframe_ends_a_fragment_and_the_first_comes_with_the_header() {
+    fn every_keyframe_ends_a_fragment_but_the_first_which_waits_for_sound_and_comes_with_the_header() {
         let mut mp4 = Fragmenter::new(jpegs());
-        assert!(mp4.push(&frame(0, 5000)).expect("fine").is_none());
-        let first = mp4.push(&frame(1, 5040)).expect("fine").expect("a fragment");
+        let mut push = |number: u64| mp4.push(&frame(number, 5000 + 40 * number)).expect("fine");
+        let begun = (0..50).find_map(|number| push(number).map(|fragment| (number, fragment)));
+        let (number, first) = begun.expect("a fragment");
+        assert!(number > 20, "{number} pictures of 40 ms");
         assert_eq!(&first[4..8], b"ftyp");
-        let second = mp4.push(&frame(2, 5080)).expect("fine").expect("a fragment");
+        let second = push(number + 1).expect("a fragment");
         assert_eq!(&second[4..8], b"moof");
-        assert!(second.ends_with(&[1; 100]));
-        assert!(mp4.finish().expect("fine").expect("a fragment").ends_with(&[2; 100]));
+        assert!(second.ends_with(&[number as u8; 100]));
+        let last = mp4.finish().expect("fine").expect("a fragment");
+        assert!(last.ends_with(&[number as u8 + 1; 100]));
         assert!(mp4.finish().expect("fine").is_none());
     }
 

@@ -118,7 +118,8 @@ fn a_full_device_is_told() {
         std::os::unix::fs::symlink("/dev/full", &path).expect("a link");
         let mut sink = FileSink::create(&path, false).expect("devices are there to be written");
         sink.start(&info(Codec::Mjpeg)).expect("fine");
-        let failure = (0..3)
+        // The first fragment of an MP4 file waits for nearly a second.
+        let failure = (0..50)
             .find_map(|number| sink.write(&frame(number)).err())
             .expect("it is full");
         assert_eq!(failure.kind, FailureKind::Sink);
