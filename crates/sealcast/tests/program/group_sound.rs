@@ -41,9 +41,8 @@ fn clip() -> (TempDir, PathBuf) {
     (dir, made)
 }
 
-/// Packets of sound that may be missing before the first and after the last one on a busy machine, where media travels
-/// in datagrams. Between them none is.
-const MISSED_AT_THE_ENDS: usize = 4;
+/// Packets of sound that may be missing at the very end over QUIC, on a busy machine. Elsewhere none is.
+const MISSED_AT_THE_END: usize = 1;
 
 /// The digests of a track's packets.
 fn track(file: &Path, name: &str) -> Vec<String> {
@@ -91,10 +90,11 @@ fn two_members_get_picture_and_sound_that_were_sealed_and_signed_once() {
             (codes == [0, 0] && said.iter().all(nothing_dropped)).then_some((homes, said))
         });
         let [first, second] = homes.each_ref().map(|home| home.path().join("out.mp4"));
+        let may_miss = if carrier == "quic" { MISSED_AT_THE_END } else { 0 };
         let all = |file: &Path| {
             let [pictures_in, sounds_in] = TRACKS.map(|name| track(file, name));
-            let missing = sounds.len() - sounds_in.len();
-            pictures_in == pictures && missing <= if carrier == "tcp" { 0 } else { MISSED_AT_THE_ENDS }
+            let missed = sounds.strip_prefix(&sounds_in[..]);
+            pictures_in == pictures && missed.is_some_and(|missed| missed.len() <= may_miss)
         };
         let said_of = [&first, &second].map(|file| TRACKS.map(|name| track(file, name).len()));
         assert!(
@@ -105,9 +105,12 @@ fn two_members_get_picture_and_sound_that_were_sealed_and_signed_once() {
             for (name, whole) in TRACKS.iter().zip([&pictures, &sounds]) {
                 let piece = track(file, name);
                 assert!(is_a_piece_of(&piece, whole, carrier) >= 10, "{carrier} {name}");
-                if carrier == "tcp" || *name == TRACKS[0] {
-                    assert_eq!(piece.last(), whole.last(), "{carrier} {name}");
-                }
+                let may_miss = if *name == TRACKS[0] { 0 } else { may_miss };
+                let last = &whole[whole.len() - 1 - may_miss..];
+                assert!(
+                    piece.last().is_some_and(|packet| last.contains(packet)),
+                    "{carrier} {name}"
+                );
             }
         }
         for (file, said) in [&first, &second].into_iter().zip(&said) {

@@ -44,7 +44,7 @@ export const OPTIONS = { skip: SKIP, timeout: TEST_TIMEOUT_MS };
 /** Names are not looked up at all, so that nothing but this machine can be reached. */
 const ARGUMENTS = [
   "--no-sandbox", "--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-  // There is no graphics card, and to imitate one takes a third more time of the processor.
+  // There is no graphics card, and to imitate one takes a fifth more time of the processor.
   "--disable-gpu", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream",
   // Of a page whose files come from Playwright the browser does not know that it is this machine's.
   ...(FROM_DIST ? ["--disable-features=LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets," +
