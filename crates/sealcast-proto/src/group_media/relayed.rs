@@ -271,9 +271,12 @@ impl RelayedViewer {
         both.into_iter().flatten().min()
     }
 
-    /// When the first frame that waits for its key is given up.
-    pub fn deadline(&self) -> Option<Duration> {
-        self.waiting_since().map(|since| since + WAIT_FOR_KEY)
+    /// When the first frame that waits for its key is given up, or [`picture_age`](Self::picture_age) becomes an alarm:
+    /// a relay that keeps back the frames and the session as well wakes nobody.
+    pub fn deadline(&self, now: Duration) -> Option<Duration> {
+        let given_up = self.waiting_since().map(|since| since + WAIT_FOR_KEY);
+        let alarm = self.signed_frames().and_then(|view| view.age.next_alarm(now));
+        [given_up, alarm].into_iter().flatten().min()
     }
 
     /// Counters of the frames that the camera did not sign as they came.

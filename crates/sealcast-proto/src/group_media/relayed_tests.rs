@@ -116,7 +116,7 @@ fn a_frame_whose_key_does_not_come_is_given_up_after_a_second() {
         Err(RelayRefusal::Sheet(SheetRefusal::NoSlot))
     );
     frame(&mut viewer, &camera.frame(true), 0);
-    assert_eq!(viewer.deadline(), Some(Duration::from_secs(1)));
+    assert_eq!(viewer.deadline(Duration::ZERO), Some(Duration::from_secs(1)));
     assert_eq!(open(&mut viewer, 999), (vec![], vec![]));
     let (released, refused) = open(&mut viewer, 1000);
     assert!(released.is_empty() && refused == [Refusal::Tag.into()], "{refused:?}");
@@ -270,6 +270,90 @@ fn a_challenge_over_the_session_bounds_the_age_of_a_relays_picture() {
     // Nothing comes at all.
     let frozen = LivenessState::Alarm(AlarmCause::Freeze);
     assert_eq!(viewer.picture_age(at(limit + 2000)), Some(frozen));
+}
+
+/// Makes a challenge if one is due, and has the camera answer it with its next frame.
+fn challenge(viewer: &mut RelayedViewer, camera: &mut Camera, millis: u64) {
+    let random = [millis.to_be_bytes(); 2].as_flattened().try_into().expect("16 bytes");
+    let now = Duration::from_millis(millis);
+    if let Some(challenge) = viewer.challenge(now, random, Duration::from_millis(10)) {
+        camera.sealer.challenged(MemberId(0), challenge).expect("a slot");
+    }
+}
+
+/// Tells the viewer the answers to its challenges, as its session with the camera does.
+fn answer(viewer: &mut RelayedViewer, sealing: &Sealing) {
+    for (_, answer) in sealing.answers.iter().flat_map(|batch| batch.answers()) {
+        let told = viewer.told(&object(GroupMessage::Answer(&answer.to_bytes())));
+        assert_eq!(told, Ok(KeyNews::Nothing));
+    }
+}
+
+#[test]
+fn who_hears_nothing_more_is_woken_when_the_picture_is_too_old() {
+    let mut camera = Camera::signing(SignMode::Frame);
+    camera.admit(0);
+    let mut viewer = told(0);
+    viewer.told(&sheet(&camera.sealer.full_sheet())).expect("its sheet");
+    assert_eq!(viewer.deadline(Duration::ZERO), None, "nothing was asked yet");
+    challenge(&mut viewer, &mut camera, 0);
+    let sealing = camera.frame(true);
+    answer(&mut viewer, &sealing);
+    frame(&mut viewer, &sealing, 40);
+    assert_eq!(open(&mut viewer, 40), (vec![0], vec![]));
+    // The relay keeps back what follows, and the session with the camera too.
+    let at = Duration::from_millis;
+    let due = viewer.deadline(at(40)).expect("the alarm");
+    assert_eq!(due, at(10 + 1000 + 20) + Duration::from_nanos(1));
+    let before = due - Duration::from_nanos(1);
+    assert_eq!(
+        viewer.picture_age(before),
+        Some(LivenessState::Live { at_most: before })
+    );
+    let frozen = LivenessState::Alarm(AlarmCause::Freeze);
+    assert_eq!(viewer.picture_age(due), Some(frozen));
+    assert_eq!(viewer.deadline(due), None, "it is told already");
+}
+
+#[test]
+fn a_relay_that_drops_sheets_raises_the_alarm_in_time() {
+    let mut camera = Camera::signing(SignMode::Frame);
+    camera.admit_all([0, 1]);
+    let mut viewer = told(0);
+    viewer.told(&sheet(&camera.sealer.full_sheet())).expect("its sheet");
+    let (mut dropped, mut alarmed, mut ended) = (None, None, None);
+    for number in 0..150 {
+        let millis = number * 40;
+        if number == 60 {
+            camera.remove(1);
+            dropped = Some((millis, camera.announce().expect("a sheet for everybody")));
+        }
+        if number == 125 {
+            let (_, kept) = dropped.as_ref().expect("one was dropped");
+            viewer.told(&sheet(kept)).expect("its sheet");
+        }
+        challenge(&mut viewer, &mut camera, millis);
+        let sealing = camera.frame(number % 25 == 0);
+        answer(&mut viewer, &sealing);
+        frame(&mut viewer, &sealing, millis);
+        open(&mut viewer, millis);
+        match viewer.picture_age(Duration::from_millis(millis)) {
+            Some(LivenessState::Alarm(_)) if ended.is_none() => _ = alarmed.get_or_insert(millis),
+            Some(LivenessState::Alarm(_)) => panic!("an alarm at {millis} ms, though the sheet is there"),
+            _ if alarmed.is_some() => _ = ended.get_or_insert(millis),
+            _ => {}
+        }
+    }
+    let (dropped, _) = dropped.expect("one was dropped");
+    let (alarmed, ended) = (alarmed.expect("an alarm"), ended.expect("an end of it"));
+    // The new key is in force from the next keyframe on, and the last picture under the old one is before it.
+    let in_force = dropped.next_multiple_of(1000);
+    let limit = 10 + 1000 + 20;
+    assert!(
+        (in_force..=in_force + limit + 40).contains(&alarmed),
+        "{alarmed} ms, in force at {in_force}"
+    );
+    assert!((125 * 40..=125 * 40 + 1000).contains(&ended), "{ended} ms");
 }
 
 #[test]

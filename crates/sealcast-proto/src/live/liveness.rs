@@ -192,11 +192,16 @@ impl Liveness {
         self.next_challenge
     }
 
+    /// When there will be an alarm if nothing comes until then. There is none where one is on already.
+    pub fn next_alarm(&self, now: Duration) -> Option<Duration> {
+        let since = self.answered.or(self.first_sent)?;
+        let alarm = since + self.config.limit() + Duration::from_nanos(1);
+        (alarm > now).then_some(alarm)
+    }
+
     /// When the next challenge is due, or the next alarm, whichever is sooner.
     pub fn deadline(&self, now: Duration) -> Duration {
-        let since = self.answered.or(self.first_sent);
-        let alarm = since.map(|since| since + self.config.limit() + Duration::from_nanos(1));
-        let alarm = alarm.filter(|alarm| *alarm > now);
+        let alarm = self.next_alarm(now);
         alarm.map_or(self.next_challenge, |alarm| alarm.min(self.next_challenge))
     }
 

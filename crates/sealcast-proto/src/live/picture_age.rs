@@ -33,6 +33,11 @@ impl PictureAge {
         self.live.next_challenge()
     }
 
+    /// When there will be an alarm if nothing comes until then.
+    pub fn next_alarm(&self, now: Duration) -> Option<Duration> {
+        self.live.next_alarm(now)
+    }
+
     /// Makes a challenge of 16 fresh random bytes, if one is due. It must be sent now.
     pub fn challenge(&mut self, now: Duration, random: [u8; CHALLENGE_LEN], round_trip: Duration) -> Option<Challenge> {
         let group = self.group;

@@ -168,12 +168,16 @@ impl RelayedFrames {
         }
     }
 
-    /// When something is due, on the monotonic clock: a frame has waited for its key for too long, or, if the camera
-    /// can be told, a challenge, or that a sheet is missing.
+    /// When something is due, on the monotonic clock: a frame has waited for its key for too long, the picture may be
+    /// too old, or, if the camera can be told, a challenge, or that a sheet is missing.
     pub(super) fn deadline(&self, tells: bool) -> Option<Duration> {
         let relayed = self.relayed.as_ref()?;
+        let now = self.observation.clock.now().monotonic;
         let told = [relayed.next_challenge(), self.asks_at()].into_iter().flatten().min();
-        [relayed.deadline(), told.filter(|_| tells)].into_iter().flatten().min()
+        [relayed.deadline(now), told.filter(|_| tells)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// When the camera is to be asked for a sheet.

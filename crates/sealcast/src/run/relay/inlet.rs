@@ -188,7 +188,8 @@ impl Inlet {
         }
     }
 
-    /// Waits until a frame has waited for its key for too long, or a challenge is due. Cancel-safe.
+    /// Waits until a frame has waited for its key for too long, the picture may be too old, or a challenge is
+    /// due. Cancel-safe.
     fn due(&self) -> impl Future<Output = ()> + use<> {
         let deadline = self.frames.deadline(self.attends && self.line.takes_wish());
         let instant = deadline.and_then(|deadline| self.observation.clock.instant(deadline));
