@@ -2,19 +2,30 @@
 
 use std::time::Duration;
 
-use sealcast_proto::live::{AlarmCause, LivenessState};
+use sealcast_proto::live::LivenessState;
 
 use crate::meter::metrics::Metrics;
+use crate::sink::{OnAge, alarm_words};
 
 /// Follows what the session knows of the picture's age.
 #[derive(Default)]
 pub(super) struct PictureAge {
     alarmed: bool,
+    /// Who shows it.
+    shows: Option<OnAge>,
 }
 
 impl PictureAge {
+    /// One that is shown as well.
+    pub(super) fn shown_by(shows: Option<OnAge>) -> Self {
+        Self { alarmed: false, shows }
+    }
+
     /// Notes what is known now. The beginning and the end of an alarm are logged.
     pub(super) fn note(&mut self, state: LivenessState, metrics: &Metrics) {
+        if let Some(show) = &self.shows {
+            show(state);
+        }
         match state {
             LivenessState::Waiting => {}
             LivenessState::Live { at_most } => {
@@ -26,7 +37,7 @@ impl PictureAge {
             LivenessState::Alarm(cause) => {
                 metrics.picture_age(f64::INFINITY);
                 if !std::mem::replace(&mut self.alarmed, true) {
-                    tracing::warn!("the picture may be old: {}", words(cause));
+                    tracing::warn!("the picture may be old: {}", alarm_words(cause));
                 }
             }
         }
@@ -35,13 +46,4 @@ impl PictureAge {
 
 fn millis(age: Duration) -> String {
     format!("{} ms", age.as_millis())
-}
-
-fn words(cause: AlarmCause) -> &'static str {
-    match cause {
-        AlarmCause::Freeze => "no frame came that the camera signed",
-        AlarmCause::Stale => {
-            "frames come, and none answers our challenges: they are late or repeated, or somebody drops the answers"
-        }
-    }
 }

@@ -21,6 +21,7 @@ use super::{FrameQueue, Observation};
 use crate::media::{ReceivedFrame, Track};
 use crate::meter::labels::{Direction, DropCause, TeslaOutcome};
 use crate::meter::stage::Stage;
+use crate::sink::OnAge;
 
 /// Minimum time between two keyframe requests.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
@@ -114,6 +115,12 @@ impl Receiver {
             unproved: Unproved::default(),
             forged: 0,
         }
+    }
+
+    /// The same, for a sink that shows how old the picture can be.
+    pub(super) fn with_age(mut self, shows: Option<OnAge>) -> Self {
+        self.age = PictureAge::shown_by(shows);
+        self
     }
 
     /// The same, which hands on sound or not.

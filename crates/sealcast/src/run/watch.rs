@@ -21,7 +21,7 @@ use super::watch_connect::ConnectingViewer;
 use super::watch_listen::{Applicant, ListeningViewer};
 use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::sink::Sink;
+use crate::sink::{OnAge, Sink};
 use crate::transport::{self, AnyTransport};
 
 /// Time limit for sending the close message.
@@ -80,6 +80,8 @@ pub(super) struct ViewerState {
     pub(super) keeps_sealed: bool,
     /// False if the sound is left out.
     sound: bool,
+    /// Who shows the age of the picture.
+    shows_age: Option<OnAge>,
     queue: Arc<FrameQueue<Delivered>>,
 }
 
@@ -91,6 +93,7 @@ impl ViewerState {
             budget: Duration::ZERO,
             stream_budget: None,
             sound: false,
+            shows_age: None,
             observation,
             keeps_sealed: false,
             queue: Arc::new(FrameQueue::new(QueueLimits::default())),
@@ -109,7 +112,7 @@ impl ViewerState {
     /// What puts frames into the sink's queue.
     pub(super) fn receiver(&self, in_order: bool) -> Receiver {
         let receiver = Receiver::new(in_order, Arc::clone(&self.observation), Arc::clone(&self.queue));
-        receiver.with_sound(self.sound)
+        receiver.with_sound(self.sound).with_age(self.shows_age.clone())
     }
 
     /// The task of a session that begins.
@@ -125,7 +128,7 @@ impl ViewerState {
 /// The publisher refuses us or is not the one in the ticket, the sink fails, or the connection breaks and `reconnect`
 /// is off.
 pub async fn watch(
-    options: WatchOptions,
+    mut options: WatchOptions,
     observation: Arc<Observation>,
     mut stop: watch::Receiver<bool>,
 ) -> Result<()> {
@@ -136,6 +139,7 @@ pub async fn watch(
         let _ = sink_failed.send(true);
     };
     let keeps_sealed = options.sink.keeps_sealed();
+    let shows_age = options.sink.when_aged();
     let sink = sink_thread::start(options.sink, Arc::clone(&queue), Arc::clone(&observation), failed)?;
     let (session_stop, session_stopped) = watch::channel(false);
     let state = Arc::new(ViewerState {
@@ -144,6 +148,7 @@ pub async fn watch(
         stream_budget: options.stream_budget,
         keeps_sealed,
         sound: options.sound,
+        shows_age,
         observation,
         queue: Arc::clone(&queue),
     });

@@ -9,6 +9,7 @@ mod gst;
 pub mod http;
 mod null;
 pub(crate) mod picture_decoder;
+mod proven_age;
 mod stdout;
 mod url;
 mod window;
@@ -16,6 +17,8 @@ mod window;
 pub use file::FileSink;
 pub(crate) use file::full_disk;
 pub use null::{NullCounts, NullSink};
+pub use proven_age::OnAge;
+pub(crate) use proven_age::alarm_words;
 pub use stdout::StdoutSink;
 pub use url::{SINK_URLS, open};
 
@@ -76,6 +79,11 @@ pub trait Sink: Send {
     /// Told once, before the first session: call `closed` when the user closes what shows the pictures.
     fn when_closed(&mut self, closed: OnClose) {
         drop(closed);
+    }
+
+    /// What to tell of the age of a group's picture, if the sink shows it. Asked once, before the first session.
+    fn when_aged(&mut self) -> Option<OnAge> {
+        None
     }
 
     /// Takes one frame, in order. The first frame after `start`, and after a gap in the frame numbers, is a keyframe.

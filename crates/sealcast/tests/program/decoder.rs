@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use sealcast::private_file::write_secret;
@@ -23,23 +24,34 @@ struct Viewing {
 fn viewing() -> Viewing {
     let homes = [home(), home()];
     let publisher = publish(homes[0].path(), CARD, &[]);
-    let (file, token) = (homes[1].path().join("token"), "a-token-of-this-test");
-    write_secret(&file, token.as_bytes()).expect("room for a file");
-    let to = format!("http://127.0.0.1:0?token=@{}", path(&file));
     let mut command = sealcast(homes[1].path());
-    command.args(["watch", &publisher.ticket, "--to", &to]);
+    command.args(["watch", &publisher.ticket]);
+    let (viewer, page) = on_a_page(command, homes[1].path());
+    Viewing {
+        _homes: homes,
+        _publisher: publisher,
+        viewer,
+        page,
+    }
+}
+
+/// Runs a viewer's command with a page as its sink.
+pub(super) fn on_a_page(mut command: Command, home: &Path) -> (Program, Page) {
+    let (file, token) = (home.join("token"), "a-token-of-this-test");
+    write_secret(&file, token.as_bytes()).expect("room for a file");
+    command.args(["--to", &format!("http://127.0.0.1:0?token=@{}", path(&file))]);
     let viewer = Program::run("the viewer", command);
     let line = viewer.line();
     let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
     let address = address.and_then(|address| address.parse().ok());
     let address = address.unwrap_or_else(|| panic!("no address in {line}"));
     let token = token.to_owned();
-    Viewing {
-        _homes: homes,
-        _publisher: publisher,
-        viewer,
-        page: Page { address, token },
-    }
+    (viewer, Page { address, token })
+}
+
+/// What the page says of a viewer's state.
+pub(super) fn health(page: &Page) -> serde_json::Value {
+    serde_json::from_slice(&page.get("/health").1).expect("JSON")
 }
 
 /// The processes whose parent is this one.
@@ -68,9 +80,7 @@ fn signal(name: &str, process: u32) {
 
 impl Viewing {
     fn pictures(&self) -> u64 {
-        let (_, health) = self.page.get("/health");
-        let health: serde_json::Value = serde_json::from_slice(&health).expect("JSON");
-        health["pictures"].as_u64().expect("a number")
+        health(&self.page)["pictures"].as_u64().expect("a number")
     }
 
     /// Waits for more pictures; returns the decoder's process.

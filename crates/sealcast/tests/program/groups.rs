@@ -8,13 +8,15 @@ use sealcast::keys::files::{End, read_identity};
 use sealcast::source::Source;
 use sealcast_testkit::media::{STREET, clip, path, unpaced};
 use sealcast_testkit::program::{
-    MANY_USES, PATIENCE, Program, Publisher, beginning, file_url, free_port, home, publish, publish_by, sealcast, watch,
+    MANY_USES, PATIENCE, Program, Publisher, beginning, file_url, free_port, home, publish, publish_by, sealcast,
+    until, watch,
 };
 
 const CARD: &str = "test:320x240@25";
 pub(super) const MEMBER: &str = "it is a member of the group";
 const JOINED: &str = "the camera seals for all its viewers at once";
 pub(super) const GROUP: [&str; 3] = ["--group", "--metrics", "127.0.0.1:0"];
+pub(super) const AGE: &str = "sealcast_picture_age_seconds";
 pub(super) const FRAMES_IN: &str = "sealcast_frames_total{dir=\"in\"}";
 const OF_ITS_OWN: &str = "sealcast_open_failures_total{reason=\"unknown_epoch\"}";
 const FORWARDED: &str = "sealcast_group_frames_forwarded_total";
@@ -35,6 +37,14 @@ pub(super) fn watching(home: &Path, ticket: &str, more: &[&str]) -> Program {
     let viewer = watch(home, ticket, &[&["--metrics", "127.0.0.1:0"], more].concat());
     viewer.says("watching", PATIENCE);
     viewer
+}
+
+/// Waits until the picture is known to be no older than so many seconds.
+pub(super) fn is_live(viewer: &Program) {
+    until("an age of the picture is known", || {
+        let age = viewer.counts(AGE);
+        age > 0.0 && age < f64::INFINITY
+    });
 }
 
 /// Waits until some more frames have arrived.
@@ -94,10 +104,7 @@ fn two_viewers_of_a_group_get_the_same_pictures_each_sealed_once() {
                 "no media of its own comes once it is a member"
             );
         }
-        assert!(
-            viewers[0].counts("sealcast_picture_age_seconds") > 0.0,
-            "an age is known"
-        );
+        is_live(&viewers[0]);
         tells_signatures(&camera.program, "sign");
         tells_signatures(&viewers[0], "verify");
         if sign == "both" {

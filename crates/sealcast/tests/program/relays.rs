@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use sealcast::failure::FailureKind;
 use sealcast::keys::files::{End, create_identity};
@@ -14,12 +15,12 @@ use sealcast_testkit::program::{
 };
 use sealcast_testkit::relay::{KEYS, Relay, VIDEO};
 
-use super::groups::{FRAMES_IN, frames, goes_on, peer_of};
+use super::decoder::{health, on_a_page};
+use super::groups::{AGE, FRAMES_IN, FRAMES_OUT, frames, goes_on, is_live, peer_of};
 
 const CARD: &str = "test:320x240@25";
 const KEYED: &str = "the camera's keys came";
 const ANSWERED: &str = "the camera answers challenges";
-const AGE: &str = "sealcast_picture_age_seconds";
 
 fn camera(relay: &Relay, home: &Path, source: &str, relays: &[&str], more: &[&str]) -> Publisher {
     let mut command = sealcast(home);
@@ -40,26 +41,22 @@ fn camera(relay: &Relay, home: &Path, source: &str, relays: &[&str], more: &[&st
 }
 
 fn viewer(relay: &Relay, home: &Path, ticket: &str, relays: &[&str], more: &[&str]) -> Program {
+    Program::run("viewer", viewers_command(relay, home, ticket, relays, more))
+}
+
+fn viewers_command(relay: &Relay, home: &Path, ticket: &str, relays: &[&str], more: &[&str]) -> Command {
     let mut command = sealcast(home);
     command.args(["watch", ticket, "--metrics", "127.0.0.1:0"]).args(more);
     for name in relays {
         command.args(["--relay", &relay.url(name)]);
     }
     relay.lead(&mut command);
-    Program::run("viewer", command)
+    command
 }
 
 /// Watches by a ticket that names the relay.
 fn viewer_by(relay: &Relay, home: &Path, ticket: &str, more: &[&str]) -> Program {
     viewer(relay, home, ticket, &[], more)
-}
-
-/// Waits until a picture was younger than so many seconds at most.
-fn is_live(viewer: &Program) {
-    until("an age of the picture is known", || {
-        let age = viewer.counts(AGE);
-        age > 0.0 && age < f64::INFINITY
-    });
 }
 
 #[test]
@@ -137,9 +134,13 @@ fn a_relay_that_holds_frames_back_is_found_out() {
     let homes = [home(), home()];
     let relay = Relay::start();
     let camera = camera(&relay, homes[0].path(), CARD, &["rov"], &[]);
-    let viewer = viewer(&relay, homes[1].path(), &camera.ticket, &["rov"], &["--to", "null:"]);
+    let command = viewers_command(&relay, homes[1].path(), &camera.ticket, &["rov"], &[]);
+    let (viewer, page) = on_a_page(command, homes[1].path());
     viewer.says(KEYED, PATIENCE);
     is_live(&viewer);
+    until("the page says how old the picture can be", || {
+        health(&page)["age_ms"].is_u64() && health(&page)["alarm"].is_null()
+    });
     // Frames are what they were, in order and signed, and four seconds old.
     let mut held = VecDeque::new();
     relay.meddle("rov", move |track, object| {
@@ -156,6 +157,8 @@ fn a_relay_that_holds_frames_back_is_found_out() {
     viewer.says("the picture may be old", PATIENCE);
     goes_on(&viewer);
     assert!(viewer.counts(AGE) == f64::INFINITY, "nothing bounds its age");
+    let told = health(&page);
+    assert!(told["age_ms"].is_null() && told["alarm"].is_string(), "{told}");
     assert!(viewer.counts("sealcast_group_frames_refused_total") < 1.0);
 }
 
@@ -290,6 +293,41 @@ fn one_of_a_thousand_enrolled_viewers_watches_by_the_sheet_that_a_relay_brings()
     goes_on(&guest);
     let long = |(track, object): &(u8, Vec<u8>)| *track == KEYS && object.len() > WRAP * (OTHERS + 1);
     assert!(relay.seen("rov").iter().any(long), "a sheet for all of them");
+}
+
+#[test]
+fn who_comes_late_begins_with_the_group_of_pictures_that_the_relay_has_kept() {
+    let homes = [home(), home()];
+    let relay = Relay::start();
+    // There is one keyframe, and nobody can ask for another.
+    let card = "test:320x240@25?gop=1000000";
+    let mut first = camera(&relay, homes[0].path(), card, &["rov"], &[]);
+    let ticket = first.program.line();
+    let mut guest = viewer_by(&relay, homes[1].path(), &ticket, &["--to", "null:"]);
+    guest.says(KEYED, PATIENCE);
+    guest.stop();
+    first.program.stop();
+    relay.refuse_sessions("rov");
+    let again = camera(&relay, homes[0].path(), card, &["rov"], &[]);
+    again.program.has_counted(FRAMES_OUT, 100.0);
+    let sealed = again.program.counts(FRAMES_OUT);
+    let logs = homes[1].path().join("logs");
+    let more = ["--to", "null:", "--log-dir", path(&logs)];
+    let mut late = viewer_by(&relay, homes[1].path(), &ticket, &more);
+    goes_on(&late);
+    late.stop();
+    let log = fs::read_to_string(logs.join("frames_latency.csv")).expect("a log");
+    let mut rows = log.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let names = rows.next().expect("names of columns");
+    let column = names
+        .iter()
+        .position(|name| *name == "frame")
+        .expect("the frame's number");
+    let frame: f64 = rows.next().expect("a frame")[column].parse().expect("a number");
+    assert!(
+        frame < sealed,
+        "its first frame was {frame}, of {sealed} that were sealed before it came"
+    );
 }
 
 #[test]

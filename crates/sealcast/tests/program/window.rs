@@ -11,6 +11,8 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::rust_connection::RustConnection;
 
+use super::groups::is_live;
+
 /// Red, green, blue and white, from the left upper corner by lines.
 const QUARTERS: [[u8; 3]; 4] = [[81, 90, 240], [145, 54, 34], [41, 240, 110], [235, 128, 128]];
 const COLOURS: [[u8; 3]; 4] = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 255]];
@@ -102,7 +104,9 @@ impl Display {
 
     fn watch(&self, home: &TempDir, ticket: &str, sink: &str) -> Program {
         let mut command = sealcast(home.path());
-        command.args(["watch", ticket, "--to", sink]).env("DISPLAY", &self.name);
+        command
+            .args(["watch", ticket, "--to", sink, "--metrics", "127.0.0.1:0"])
+            .env("DISPLAY", &self.name);
         Program::run("the viewer", command)
     }
 
@@ -120,7 +124,7 @@ impl Display {
 }
 
 /// Publishes four colours of 320x240 pixels.
-fn four_colours(home: &TempDir) -> Publisher {
+fn four_colours(home: &TempDir, more: &[&str]) -> Publisher {
     let file = home.path().join("colours.y4m");
     let mut bytes = b"YUV4MPEG2 W320 H240 F25:1\n".to_vec();
     for _ in 0..25 {
@@ -134,13 +138,13 @@ fn four_colours(home: &TempDir) -> Publisher {
         }
     }
     std::fs::write(&file, bytes).expect("space");
-    publish(home.path(), &format!("{}?loop&bitrate=2M", file_url(&file)), &[])
+    publish(home.path(), &format!("{}?loop&bitrate=2M", file_url(&file)), more)
 }
 
 #[test]
 fn a_window_shows_the_picture_in_its_shape_until_it_is_closed() {
     let (display, camera, eyes) = (Display::start(), home(), home());
-    let publisher = four_colours(&camera);
+    let publisher = four_colours(&camera, &[]);
     let mut viewer = display.watch(&eyes, &publisher.ticket, "window:");
     let window = display.window();
     let middles = [(80, 60), (240, 60), (80, 180), (240, 180)];
@@ -164,7 +168,7 @@ fn a_window_shows_the_picture_in_its_shape_until_it_is_closed() {
 #[test]
 fn a_window_fills_the_screen_and_says_how_old_the_picture_is() {
     let (display, camera, eyes) = (Display::start(), home(), home());
-    let publisher = four_colours(&camera);
+    let publisher = four_colours(&camera, &[]);
     let mut viewer = display.watch(&eyes, &publisher.ticket, "window:?fullscreen&latency");
     let window = display.window();
     assert_eq!(display.size(window), (800, 600));
@@ -196,6 +200,24 @@ fn a_window_fills_the_screen_and_says_how_old_the_picture_is() {
 }
 
 #[test]
+fn a_window_says_it_when_a_groups_picture_may_be_old() {
+    let (display, camera, eyes) = (Display::start(), home(), home());
+    let publisher = four_colours(&camera, &["--group", "--sign", "frame"]);
+    let mut viewer = display.watch(&eyes, &publisher.ticket, "window:");
+    let window = display.window();
+    // The left upper corner of the first letter of MAY BE OLD, and a place beside it.
+    let (letter, beside) = ((1, 1), (2, 1));
+    let white = [255; 3];
+    is_live(&viewer);
+    display.shows(window, &[(letter, COLOURS[0]), (beside, COLOURS[0])]);
+    publisher.program.signal("STOP");
+    display.shows(window, &[(letter, white), (beside, BLACK), ((80, 60), COLOURS[0])]);
+    publisher.program.signal("CONT");
+    display.shows(window, &[(letter, COLOURS[0]), (beside, COLOURS[0])]);
+    viewer.stop();
+}
+
+#[test]
 fn a_window_without_a_display_is_an_error_before_anything_connects() {
     let (camera, eyes) = (home(), home());
     let ticket = publish(camera.path(), "test:", &[]).ticket;
@@ -211,7 +233,7 @@ fn a_window_without_a_display_is_an_error_before_anything_connects() {
 #[test]
 fn a_display_that_goes_ends_the_viewer_in_words() {
     let (display, camera, eyes) = (Display::start(), home(), home());
-    let publisher = four_colours(&camera);
+    let publisher = four_colours(&camera, &[]);
     let mut viewer = display.watch(&eyes, &publisher.ticket, "window:?size=200x200");
     let window = display.window();
     assert_eq!(display.size(window), (200, 200));

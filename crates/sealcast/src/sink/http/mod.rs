@@ -8,7 +8,7 @@ mod page;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::unit::JpegWalker;
@@ -18,8 +18,9 @@ use zeroize::Zeroizing;
 use self::page::{Newest, Shown};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
-use crate::sink::Sink;
 use crate::sink::picture_decoder::{Decoded, PictureDecoder};
+use crate::sink::proven_age::ProvenAge;
+use crate::sink::{OnAge, Sink};
 use crate::web::{Listen, Listener};
 
 /// Default port of the page.
@@ -137,6 +138,17 @@ impl Sink for HttpSink {
 
     fn wants_keyframe(&mut self) -> bool {
         self.decoder.wants_keyframe()
+    }
+
+    fn when_aged(&mut self) -> Option<OnAge> {
+        let newest = self.newest.clone();
+        Some(Arc::new(move |state| {
+            newest.send_if_modified(|newest| {
+                newest.age = Some(ProvenAge::new(state, Instant::now()));
+                // It is no picture to send.
+                false
+            });
+        }))
     }
 
     fn start_sound(&mut self, info: &SoundInfo) -> Result<()> {

@@ -1,6 +1,8 @@
 "use strict";
 const picture = document.getElementById("picture");
 const status = document.getElementById("status");
+const age = document.getElementById("age");
+const alarm = document.getElementById("alarm");
 
 // The MJPEG stream ends when the program does. Once the program answers again, request a new one.
 let shown = true;
@@ -16,6 +18,13 @@ async function look() {
     const words = { waiting: "waiting for the stream", playing: "live", ended: "the stream is over" };
     const stream = health.stream || "no picture yet";
     status.textContent = `${words[health.status]}: ${stream}, ${health.frames} frames${lost}`;
+    // What the camera's answers prove, of a group's picture.
+    const proven = health.age_ms === null ? "" : `at most ${health.age_ms} ms old`;
+    const old = health.alarm === null ? "" : `the picture may be old: ${health.alarm}`;
+    age.textContent = proven;
+    // A screen reader says it when it changes.
+    if (alarm.textContent !== old) alarm.textContent = old;
+    document.body.classList.toggle("alarm", health.alarm !== null);
     if (!shown) picture.src = `stream.mjpeg?${Date.now()}`;
     shown = true;
   } catch {
@@ -23,5 +32,5 @@ async function look() {
     shown = false;
   }
 }
-setInterval(look, 1000);
+setInterval(look, 500);
 look();

@@ -1,6 +1,7 @@
 //! The page of the HTTP sink.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::extract::State;
@@ -14,6 +15,7 @@ use tokio::sync::{Mutex, oneshot, watch};
 use crate::codec::jpeg;
 use crate::failure::Result;
 use crate::media::Picture;
+use crate::sink::proven_age::{AgeShown, ProvenAge, alarm_words};
 use crate::web::serve::text;
 use crate::web::{Listener, jpeg_stream_by};
 
@@ -44,6 +46,8 @@ pub(super) struct Newest {
     pub(super) undecoded: u64,
     /// True if the stream has ended.
     pub(super) ended: bool,
+    /// How old the picture can be, in a group.
+    pub(super) age: Option<ProvenAge>,
 }
 
 #[derive(Clone)]
@@ -127,12 +131,19 @@ async fn health(State(page): State<Page>) -> Response {
         (None, false) => "waiting",
         (Some(_), false) => "playing",
     };
+    let (at_most, alarm) = match newest.age.and_then(|age| age.shown(Instant::now())) {
+        None => (None, None),
+        Some(AgeShown::AtMost(age)) => (Some(age), None),
+        Some(AgeShown::Alarm(cause)) => (None, Some(alarm_words(cause))),
+    };
     let answer = json!({
         "status": status,
         "stream": String::from_utf8_lossy(&newest.stream),
         "frames": newest.frames,
         "pictures": newest.pictures,
         "undecoded": newest.undecoded,
+        "age_ms": at_most.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
+        "alarm": alarm,
     });
     ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
 }

@@ -2,6 +2,8 @@
 
 use sealcast_proto::clock::ClockEstimate;
 
+use crate::sink::proven_age::AgeShown;
+
 /// When the source stamped a picture, by this machine's wall clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
@@ -29,9 +31,37 @@ impl Stamp {
     }
 }
 
+/// The text in the picture's corner: its age by the clocks, where that is wanted, with the bound that the camera proved
+/// behind it. An alarm is there in any case.
+pub(super) fn corner(age: Option<String>, proven: Option<AgeShown>) -> Option<String> {
+    match (age, proven) {
+        (age, None) => age,
+        (None, Some(AgeShown::AtMost(_))) => None,
+        (Some(age), Some(AgeShown::AtMost(most))) => Some(format!("{age} <{} ms", most.as_millis() + 1)),
+        (None, Some(AgeShown::Alarm(_))) => Some("MAY BE OLD".to_owned()),
+        (Some(age), Some(AgeShown::Alarm(_))) => Some(format!("{age} MAY BE OLD")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use sealcast_proto::live::AlarmCause;
+
     use super::*;
+
+    #[test]
+    fn an_alarm_is_shown_though_nobody_asked_for_the_age() {
+        let most = Some(AgeShown::AtMost(Duration::from_micros(129_900)));
+        let alarm = Some(AgeShown::Alarm(AlarmCause::Freeze));
+        let age = || Some("12.3 +/-0.5 ms".to_owned());
+        assert_eq!(corner(None, most), None);
+        assert_eq!(corner(age(), None), age());
+        assert_eq!(corner(age(), most).as_deref(), Some("12.3 +/-0.5 ms <130 ms"));
+        assert_eq!(corner(None, alarm).as_deref(), Some("MAY BE OLD"));
+        assert_eq!(corner(age(), alarm).as_deref(), Some("12.3 +/-0.5 ms MAY BE OLD"));
+    }
 
     #[test]
     fn an_age_has_its_uncertainty() {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use x11rb::connection::Connection;
@@ -14,11 +15,13 @@ use x11rb::protocol::xproto::{
 use x11rb::rust_connection::RustConnection;
 use x11rb::wrapper::ConnectionExt as _;
 
+use super::age::corner;
 use super::paint::{Shifts, paint, write};
 use super::shared::{Shared, Shown};
 use crate::archive::wall_now;
 use crate::display::{Step, atom, connect, fill_screen, name};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::sink::proven_age::ProvenAge;
 
 /// Size of a window before its first picture.
 const FIRST_SIZE: (u16, u16) = (640, 480);
@@ -47,6 +50,8 @@ pub(super) struct Window {
     /// The message of a window manager whose user closes the window.
     close: u32,
     shown: Option<Shown>,
+    /// True if an alarm is in the window.
+    alarmed: bool,
     pixels: Vec<u8>,
 }
 
@@ -108,6 +113,7 @@ impl Window {
             size,
             close,
             shown: None,
+            alarmed: false,
             pixels: Vec::new(),
         })
     }
@@ -119,7 +125,7 @@ impl Window {
     pub(super) fn show(mut self, shared: &Arc<Shared>) -> Result<()> {
         loop {
             match self.step(shared).map_err(|error| lost(&error))? {
-                Next::Draw => self.draw().map_err(|error| lost(&error))?,
+                Next::Draw => self.draw(shared.age()).map_err(|error| lost(&error))?,
                 Next::Wait => self.wait(shared),
                 Next::Close => return Ok(()),
             }
@@ -148,6 +154,7 @@ impl Window {
             self.shown = Some(newest);
             dirty = true;
         }
+        dirty |= shared.age().is_some_and(ProvenAge::is_alarm) != self.alarmed;
         if shared.is_ended() {
             return Ok(Next::Close);
         }
@@ -171,15 +178,17 @@ impl Window {
     }
 
     /// Draws the picture, and waits until the display's server has it: so no more than one is ever on its way.
-    fn draw(&mut self) -> Step<()> {
+    fn draw(&mut self, age: Option<ProvenAge>) -> Step<()> {
+        self.alarmed = age.is_some_and(ProvenAge::is_alarm);
         let Some(Shown { picture, stamp }) = &self.shown else {
             return Ok(());
         };
         let size = (usize::from(self.size.0), usize::from(self.size.1));
         paint(picture, size, self.shifts, &mut self.pixels);
-        if let Some(stamp) = stamp {
+        let proven = age.and_then(|age| age.shown(Instant::now()));
+        if let Some(text) = corner(stamp.map(|stamp| stamp.age(wall_now())), proven) {
             let picture = (picture.width, picture.height);
-            write(&stamp.age(wall_now()), picture, size, &mut self.pixels);
+            write(&text, picture, size, &mut self.pixels);
         }
         let setup = self.connection.setup();
         let image = Image::new(

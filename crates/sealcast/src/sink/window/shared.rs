@@ -9,6 +9,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::age::Stamp;
 use crate::media::Picture;
 use crate::sink::OnClose;
+use crate::sink::proven_age::ProvenAge;
 
 /// A picture to show.
 pub(super) struct Shown {
@@ -19,7 +20,8 @@ pub(super) struct Shown {
 /// The newest picture, which replaces one that was not taken.
 pub(super) struct Shared {
     newest: Mutex<Option<Shown>>,
-    /// Readable when there is a picture, or the end.
+    age: Mutex<Option<ProvenAge>>,
+    /// Readable when there is a picture, an alarm or its end, or the end.
     bell: OwnedFd,
     /// The stream has ended.
     ended: AtomicBool,
@@ -35,6 +37,7 @@ impl Shared {
     pub(super) fn new() -> std::io::Result<Self> {
         Ok(Self {
             newest: Mutex::default(),
+            age: Mutex::default(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             ended: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -53,6 +56,20 @@ impl Shared {
             self.replaced.fetch_add(1, Ordering::Relaxed);
         }
         self.ring();
+    }
+
+    /// Say how old the picture can be. The beginning and the end of an alarm are drawn at once, since there may be no
+    /// next picture.
+    pub(super) fn note_age(&self, age: ProvenAge) {
+        let before = self.age.lock().unwrap_or_else(PoisonError::into_inner).replace(age);
+        if before.is_some_and(ProvenAge::is_alarm) != age.is_alarm() {
+            self.ring();
+        }
+    }
+
+    /// How old the picture can be, if that is known.
+    pub(super) fn age(&self) -> Option<ProvenAge> {
+        *self.age.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The stream has ended: close the window.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::clock::ClockEstimate;
 
@@ -13,7 +13,8 @@ use crate::archive::wall_now;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{ReceivedFrame, StreamInfo};
 use crate::sink::picture_decoder::{Decoded, PictureDecoder};
-use crate::sink::{OnClose, Sink};
+use crate::sink::proven_age::ProvenAge;
+use crate::sink::{OnAge, OnClose, Sink};
 use crate::source::Options;
 
 /// Largest side of a window, as X counts them.
@@ -84,6 +85,13 @@ impl Sink for WindowSink {
 
     fn when_closed(&mut self, closed: OnClose) {
         self.shared.when_closed(closed);
+    }
+
+    fn when_aged(&mut self) -> Option<OnAge> {
+        let shared = Arc::clone(&self.shared);
+        Some(Arc::new(move |state| {
+            shared.note_age(ProvenAge::new(state, Instant::now()))
+        }))
     }
 
     fn stamped(&mut self, stamped: u64, clock: Option<ClockEstimate>) {
