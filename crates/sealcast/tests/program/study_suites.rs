@@ -8,12 +8,18 @@ use sealcast::source::test_card;
 use sealcast_testkit::attack::{Clip, Home, Program, order, record, total, until};
 use sealcast_testkit::shown;
 
+use super::groups::MEMBER;
+
 /// Number of sessions at the same time.
 const AT_ONCE: usize = 4;
 
 /// Fifty pictures of the test card from its source: 640x480, with a keyframe every ten frames.
 fn card(home: &Home) -> Clip {
-    let mut source = test_card::open("640x480@100?frames=50&gop=10").expect("a test card");
+    card_of(home, 50)
+}
+
+fn card_of(home: &Home, frames: usize) -> Clip {
+    let mut source = test_card::open(&format!("640x480@100?frames={frames}&gop=10")).expect("a test card");
     let mut stream = Vec::new();
     while let Some(frame) = source.next().expect("a frame") {
         stream.extend_from_slice(&frame.data);
@@ -38,10 +44,11 @@ fn assert_arrived(ends: [(&Home, &Program); 2], clip: &Clip, cipher: &str) {
     );
 }
 
-fn arrives_whole_under(cipher: &str, clip: &Clip) {
+/// Streams the clip under a cipher, with more options of the publisher; returns the publisher, which has ended.
+fn arrives_whole_under(cipher: &str, clip: &Clip, options: &str) -> Program {
     let home = Home::new();
     let chosen = format!("--insecure-study-suite {cipher}");
-    let more = format!("{chosen} --log-dir logs --report report.json");
+    let more = format!("{chosen} --log-dir logs --report report.json {options}");
     let (mut publisher, ticket) = home.publish_udp(&clip.url(50, ""), "latency=5000", &more);
     let (viewer_home, mut viewer) = record(&ticket, &chosen);
     assert_eq!(viewer.ends(), 0, "{cipher}: {}", viewer.said());
@@ -61,6 +68,15 @@ fn arrives_whole_under(cipher: &str, clip: &Clip) {
         let log = std::fs::read_to_string(home.file("logs/handshake.csv")).expect("a log");
         assert!(log.contains(&name), "{log}");
     }
+    publisher
+}
+
+#[test]
+fn a_study_suite_seals_for_a_group() {
+    let home = Home::new();
+    let clip = card_of(&home, 200);
+    let publisher = arrives_whole_under("trivium", &clip, "--group --sign frame");
+    assert!(publisher.said().contains(MEMBER), "{}", publisher.said());
 }
 
 #[test]
@@ -71,7 +87,7 @@ fn the_test_card_arrives_byte_for_byte_under_every_study_suite_and_everything_sa
     for suites in study::STUDY.chunks(AT_ONCE) {
         scope(|scope| {
             for suite in suites {
-                scope.spawn(|| arrives_whole_under(study::cipher(suite), &clip));
+                scope.spawn(|| arrives_whole_under(study::cipher(suite), &clip, ""));
             }
         });
     }

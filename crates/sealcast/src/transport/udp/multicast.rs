@@ -201,6 +201,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn no_router_passes_on_what_is_sent_to_a_group() {
+        let v4 = MulticastOut::open(Ipv4Addr::LOCALHOST.into(), ([239, 255, 7, 8], 5000).into());
+        let v4 = v4.expect("the loopback interface").socket;
+        assert_eq!(v4.as_set().multicast_ttl_v4().expect("it is set"), 1);
+        let group = SocketAddr::from((Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 8), 5000));
+        let v6 = MulticastOut::open(Ipv6Addr::LOCALHOST.into(), group);
+        let v6 = v6.expect("the loopback interface").socket;
+        assert_eq!(v6.as_set().multicast_hops_v6().expect("it is set"), 1);
+    }
+
+    #[tokio::test]
     async fn a_group_without_a_network_is_refused_with_what_to_do() {
         let group = SocketAddr::from((Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 5), 5000));
         let failure = MulticastOut::open(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 9).into(), group);

@@ -183,6 +183,12 @@ impl DatagramSocket {
         self.state.try_send(UdpSockRef::from(self.io.get_ref()), &transmit)
     }
 
+    /// The system's socket, to read back how it is set.
+    #[cfg(test)]
+    pub(super) fn as_set(&self) -> socket2::SockRef<'_> {
+        self.io.get_ref().into()
+    }
+
     /// Wait until the socket may accept data.
     pub async fn writable(&self) {
         let watched = self.io.get_ref().try_clone();
