@@ -56,7 +56,20 @@ fn check(relay: &Path) -> Result<(), String> {
     run(&mut client("build"))?;
     run(client("test").env("MOQ_RELAY", relay))?;
     run(&mut cargo(&["build", "--package", "sealcast", "--locked"]))?;
-    web::through_relay(relay, &client_target().join("release"))
+    let client = client_target().join("release");
+    run(&mut timed(relay, &client))?;
+    web::through_relay(relay, &client)
+}
+
+/// The program with real relays, in real time.
+fn timed(relay: &Path, client: &Path) -> Command {
+    let mut tests = cargo(&["test", "--package", "sealcast", "--locked", "--test", "nightly"]);
+    tests.args(["--", "--test-threads=1", "--nocapture", "relays::"]);
+    if let Some(path) = web::with_path([client].into_iter()) {
+        tests.env("PATH", path);
+    }
+    tests.env("MOQ_RELAY", relay);
+    tests
 }
 
 /// A cargo command for the client. All of them share a profile, since its dependencies take minutes to compile.

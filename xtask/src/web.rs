@@ -62,7 +62,7 @@ pub(crate) fn through_relay(relay: &Path, clients: &Path) -> Result<(), String> 
 }
 
 /// `PATH` with these folders before it. `None` if one has a colon in its name: then what is in `PATH` has to do.
-fn with_path<'a>(folders: impl Iterator<Item = &'a Path>) -> Option<OsString> {
+pub(crate) fn with_path<'a>(folders: impl Iterator<Item = &'a Path>) -> Option<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = folders.map(Path::to_owned).chain(std::env::split_paths(&path));
     std::env::join_paths(all).ok()

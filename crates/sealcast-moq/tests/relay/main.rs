@@ -13,4 +13,5 @@ mod relay;
 mod sessions;
 mod sessions_end;
 mod sessions_many;
+mod tokens;
 mod viewer;

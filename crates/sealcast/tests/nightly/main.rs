@@ -6,3 +6,4 @@ mod costs;
 mod gateway_soak;
 mod guest;
 mod local_cameras;
+mod relays;
