@@ -1,8 +1,9 @@
 //! Steps of cargo.
 //!
-//! All use the dev profile, which optimises our own code slightly and dependencies, including codecs, as for a
-//! release. So clippy, tests, documentation and `cargo run` share the results of build scripts. All select the whole
-//! workspace: a single package would have other features, and every dependency would be compiled again for it.
+//! All use the dev profile, which optimises dependencies, including codecs, as for a release, and of our own code
+//! ciphers and protocol only. So clippy, tests, documentation and `cargo run` share the results of build scripts. All
+//! select the whole workspace: a single package would have other features, and every dependency would be compiled again
+//! for it.
 
 use crate::shell::{cargo, run, run_whole};
 use crate::summary::Outcome;
@@ -49,6 +50,12 @@ pub(crate) fn nightly_tests() -> Outcome {
     let mut tests = cargo(&["test", "--release", "--workspace", "--no-fail-fast", "--locked"]);
     tests.args(["--test", "nightly", "--", "--test-threads=1"]);
     Outcome::of(run(&mut programs).and_then(|()| run(&mut tests)))
+}
+
+/// The laboratory's comparison with MLS, which no other check compiles.
+pub(crate) fn mls() -> Outcome {
+    let mut tests = cargo(&["test", "--release", "--package", "sealcast-lab", "--features", "mls"]);
+    Outcome::of(run(tests.args(["--locked", "--test", "lab", "groups::"])))
 }
 
 pub(crate) fn docs() -> Outcome {

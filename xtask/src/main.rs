@@ -200,6 +200,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     test(summary);
     under_load(summary, 1);
     summary.step("long tests", checks::nightly_tests);
+    summary.step("mls", checks::mls);
     summary.step("installed", installed::step);
     summary.step("same bytes", || reproducible::step("dist", false));
     sanitizers(summary);
