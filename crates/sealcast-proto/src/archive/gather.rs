@@ -1,7 +1,7 @@
 //! Puts sealed records together into frames by their headers, for who has no key (archive.md §8).
 
 use crate::unit::SOUND_STREAM;
-use crate::wire::{Accept, Header, Kind, Malformed};
+use crate::wire::{Accept, Header, Kind, LENGTH_PREFIX, Malformed, MessageLength, message_length};
 
 /// Most bytes of the records of one frame: a frame of 16 MiB in the shortest records that a publisher makes of it has
 /// less than five times that length.
@@ -110,6 +110,21 @@ impl Gather {
         self.bytes += record.len();
         self.next.records.push(record);
         Ok(None)
+    }
+
+    /// Takes the records of a whole frame, each behind its length, as they come where media may be lost.
+    ///
+    /// # Errors
+    /// [`Malformed`]: they are no media records of a group.
+    pub fn take_framed(&mut self, mut bytes: &[u8]) -> Result<Option<Gathered>, Malformed> {
+        let mut gathered = None;
+        while !bytes.is_empty() {
+            let length = message_length(bytes, MessageLength::Record)?.ok_or(Malformed)?;
+            let (record, rest) = bytes[LENGTH_PREFIX..].split_at_checked(length).ok_or(Malformed)?;
+            gathered = self.take(record.to_vec())?.or(gathered);
+            bytes = rest;
+        }
+        Ok(gathered)
     }
 
     fn finish(&mut self, record: Vec<u8>) -> Option<Gathered> {

@@ -29,6 +29,11 @@ pub struct Opened {
     pub infos: Vec<Description>,
     /// The frame; `None` if it cannot be decoded since earlier ones are missing.
     pub frame: Option<AssembledFrame>,
+    /// Its stream.
+    pub stream: u32,
+    /// Number of frames missing between this one and the one before it on its stream, as far as the camera's numbers
+    /// tell.
+    pub missing: u64,
     /// What the camera's signature says.
     pub proof: Proof,
     /// The camera.
@@ -108,6 +113,12 @@ impl Player {
         }
     }
 
+    /// The segment that begins was recorded in another session than the one before, or later: that frames are not there
+    /// says nothing.
+    pub fn resume(&mut self) {
+        self.order.forget_numbers();
+    }
+
     /// Takes a key of the segment.
     pub fn key(&mut self, key: &MediaKey) {
         let held = Held {
@@ -162,13 +173,20 @@ impl Player {
         for description in &parts.infos {
             self.order.described(description);
         }
-        let frame = match self.order.next(frame)? {
-            Assembled::Frame(frame) => Some(frame),
-            _ => None,
+        let stream = frame.stream;
+        let (frame, missing) = match self.order.next(frame)? {
+            Assembled::Undecodable { skipped, .. } => (None, skipped),
+            Assembled::Frame(frame) => {
+                let skipped = frame.skipped;
+                (Some(frame), skipped)
+            }
+            _ => (None, 0),
         };
         Ok(Opened {
             infos: parts.infos,
             frame,
+            stream,
+            missing,
             proof,
             camera: of.0,
         })

@@ -86,7 +86,7 @@ impl Session {
     /// Publisher: send a message of the group.
     pub(super) fn tell_group(&mut self, now: Now, message: GroupMessage<'_>) -> Result<(), SessionError> {
         let begins = matches!(message, GroupMessage::Begin { .. });
-        if !self.may_have_group() || message.is_of_viewer() || message.is_of_carriage() || begins {
+        if !self.may_tell_group() || message.is_of_viewer() || message.is_of_carriage() || begins {
             return Err(SessionError::Misuse);
         }
         self.group = match (message, self.group) {
@@ -110,7 +110,12 @@ impl Session {
     pub fn may_have_group(&self) -> bool {
         let fits = |outbound: &Outbound| outbound.carries(MAX_GROUP_RECORD);
         let fits = self.outbound.as_ref().is_none_or(fits);
-        self.is_established() && self.leads() && fits
+        self.may_tell_group() && fits
+    }
+
+    /// Publisher: true if a group can be offered to an archive's node, whose records are cut anew for this carrier.
+    pub fn may_tell_group(&self) -> bool {
+        self.is_established() && self.leads()
     }
 
     /// Publisher: true if the viewer is a member: media is [forwarded](Self::forward) to it, and not sealed for it
@@ -128,6 +133,9 @@ impl Session {
     pub fn forward(&mut self, now: Now, frame: &SealedFrame, out: &mut Vec<u8>) -> Result<SealedRecords, SessionError> {
         if !self.is_established() || !self.is_member() {
             return Err(SessionError::Misuse);
+        }
+        if self.carries_sealed() {
+            return self.carry(now, frame, out);
         }
         let waited = self.media_backlog();
         let forwarded = if self.unordered() {
@@ -190,7 +198,7 @@ impl Session {
             }
             GroupMessage::Join { stream, media } if self.joined == Some((stream, media)) => match media {
                 // It was said again, because the answer is late.
-                MediaFrom::Session if self.says_twice() => {}
+                MediaFrom::Session | MediaFrom::Sealed if self.says_twice() => {}
                 MediaFrom::Session | MediaFrom::Sealed => return Err(SessionError::PeerMisbehaved),
                 // A sheet is missing.
                 MediaFrom::Relay | MediaFrom::RelayEnrolled => {
@@ -198,8 +206,7 @@ impl Session {
                 }
             },
             GroupMessage::Join { stream, media } => {
-                let lossy = self.unordered() && media == MediaFrom::Sealed;
-                if self.group != Some(GroupStanding::Offered(stream)) || lossy {
+                if self.group != Some(GroupStanding::Offered(stream)) {
                     return Err(SessionError::PeerMisbehaved);
                 }
                 self.joined = Some((stream, media));
@@ -289,17 +296,15 @@ impl Session {
     /// Viewer: join a group whose frames the session does not open, or ask for its sheet again, which the relay does
     /// not bring.
     pub(super) fn join_unopened(&mut self, now: Now, media: MediaFrom) -> Result<(), SessionError> {
-        let fits = match media {
-            MediaFrom::Session => false,
-            MediaFrom::Relay | MediaFrom::RelayEnrolled => true,
-            // What is lost on the way could not be asked for: nothing tells what was.
-            MediaFrom::Sealed => !self.unordered(),
-        };
+        let fits = media != MediaFrom::Session;
         let unopened = self.unopened.as_mut().filter(|_| fits).ok_or(SessionError::Misuse)?;
         if *unopened.media.get_or_insert(media) != media {
             return Err(SessionError::Misuse);
         }
         unopened.says_join = None;
+        if let Some(inbound) = self.inbound.as_mut().filter(|_| media == MediaFrom::Sealed) {
+            inbound.numbers_tell();
+        }
         self.say_join(now)
     }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::carried::Carried;
 use super::close::Farewell;
 use super::control_fragments::ControlFragments;
 use super::datagram_handshake::DatagramHandshake;
@@ -106,6 +107,8 @@ pub struct Session {
     pub(super) group: Option<GroupStanding>,
     /// Publisher: the stream whose group the viewer joined, and where its frames come from.
     pub(super) joined: Option<(u16, MediaFrom)>,
+    /// Publisher: what an archive's node was given.
+    pub(super) carried: Carried,
     /// Messages of the group, where they may be lost.
     pub(super) group_channel: GroupChannel,
     /// Viewer: the group whose media it gets.
@@ -169,6 +172,7 @@ impl Session {
             path_validation: PathValidation::default(),
             group: None,
             joined: None,
+            carried: Carried::default(),
             group_channel: GroupChannel::default(),
             group_view: None,
             unopened: None,

@@ -332,7 +332,7 @@ impl Session {
         self.seal_unit(now, &sound.into(), out)
     }
 
-    fn seal_unit(
+    pub(super) fn seal_unit(
         &mut self,
         now: Now,
         unit: &OutgoingUnit<'_>,

@@ -35,6 +35,7 @@
 //! more than once: keep calling `handle` with `Timeout` and draining until `poll` returns a timeout of
 //! `Duration::MAX`.
 
+mod carried;
 mod close;
 mod config;
 mod control;

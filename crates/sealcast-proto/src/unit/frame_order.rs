@@ -42,6 +42,11 @@ impl FrameOrder {
         }
     }
 
+    /// The numbers of the next frames say what was lost, as where there is sound, whether that was described or not.
+    pub(crate) fn numbers_tell(&mut self) {
+        self.sound = true;
+    }
+
     /// True if the session carries sound beside the picture: what is missing may be of either, and the frame numbers
     /// tell.
     pub(crate) fn carries_sound(&self) -> bool {
@@ -60,6 +65,13 @@ impl FrameOrder {
     pub(crate) fn begin_anew(&mut self) {
         for stream in &mut self.streams {
             stream.waiting_for_keyframe = true;
+        }
+    }
+
+    /// Forgets which frame came last of each stream: other numbers may follow.
+    pub(crate) fn forget_numbers(&mut self) {
+        for stream in &mut self.streams {
+            stream.last = None;
         }
     }
 

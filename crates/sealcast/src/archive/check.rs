@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use sealcast_proto::archive::{
-    Block, EndCause, Fault, FrameBlock, Player, Proof, Segment, SegmentKey, keys_from_bytes,
+    Block, EndCause, Fault, FrameBlock, Opened, Player, Proof, Segment, SegmentKey, keys_from_bytes,
 };
 use sealcast_proto::seal::MediaKey;
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::sign::Hash;
+use sealcast_proto::unit::SOUND_STREAM;
 use zeroize::Zeroizing;
 
 use super::age_file;
@@ -23,6 +24,10 @@ pub struct Report {
     pub faults: Vec<String>,
     /// What is worth knowing and not wrong.
     pub notes: Vec<String>,
+    /// Where frames are missing within what was recorded, each in a sentence; told only with an identity.
+    pub gaps: Vec<String>,
+    /// Number of frames that are missing there.
+    pub missing: u64,
     /// Number of segments that were read.
     pub segments: u64,
     /// Number of frames in them.
@@ -36,6 +41,9 @@ pub struct Report {
     /// The link of the last block: who writes it down elsewhere can tell later that nothing up to there was replaced.
     pub link: Option<Hash>,
 }
+
+/// Gaps that are told; of more, only the frames are counted.
+const MAX_GAPS: usize = 1000;
 
 /// What is known of the segment before.
 struct Before {
@@ -139,6 +147,13 @@ impl Checking<'_> {
         }
         if *self.archive.get_or_insert(head.archive) != head.archive {
             self.fault(format!("{name} is of another archive"));
+        }
+        if self
+            .before
+            .as_ref()
+            .is_none_or(|before| before.ended != Some(EndCause::Full))
+        {
+            self.player.resume();
         }
         let follows = self.close_before(Some((file.number, head.previous, head.began)));
         self.player.begin_segment(follows);
@@ -271,14 +286,36 @@ impl Checking<'_> {
         }
         let time = show_time(frame.time);
         match self.player.frame(frame) {
-            Ok(opened) => match opened.proof {
-                Proof::Signed => self.report.signed += 1,
-                Proof::None => self.report.unsigned += 1,
-                Proof::Forged(reason) => {
-                    self.fault(format!("{name}: the frame of {time} is not the camera's ({reason})"));
+            Ok(opened) => {
+                self.gap(&opened, &time, name);
+                match opened.proof {
+                    Proof::Signed => self.report.signed += 1,
+                    Proof::None => self.report.unsigned += 1,
+                    Proof::Forged(reason) => {
+                        self.fault(format!("{name}: the frame of {time} is not the camera's ({reason})"));
+                    }
                 }
-            },
+            }
             Err(why) => self.fault(format!("{name}: the frame of {time} does not open: {why}")),
+        }
+    }
+
+    /// Tells that frames are missing before this one.
+    fn gap(&mut self, opened: &Opened, time: &str, name: &str) {
+        let missing = opened.missing;
+        if missing == 0 {
+            return;
+        }
+        self.report.missing = self.report.missing.saturating_add(missing);
+        if self.report.gaps.len() < MAX_GAPS {
+            let what = match (opened.stream == SOUND_STREAM, missing) {
+                (true, 1) => "1 packet of sound is".to_owned(),
+                (true, _) => format!("{missing} packets of sound are"),
+                (false, 1) => "1 picture is".to_owned(),
+                (false, _) => format!("{missing} pictures are"),
+            };
+            let gap = format!("{name}: {what} missing before {time}: lost on the way, or left out by the camera");
+            self.report.gaps.push(gap);
         }
     }
 

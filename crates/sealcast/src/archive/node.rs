@@ -15,7 +15,12 @@ use crate::failure::{Failure, FailureKind, Result};
 /// Keys of epochs that are kept at the same time: records of the present one, of the next, and of some before.
 const MAX_HELD_KEYS: usize = 8;
 
-/// What a camera tells an archive's node, in its order.
+/// Frames that may wait for the key of their epoch, which they can overtake where media may be lost.
+const MAX_WAITING: usize = 256;
+/// Bytes of such frames.
+const MAX_WAITING_BYTES: usize = 16 << 20;
+
+/// What a camera tells an archive's node. Where media may be lost, frames can overtake keys.
 pub enum ToNode {
     /// A session begins: nothing that came before holds any more.
     Begins,
@@ -45,6 +50,8 @@ pub struct NodeArchive {
     keys: VecDeque<(u64, Vec<u8>)>,
     /// The description in force, of the picture.
     description: Option<Gathered>,
+    /// Frames whose keys have not come yet, and those after them, with their times.
+    waiting: VecDeque<((u64, u64), Gathered)>,
 }
 
 impl NodeArchive {
@@ -58,6 +65,7 @@ impl NodeArchive {
             recipients: Vec::new(),
             keys: VecDeque::new(),
             description: None,
+            waiting: VecDeque::new(),
         })
     }
 
@@ -70,16 +78,27 @@ impl NodeArchive {
             ToNode::Begins => {
                 (self.description, self.recipients) = (None, Vec::new());
                 self.keys.clear();
+                self.waiting.clear();
                 self.recording.end(EndCause::Changed)?;
             }
-            ToNode::Recipients(text) => self.recipients = recipients(&text)?,
+            ToNode::Recipients(text) => {
+                self.recipients = recipients(&text)?;
+                self.take_waiting()?;
+            }
             ToNode::Key { epoch, file } => {
                 if self.keys.len() == MAX_HELD_KEYS {
                     self.keys.pop_front();
                 }
                 self.keys.push_back((epoch, file));
+                self.take_waiting()?;
             }
-            ToNode::Frame { frame, clock } => self.frame(by_own_clock(frame.sealed_at, clock), &frame)?,
+            ToNode::Frame { frame, clock } => {
+                let time = by_own_clock(frame.sealed_at, clock);
+                match self.waiting.is_empty() && self.has_keys(&frame) {
+                    true => self.frame(time, &frame)?,
+                    false => self.wait(time, frame),
+                }
+            }
         }
         Ok(self.recording.wants_keyframe())
     }
@@ -90,6 +109,34 @@ impl NodeArchive {
     /// Kind `Sink`.
     pub fn finish(&mut self) -> Result<()> {
         self.recording.end(EndCause::Stopped)
+    }
+
+    /// True if the keys of a frame are here, and those who can open them are known.
+    fn has_keys(&self, frame: &Gathered) -> bool {
+        !self.recipients.is_empty() && frame.epochs().all(|low| self.key(low).is_some())
+    }
+
+    /// Keeps a frame until its key comes. If too many wait, none of them is kept.
+    fn wait(&mut self, time: (u64, u64), frame: Gathered) {
+        let bytes: usize = self.waiting.iter().map(|(_, waiting)| waiting.bytes()).sum();
+        if self.waiting.len() >= MAX_WAITING || bytes + frame.bytes() > MAX_WAITING_BYTES {
+            self.waiting.clear();
+            self.recording.drop_frame();
+            return;
+        }
+        self.waiting.push_back((time, frame));
+    }
+
+    /// A key came: takes the frames that waited for it.
+    fn take_waiting(&mut self) -> Result<()> {
+        while let Some((time, frame)) = self.waiting.pop_front() {
+            if !self.has_keys(&frame) {
+                self.waiting.push_front((time, frame));
+                break;
+            }
+            self.frame(time, &frame)?;
+        }
+        Ok(())
     }
 
     fn frame(&mut self, time: (u64, u64), frame: &Gathered) -> Result<()> {

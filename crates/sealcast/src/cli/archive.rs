@@ -66,7 +66,7 @@ fn print_list(folder: &Path) -> Result<()> {
 
 fn print_report(folder: &Path, report: &Report, opened: bool) -> Result<()> {
     let mut text = String::new();
-    for note in &report.notes {
+    for note in report.gaps.iter().chain(&report.notes) {
         text += &format!("note: {note}\n");
     }
     for fault in &report.faults {
@@ -81,6 +81,9 @@ fn print_report(folder: &Path, report: &Report, opened: bool) -> Result<()> {
     if opened {
         let (signed, unsigned) = (report.signed, report.unsigned);
         text += &format!("{signed} frames signed by the camera, {unsigned} without a signature of their own\n");
+        if report.missing > 0 {
+            text += &format!("{} frames are missing in between\n", report.missing);
+        }
     } else {
         text += "records were not opened: give --identity to open them and to verify signatures\n";
     }

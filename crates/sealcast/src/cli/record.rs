@@ -32,9 +32,12 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
     tracing::info!(%peer, "archive's node");
     let configured = &settings.config.record;
     let mut ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref())?;
-    if ticket.transport != TransportKind::Tcp {
-        let what = "an archive's node records over TCP alone: elsewhere a record that is lost is missing for ever";
-        let hint = "use the camera's ticket for TCP, such as that of --also-listen tcp://…";
+    if !matches!(
+        ticket.transport,
+        TransportKind::Tcp | TransportKind::Udp | TransportKind::Quic
+    ) {
+        let what = "an archive's node records over TCP, UDP and QUIC alone";
+        let hint = "use one of the camera's tickets for these, such as that of --also-listen tcp://…";
         return Err(Failure::new(FailureKind::Usage, what, hint));
     }
     // The camera admits it by its id, and an invite would make it a viewer.

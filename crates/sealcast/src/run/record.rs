@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::archive::{Gather, Gathered};
 use sealcast_proto::clock::ClockEstimate;
-use sealcast_proto::session::{Event, Input};
+use sealcast_proto::session::{Event, InboundCounts, Input};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::unit::Assembled;
 use sealcast_proto::wire::{Control, GroupMessage, MediaFrom, Ticket};
@@ -32,6 +32,11 @@ use crate::transport::AnyTransport;
 const MAX_UNWRITTEN: usize = 1024;
 /// Bytes of frames that may wait for the disk.
 const MAX_UNWRITTEN_BYTES: usize = 64 << 20;
+/// How long lost records are asked for, where media may be lost, unless the ticket says longer: the camera keeps them for
+/// 4 s.
+const LEAST_BUDGET: Duration = Duration::from_secs(3);
+/// Minimum time between two requests of a keyframe after a loss.
+const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The settings of an archive's node.
 pub struct RecordOptions {
@@ -66,7 +71,8 @@ pub async fn record(
         skips: false,
     };
     let (session_stop, session_stopped) = watch::channel(false);
-    let state = ViewerState::without_sink(options.offer, observation);
+    let latency = Duration::from_millis(options.ticket.latency.unwrap_or_default().into());
+    let state = ViewerState::without_sink(options.offer, observation, latency.max(LEAST_BUDGET));
     let node = ConnectingViewer::new(Arc::new(state), options.ticket, session_stopped);
     let outcome = {
         let recording = node.record(recorder, options.reconnect);
@@ -187,11 +193,41 @@ pub(super) struct Unopened {
     clock: Option<ClockEstimate>,
     /// The camera seals for this end alone.
     served_alone: bool,
+    /// It joined the camera's group: what comes is the group's.
+    joined: bool,
+    /// The records of frames that came where media may be lost, each behind its length.
+    carried: Vec<Vec<u8>>,
+    /// Frames were lost: a keyframe should be requested.
+    lost: bool,
+    last_request: Option<Instant>,
+    /// Media counters of the session at the last update of the metrics.
+    counted: InboundCounts,
+}
+
+impl Unopened {
+    /// True if a keyframe should be requested after a loss. The answer counts as one request.
+    fn take_request(&mut self) -> bool {
+        let waits = self.last_request.is_some_and(|last| last.elapsed() < REQUEST_INTERVAL);
+        let due = self.lost && !waits;
+        if due {
+            (self.lost, self.last_request) = (false, Some(Instant::now()));
+        }
+        due
+    }
 }
 
 impl Listener for Unopened {
-    fn media(&mut self, _: Assembled, _: Instant) -> bool {
-        self.served_alone = true;
+    fn media(&mut self, media: Assembled, _: Instant) -> bool {
+        match media {
+            _ if !self.joined => self.served_alone = true,
+            Assembled::Frame(frame) => {
+                let pauses = frame.stream == VIDEO;
+                self.carried.push(frame.data);
+                return pauses;
+            }
+            Assembled::Undecodable { .. } | Assembled::Lost => self.lost = true,
+            Assembled::Info(_) | Assembled::Sound(_) => self.served_alone = true,
+        }
         false
     }
 
@@ -223,6 +259,7 @@ impl<'a> RecordingRole<'a> {
                 // Whatever is signed, a proof follows each frame.
                 let proofs = SignMode::from_byte(sign) != Some(SignMode::Off);
                 self.gather = Some(Gather::new(proofs));
+                task.listener.joined = true;
                 task.handle(Input::JoinGroup(MediaFrom::Sealed))
             }
             GroupMessage::Recipients(recipients) => self.recorder.tell(ToNode::Recipients(recipients.to_vec())),
@@ -262,12 +299,30 @@ impl Role<AnyTransport> for RecordingRole<'_> {
         }
     }
 
+    async fn received(&mut self, task: &mut Task) -> std::result::Result<(), Ended> {
+        let carried = std::mem::take(&mut task.listener.carried);
+        let Some(gather) = &mut self.gather else { return Ok(()) };
+        for records in carried {
+            match gather.take_framed(&records) {
+                Ok(Some(frame)) => self.recorder.frame(frame, task.listener.clock),
+                Ok(None) => {}
+                Err(_) => task.listener.served_alone = true,
+            }
+        }
+        Ok(())
+    }
+
     fn send(&mut self, task: &mut Task) -> std::result::Result<(), Ended> {
+        if let Some(counts) = task.connection.session.inbound_counts() {
+            task.observation.metrics.media_came(&mut task.listener.counted, counts);
+        }
         if task.listener.served_alone {
             let words = "it sends its stream for this node alone: name this node there with --archive-node";
             return Err(Ended::Carrier(io::Error::other(words)));
         }
-        if task.established && self.recorder.shared.wants_keyframe.swap(false, Ordering::Relaxed) {
+        let lost = task.listener.take_request();
+        let wanted = self.recorder.shared.wants_keyframe.swap(false, Ordering::Relaxed);
+        if task.established && (lost || wanted) {
             task.handle(Input::RequestKeyframe(VIDEO))?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! What a viewer's task does for a member of the group: it passes on what is sealed once for all.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sealcast_proto::live::Challenge;
 use sealcast_proto::session::Input;
@@ -11,6 +12,12 @@ use super::connection::Ended;
 use super::group::{GROUP_STREAM, MemberSession, Membership, Told};
 use super::serve_viewer::{Task, ViewerRole, Woken};
 use crate::transport::Transport;
+
+/// A frame that waited longer than this for the path is dropped with its group of pictures, where media may be lost
+/// or has a constant rate. On byte streams the latency budget decides.
+pub(super) const MOST_WAIT: Duration = Duration::from_millis(400);
+/// The same for an archive's node, to which it matters that frames come, and not when.
+const MOST_WAIT_OF_ARCHIVE: Duration = Duration::from_secs(5);
 
 /// Waits for what the group has for a member. Cancel-safe.
 pub(super) async fn wait(membership: &mut Option<Membership>, ready: bool) -> Woken {
@@ -32,12 +39,26 @@ pub(super) fn refuse_archive<T: Transport>(task: &mut Task<T>, media: MediaFrom)
 }
 
 impl ViewerRole {
+    /// How long a frame may wait where media may be lost or has a constant rate.
+    pub(super) fn most_wait<T: Transport>(&self, task: &Task<T>) -> Duration {
+        if self.is_archive(task) {
+            MOST_WAIT_OF_ARCHIVE
+        } else {
+            MOST_WAIT
+        }
+    }
+
     /// Offers the group to a viewer, if there is one and the session can carry what is sealed for it.
     pub(super) fn offer_group<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         match &self.shared.group {
-            Some(group) if task.connection.session.may_have_group() => task.handle(Input::Group(group.offer())),
+            Some(group) if self.may_offer(task) => task.handle(Input::Group(group.offer())),
             _ => Ok(()),
         }
+    }
+
+    fn may_offer<T: Transport>(&self, task: &Task<T>) -> bool {
+        let session = &task.connection.session;
+        session.may_have_group() || (self.is_archive(task) && session.may_tell_group())
     }
 
     /// The viewer wants to be a member. If the group is full, it goes on alone.
@@ -57,6 +78,9 @@ impl ViewerRole {
         let session = &mut task.connection.session;
         let mut need = session.repair_need();
         let (narrow, selection) = (need.is_some() || session.is_shaped(), session.selection());
+        if media == MediaFrom::Sealed {
+            need = None;
+        }
         if relayed {
             need = None;
             self.shared.hub.seal_by_group(subscription.id, None);

@@ -18,6 +18,7 @@ use super::media_sender::MediaSender;
 use super::publisher_state::PublisherState;
 use super::queue::Queued;
 use super::runtime_settings::SettingsReceiver;
+use super::serve_member::MOST_WAIT;
 use super::session_task::{Role, SessionTask};
 use super::target_rate::PathTarget;
 use super::{FrameQueue, serve_member};
@@ -30,9 +31,6 @@ use crate::transport::Transport;
 const TARGET_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval of the check that the end of the stream has arrived.
 const SETTLING: Duration = Duration::from_millis(20);
-/// A frame that waited longer than this for the path is dropped with its group of pictures, where media may be lost
-/// or has a constant rate. On byte streams the latency budget decides.
-const MOST_WAIT: Duration = Duration::from_millis(400);
 /// Time limit for sending the close message.
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
 /// The stream number of the video.
@@ -292,7 +290,7 @@ impl<T: Transport> Role<T> for ViewerRole {
 
 impl ViewerRole {
     /// True if the peer is an archive's node, which may open nothing.
-    fn is_archive<T: Transport>(&self, task: &Task<T>) -> bool {
+    pub(super) fn is_archive<T: Transport>(&self, task: &Task<T>) -> bool {
         let peer = task.peer.map(|peer| peer.id);
         peer.is_some_and(|peer| self.shared.admission.is_archive_node(&peer))
     }
@@ -365,7 +363,7 @@ impl ViewerRole {
             .subscription
             .as_ref()
             .is_some_and(|subscription| subscription.catches_up);
-        may_drop && !catches_up && encoded.elapsed() >= MOST_WAIT
+        may_drop && !catches_up && encoded.elapsed() >= self.most_wait(task)
     }
 
     /// The next frame of a queue. If it waited too long, drop all frames before the newest keyframe.
@@ -386,12 +384,11 @@ impl ViewerRole {
         // While the viewer catches up, frames are late because it came late, and not because of its path. There is
         // nothing to go on at but a keyframe that came since.
         let needs_keyframe = |late: Late| catches_up || late == Late::ForNewerGroup;
-        let session = &task.connection.session;
-        let late = self.late(session, waited);
+        let late = self.late(task, waited);
         if late.is_none_or(|late| needs_keyframe(late) && !queue.holds_keyframe()) {
             if let Some(delay_rate) = self.delay_rate.as_mut().filter(|_| !catches_up) {
                 // On a byte stream marks count it.
-                let on_streams = session.holds_media();
+                let on_streams = task.connection.session.holds_media();
                 delay_rate.frame(if on_streams { waited } else { Duration::ZERO });
             }
             return Some(frame);
@@ -414,9 +411,10 @@ impl ViewerRole {
     }
 
     /// Whether a frame that waited so long is too late to be sent.
-    fn late(&self, session: &Session, waited: Duration) -> Option<Late> {
+    fn late<T: Transport>(&self, task: &Task<T>, waited: Duration) -> Option<Late> {
+        let session = &task.connection.session;
         if session.holds_media() || session.is_shaped() {
-            return (waited >= MOST_WAIT).then_some(Late::Always);
+            return (waited >= self.most_wait(task)).then_some(Late::Always);
         }
         let hub = &self.shared.hub;
         if waited < self.stream_budget || hub.plays_once() {

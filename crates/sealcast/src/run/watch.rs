@@ -86,11 +86,11 @@ pub(super) struct ViewerState {
 }
 
 impl ViewerState {
-    /// The state of an end that has no sink: it opens nothing.
-    pub(super) fn without_sink(offer: Offer, observation: Arc<Observation>) -> Self {
+    /// The state of an end that has no sink: it opens nothing. Where media may be lost it waits so long for it.
+    pub(super) fn without_sink(offer: Offer, observation: Arc<Observation>, budget: Duration) -> Self {
         Self {
             offer,
-            budget: Duration::ZERO,
+            budget,
             stream_budget: None,
             sound: false,
             shows_age: None,

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use sealcast::archive::{Folder, check};
 use sealcast::failure::FailureKind;
+use sealcast_testkit::attack::{Direction, Proxy, Tap};
 use sealcast_testkit::media::{STREET, clip};
 use sealcast_testkit::program::{
-    PATIENCE, Program, Publisher, beginning, file_url, home, publish, sealcast, until, watch, write_private,
+    PATIENCE, Program, Publisher, beginning, file_url, home, publish, sealcast, unbroken, until, watch, write_private,
 };
 
 use super::archives::{Recipient, holds, recipient, run, text};
+use super::group_sound::{TRACKS, clip as short_clip, track};
 use super::groups::{GROUP, MEMBER, frames, goes_on, watching};
 use super::services::Manager;
 
@@ -203,12 +205,106 @@ fn what_a_node_cannot_do_is_said_before_anything_begins() {
         assert_eq!(told.status.code(), usage, "{more:?}: {}", text(&told.stderr));
         assert!(text(&told.stderr).contains(words), "{more:?}: {}", text(&told.stderr));
     }
-    let udp = camera(own.path(), CARD, &node, &recipient, &["--listen", "udp://127.0.0.1:0"]);
     let into = recipient.archive("none");
+    let page = TICKET.to_owned() + "?transport=http";
     let told = run(
         nodes.path(),
-        &["archive", "record", &udp.ticket, into.to_str().expect("UTF-8")],
+        &["archive", "record", &page, into.to_str().expect("UTF-8")],
     );
     assert_eq!(told.status.code(), usage, "{}", text(&told.stderr));
-    assert!(text(&told.stderr).contains("over TCP alone"), "{}", text(&told.stderr));
+    assert!(
+        text(&told.stderr).contains("TCP, UDP and QUIC"),
+        "{}",
+        text(&told.stderr)
+    );
+}
+
+/// A path that loses one datagram of twenty in each direction, and has as many overtaken by the next.
+fn bad_path(ticket: &str) -> (Tap, String) {
+    let mut late: [Option<Vec<u8>>; 2] = [None, None];
+    let mut state = 1_u32;
+    let tap = Tap::start(Proxy::port_of(ticket), move |direction, number, datagram| {
+        // The handshake is not what is tried here.
+        let early = number < 20;
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let late = &mut late[usize::from(direction == Direction::Up)];
+        match (state >> 16) % 20 {
+            0 if !early => Vec::new(),
+            1 if !early && late.is_none() => {
+                *late = Some(datagram.to_vec());
+                Vec::new()
+            }
+            _ => std::iter::once(datagram.to_vec()).chain(late.take()).collect(),
+        }
+    });
+    let ticket = Proxy::redirect(ticket, tap.port);
+    (tap, ticket)
+}
+
+#[test]
+fn a_node_gets_every_picture_and_packet_of_sound_over_paths_that_lose_and_reorder_datagrams() {
+    let (dir, clip) = short_clip();
+    let whole = TRACKS.map(|name| track(&clip, name));
+    let recipient = recipient();
+    for carrier in ["udp", "quic"] {
+        let (report, kept) = unbroken(|| {
+            let (own, nodes) = (home(), home());
+            let listen = format!("{carrier}://127.0.0.1:0");
+            let source = format!("{}?loop", file_url(&clip));
+            let more = ["--sign", "both", "--listen", &listen];
+            let publisher = camera(own.path(), &source, &node_of(nodes.path()), &recipient, &more);
+            let archive = recipient.archive(&format!("over-{carrier}-{}", own.path().display()).replace('/', "-"));
+            let (_tap, ticket) = bad_path(&publisher.ticket);
+            let mut node = record(nodes.path(), &ticket, &archive);
+            publisher.program.says(NODE, PATIENCE);
+            until("both are recorded", || frames_in(&archive) >= 350);
+            node.stop();
+            let out = recipient.archive("out.mp4");
+            let exported = recipient.export(&archive, &out, &[]);
+            assert!(exported.status.success(), "{carrier}: {}", text(&exported.stderr));
+            let report = recipient.check(&archive);
+            let once = node.said().matches("recording what can be opened elsewhere").count() == 1;
+            (report.missing == 0 && once).then(|| (report, TRACKS.map(|name| track(&out, name))))
+        });
+        assert_eq!((report.faults, report.notes), (vec![], vec![]), "{carrier}");
+        assert_eq!((report.signed, report.unsigned), (report.frames, 0), "{carrier}");
+        for (kept, whole) in kept.iter().zip(&whole) {
+            let laps = whole.iter().cycle();
+            let from = whole.iter().position(|packet| Some(packet) == kept.first());
+            let expected = laps.skip(from.expect("the clip's")).take(kept.len());
+            assert!(kept.iter().eq(expected), "{carrier}: each, in its order");
+            assert!(kept.len() >= 2 * whole.len(), "{carrier}: {} packets", kept.len());
+        }
+    }
+    drop(dir);
+}
+
+#[test]
+fn a_node_records_at_a_constant_rate_whatever_carries_it() {
+    let recipient = recipient();
+    // At the last of these rates no record of a group fits a cell.
+    let ways = [
+        ("tcp", "constant:2mbit"),
+        ("udp", "constant:2mbit"),
+        ("udp", "constant:480kbit"),
+    ];
+    std::thread::scope(|scope| {
+        for (carrier, shape) in ways {
+            let recipient = &recipient;
+            scope.spawn(move || {
+                let (own, nodes) = (home(), home());
+                let listen = format!("{carrier}://127.0.0.1:0");
+                let more = ["--listen", &listen, "--shape", shape];
+                let publisher = camera(own.path(), CARD, &node_of(nodes.path()), recipient, &more);
+                let archive = recipient.archive(&format!("{carrier}-{shape}"));
+                let mut node = record(nodes.path(), &publisher.ticket, &archive);
+                publisher.program.says(NODE, PATIENCE);
+                until("frames are recorded", || frames_in(&archive) >= 40);
+                node.stop();
+                let report = recipient.check(&archive);
+                assert_eq!((report.faults, report.notes), (vec![], vec![]), "{carrier} {shape}");
+                assert_eq!(report.signed, report.frames, "{carrier} {shape}");
+            });
+        }
+    });
 }

@@ -17,12 +17,12 @@ use super::archives::{recipient, text};
 use super::groups::MEMBER;
 use super::sound::{ENOUGH, assert_lips_in_time, clip_with, nothing_dropped, packets};
 
-const TRACKS: [&str; 2] = ["v:0", "a:0"];
+pub(super) const TRACKS: [&str; 2] = ["v:0", "a:0"];
 /// A clip that waits for nobody gives way over a stalled byte stream, and the whole of it is compared here.
 const PATIENT: &str = "tcp://127.0.0.1:0?latency=10000";
 
 /// Two seconds of picture and sound, with a keyframe every 0.4 s, at which members are taken into a group.
-fn clip() -> (TempDir, PathBuf) {
+pub(super) fn clip() -> (TempDir, PathBuf) {
     let (dir, cut) = clip_with("2", &["-c:a", "copy"]);
     let made = dir.path().join("often.mp4");
     let video = [
@@ -45,7 +45,7 @@ fn clip() -> (TempDir, PathBuf) {
 const MISSED_AT_THE_END: usize = 1;
 
 /// The digests of a track's packets.
-fn track(file: &Path, name: &str) -> Vec<String> {
+pub(super) fn track(file: &Path, name: &str) -> Vec<String> {
     packets(file, name).into_iter().map(|(digest, _)| digest).collect()
 }
 

@@ -116,6 +116,11 @@ impl Inbound {
         };
     }
 
+    /// Each stream's frame numbers say what was lost of it, from here on.
+    pub(in crate::session) fn numbers_tell(&mut self) {
+        self.order.numbers_tell();
+    }
+
     /// The next output to deliver.
     pub(in crate::session) fn next(&mut self) -> Option<Ordered> {
         self.out.pop_front()

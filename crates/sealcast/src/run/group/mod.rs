@@ -42,6 +42,9 @@ pub const GROUP_STREAM: u16 = VIDEO as u16;
 /// Messages that may wait for a member. Who has more is too slow for the group.
 const MAX_TOLD: usize = 256;
 
+/// Frames that may wait for an archive's node at least: those of some seconds.
+const MAX_WAITING_FOR_ARCHIVE: usize = 512;
+
 /// How a publisher seals for a group.
 pub struct GroupOptions {
     /// What is signed.
@@ -268,7 +271,11 @@ impl Group {
             state.sealer.admit(now, id, session.key)?;
         }
         let (told, hears) = mpsc::channel(MAX_TOLD);
-        let (frames, first) = (Arc::new(FrameQueue::new(self.queue)), Arc::default());
+        let mut limits = self.queue;
+        if media == MediaFrom::Sealed {
+            limits.frames = limits.frames.max(MAX_WAITING_FOR_ARCHIVE);
+        }
+        let (frames, first) = (Arc::new(FrameQueue::new(limits)), Arc::default());
         if state.over {
             frames.close();
         }
@@ -309,7 +316,9 @@ impl Group {
     /// What the path to a member needs now.
     fn path_needs(&self, frames: &Arc<FrameQueue<MemberFrame>>, need: RepairNeed) {
         let mut state = self.lock();
-        if let Some(seat) = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames)) {
+        let seat = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames));
+        // For an archive's node frames are cut, and repaired, by its session alone.
+        if let Some(seat) = seat.filter(|seat| seat.media == MediaFrom::Session) {
             seat.need = Some(need);
         }
     }
