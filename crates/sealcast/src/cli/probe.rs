@@ -1,7 +1,7 @@
 //! `sealcast probe`.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::events::EventTicket;
 use sealcast_proto::session::RekeyPolicy;
@@ -77,6 +77,7 @@ async fn receive(
     observing: &Observing,
     sink: Box<dyn Sink>,
 ) -> Result<()> {
+    let began = Instant::now();
     let stop = shutdown::stop_signal(args.session.seconds)?;
     let ticket = match from {
         From::Source(url) => return feed(open_source(url, Shape::Off, FrameProof::None).await?, sink, stop).await,
@@ -96,7 +97,8 @@ async fn receive(
         reconnect: true,
         relays: Vec::new(),
     };
-    watch(options, observing.observation(), stop).await
+    let outcome = watch(options, observing.observation(), stop).await;
+    shutdown::in_time(outcome, began, args.session.seconds, &observing.observation())
 }
 
 fn panicked(error: &tokio::task::JoinError) -> Failure {

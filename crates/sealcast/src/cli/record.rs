@@ -1,5 +1,7 @@
 //! `sealcast archive record`.
 
+use std::time::Instant;
+
 use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::TransportKind;
@@ -51,6 +53,7 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
         ));
     };
     let (folder, keeping) = Keeping::parse(into).map_err(|failure| settings.placed("record.archive", failure))?;
+    let began = Instant::now();
     let stop = shutdown::stop_signal(args.session.seconds)?;
     let archive = NodeArchive::open(&folder, keeping)?;
     let metrics = Metrics::new(build_info());
@@ -67,5 +70,6 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
     // From here on it needs nothing of this machine that might not be there.
     service_manager::ready();
     let outcome = record(options, observation, stop).await;
+    let outcome = shutdown::in_time(outcome, began, args.session.seconds, &observing.observation());
     observing.finish(outcome)
 }

@@ -1,13 +1,14 @@
 //! Signals and timers: stopping the program, and reading the configuration again.
 
 use std::convert::Infallible;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::failure::{Failure, FailureKind, Result};
+use crate::run::Observation;
 
 /// A value that turns true on Ctrl-C, on SIGTERM, or after `seconds`.
 pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>> {
@@ -44,6 +45,24 @@ pub(super) fn stop_signal_or(
         std::process::exit(130);
     });
     Ok(stopped)
+}
+
+/// The outcome of a viewer that was to run for so many seconds: if these are over and it has not reached its publisher
+/// once, the reason is its failure. A user or a service manager that ends it before is told nothing of that.
+///
+/// # Errors
+/// Those of `outcome`, and that reason.
+pub(super) fn in_time(
+    outcome: Result<()>,
+    began: Instant,
+    seconds: Option<u64>,
+    observation: &Observation,
+) -> Result<()> {
+    let over = seconds.is_some_and(|seconds| began.elapsed() >= Duration::from_secs(seconds));
+    match observation.take_unreached().filter(|_| over) {
+        Some(failure) => outcome.and(Err(failure)),
+        None => outcome,
+    }
 }
 
 /// A stream of SIGHUP signals, the usual request to a daemon to read its configuration again. From now on SIGHUP does

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
@@ -47,7 +47,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
     // Who has the ticket may take it that signals are answered.
-    let closed = Arc::new(Notify::new());
+    let (began, closed) = (Instant::now(), Arc::new(Notify::new()));
     let asked = Arc::clone(&closed);
     let stop = shutdown::stop_signal_or(args.session.seconds, async move { asked.notified().await })?;
     let (publisher, budget) = match ticket {
@@ -93,6 +93,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         outcome = watch(options, observation, stop) => outcome,
         never = read_again => match never {},
     };
+    let outcome = shutdown::in_time(outcome, began, args.session.seconds, &observing.observation());
     observing.finish(outcome)
 }
 

@@ -15,7 +15,7 @@ use super::Clock;
 use super::exchange::{Exchange, HandshakeTimer, Metering, Reading};
 use super::phases::Phases;
 use super::record_counts::overhead;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::keys::mechanism;
 use crate::meter::labels::{Direction, HandshakeOutcome, RecordKind};
 use crate::meter::logs::{HandshakeRow, LogDir, LogHandle, Phase, SteadyRow};
@@ -66,6 +66,8 @@ pub struct Observation {
     requests: OnceLock<SampleRequests>,
     /// The meter's [step](crate::meter::power::About::step), if there is a meter.
     meter_step: Option<Duration>,
+    /// Why a viewer has not reached its publisher once.
+    unreached: Mutex<Option<Failure>>,
 }
 
 /// The totals of the last sample that was logged, and the phase since the last sample.
@@ -100,6 +102,22 @@ pub fn build_info() -> BuildInfo {
 }
 
 impl Observation {
+    /// A viewer has not reached its publisher.
+    pub(super) fn unreached(&self, failure: Failure) {
+        *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+    }
+
+    /// A viewer reached its publisher.
+    pub(super) fn reached(&self) {
+        self.take_unreached();
+    }
+
+    /// Why a viewer has not reached its publisher once, if it has not.
+    pub fn take_unreached(&self) -> Option<Failure> {
+        let mut unreached = self.unreached.lock().unwrap_or_else(PoisonError::into_inner);
+        unreached.take()
+    }
+
     /// Start observing `command`, whose counters are in `metrics`.
     ///
     /// # Errors
@@ -128,6 +146,7 @@ impl Observation {
             }),
             requests: OnceLock::new(),
             meter_step: energy.meter.as_ref().map(|meter| meter.about().step),
+            unreached: Mutex::default(),
         });
         if let Some(address) = options.metrics {
             let server = MetricsServer::bind(address, Reach::Loopback, metrics).await?;

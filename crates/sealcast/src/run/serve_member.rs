@@ -188,7 +188,16 @@ impl ViewerRole {
     pub(super) fn forward_frames<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         let membership = self.subscription.as_mut().and_then(|one| one.membership.as_mut());
         let settled = task.connection.settled();
-        let held_back = membership.map_or_else(Vec::new, |membership| membership.take_held_back(settled));
+        let held_back = membership.map_or_else(Vec::new, |membership| {
+            if membership.waits_for_long() {
+                tracing::warn!(
+                    viewer = %task.name(),
+                    "it is not in the group, but served alone, until the source has a keyframe: this one makes none \
+                     when asked, and a file with a single keyframe never does"
+                );
+            }
+            membership.take_held_back(settled)
+        });
         for told in held_back {
             self.tell_member(task, Some(told))?;
         }

@@ -122,6 +122,9 @@ impl ConnectingViewer {
                 return Err(failure);
             }
             tracing::warn!("{failure}");
+            if self.line.is_none() && !self.established {
+                self.state.observation.unreached(failure);
+            }
             if fatal && !reconnect {
                 // The frames come without it.
                 return std::future::pending().await;
@@ -189,6 +192,9 @@ impl ConnectingViewer {
                 run
             }
         };
+        if run.established {
+            self.state.observation.reached();
+        }
         self.established |= run.established;
         self.connected |= run.established;
         self.refused_in_words |= run.refused_in_words;

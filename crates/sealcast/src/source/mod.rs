@@ -50,7 +50,7 @@ pub(crate) use sound::dops;
 pub(crate) use url::{Options, file_path};
 pub use url::{SOURCE_URLS, SourceUrl, open, parse_rate};
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, SoundInfo, StreamInfo};
@@ -146,3 +146,16 @@ pub(crate) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// A source that is silent for this long must report a failure.
 pub const SOURCE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Who wakes up so long after a deadline was stopped, or the machine was suspended: a source that gave nothing
+/// meanwhile may be well.
+const STOOD_STILL: Duration = Duration::from_secs(1);
+
+/// True if this process itself stood still past the deadline.
+fn stood_still(deadline: Instant) -> bool {
+    let stood = Instant::now().saturating_duration_since(deadline) >= STOOD_STILL;
+    if stood {
+        tracing::warn!("this process stood still: the source is given its time anew");
+    }
+    stood
+}

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{SOURCE_PATIENCE, contain};
+use super::{SOURCE_PATIENCE, contain, stood_still};
 use crate::failure::{Failure, FailureKind, Result};
 
 /// A camera that sends nothing usable for this long is opened again, unless that is disabled.
@@ -71,12 +71,18 @@ pub(super) fn next_frame<C: Camera>(camera: &mut C) -> Result<C::Frame> {
 }
 
 fn next_frame_within<C: Camera>(camera: &mut C, patience: Duration) -> Result<C::Frame> {
-    let deadline = Instant::now() + patience;
-    let mut failure: Option<Failure> = None;
+    let mut deadline = Instant::now() + patience;
+    let (mut failure, mut forgiven): (Option<Failure>, bool) = (None, false);
     loop {
         let step = if camera.is_open() {
             let stall = if camera.reconnects() { STALL } else { patience };
-            camera.take(deadline.min(Instant::now() + stall))
+            let until = deadline.min(Instant::now() + stall);
+            let taken = camera.take(until);
+            if taken.is_err() && !forgiven && stood_still(until) {
+                (deadline, forgiven) = (Instant::now() + patience, true);
+                continue;
+            }
+            taken
         } else {
             match camera.open_again(deadline) {
                 Ok(()) => continue,
@@ -112,6 +118,7 @@ fn next_frame_within<C: Camera>(camera: &mut C, patience: Duration) -> Result<C:
 
 #[cfg(test)]
 mod tests {
+    use super::super::STOOD_STILL;
     use super::*;
 
     /// A camera of which each step is foretold.
@@ -121,6 +128,8 @@ mod tests {
         reconnects: bool,
         backoff: Backoff,
         closed: usize,
+        /// How long after its deadline the next step ends.
+        sleeps: Option<Duration>,
     }
 
     impl Foretold {
@@ -137,6 +146,7 @@ mod tests {
                 reconnects: true,
                 backoff,
                 closed: 0,
+                sleeps: None,
             }
         }
 
@@ -166,7 +176,11 @@ mod tests {
             self.open
         }
 
-        fn take(&mut self, _deadline: Instant) -> Result<u32> {
+        fn take(&mut self, deadline: Instant) -> Result<u32> {
+            if let Some(after) = self.sleeps.take() {
+                let wakes = deadline + after;
+                std::thread::sleep(wakes.saturating_duration_since(Instant::now()));
+            }
             self.step()
         }
 
@@ -227,5 +241,17 @@ mod tests {
         let pauses = [(); 4].map(|()| backoff.pause(far).as_millis());
         assert_eq!(pauses, [200, 400, 700, 700]);
         assert_eq!(backoff.pause(Instant::now()), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_process_that_stood_still_does_not_blame_its_camera() {
+        let patience = Duration::from_millis(50);
+        for (slept, survives) in [(STOOD_STILL + patience, true), (Duration::ZERO, false)] {
+            let mut camera = Foretold::new(&[Err(FailureKind::Source), Ok(7)]);
+            (camera.reconnects, camera.sleeps) = (false, Some(slept));
+            let frame = next_frame_within(&mut camera, patience);
+            assert_eq!(frame.ok(), survives.then_some(7));
+            assert_eq!(camera.closed, usize::from(!survives));
+        }
     }
 }

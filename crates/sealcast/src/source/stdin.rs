@@ -12,7 +12,7 @@ use super::file::{Format, failure, sniff};
 use super::mjpeg::JpegReader;
 use super::obu::ObuReader;
 use super::raw::RawSource;
-use super::{Encoding, SOURCE_PATIENCE, Source};
+use super::{Encoding, SOURCE_PATIENCE, Source, stood_still};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, FrameRate, StampKind, StreamInfo, Track};
 
@@ -75,9 +75,11 @@ impl Read for PatientReader {
             if n > 0 || into.is_empty() {
                 return Ok(n);
             }
+            let deadline = Instant::now() + SOURCE_PATIENCE;
             self.chunk = match self.chunks.recv_timeout(SOURCE_PATIENCE) {
                 Ok(chunk) => Cursor::new(chunk?),
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
+                Err(RecvTimeoutError::Timeout) if stood_still(deadline) => continue,
                 Err(RecvTimeoutError::Timeout) => return Err(ErrorKind::TimedOut.into()),
             };
         }

@@ -433,3 +433,21 @@ fn the_documented_table_is_that_of_the_program() {
     let said = String::from_utf8_lossy(&help.stdout()).into_owned();
     assert!(said.contains(&format!("Exit codes: {listed}.")), "{said}");
 }
+
+#[test]
+fn a_viewer_whose_time_is_over_tells_why_it_reached_nobody() {
+    let home = Home::new();
+    let ticket = |host: &str| format!("sealcast://{host}:1/{}", "b".repeat(51) + "a");
+    // A name under .invalid has no address anywhere (RFC 6761, section 6.4).
+    for (host, words) in [("camera.invalid", "camera.invalid:1"), ("127.0.0.1", "127.0.0.1:1")] {
+        for command in ["watch", "probe"] {
+            let typed = format!("{command} {} --seconds 1", ticket(host));
+            let mut program = home.start(&typed);
+            let ended = program.ends();
+            let said = program.said();
+            assert_eq!(ended, 5, "{typed}: {said}");
+            let line = said.lines().find(|line| line.starts_with("sealcast: "));
+            assert!(line.is_some_and(|line| line.contains(words)), "{typed}: {said}");
+        }
+    }
+}

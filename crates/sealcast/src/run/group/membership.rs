@@ -1,6 +1,7 @@
 //! A viewer's place in its publisher's group.
 
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::MemberId;
@@ -18,6 +19,9 @@ use crate::run::serve_viewer::Woken;
 
 /// Messages that are held back for a viewer at most. With more, it begins as a member before there is a picture for it.
 const MAX_HELD_BACK: usize = MAX_TOLD / 2;
+
+/// A viewer that waits so long for the group's next keyframe is told of in the log.
+const LONG_WAIT: Duration = Duration::from_secs(15);
 
 /// A viewer's place in the group. It must be [given up](Self::leave).
 pub(in crate::run) struct Membership {
@@ -44,6 +48,8 @@ struct Waiting {
     held_back: Vec<Told>,
     /// A keyframe came that the group seals for it: nothing is sealed for it alone any more.
     due: bool,
+    /// When the log says that none came; `None` once it did.
+    tells_at: Option<Instant>,
 }
 
 impl Membership {
@@ -68,7 +74,16 @@ impl Membership {
 
     /// Serve the viewer alone until the group has a keyframe for it.
     pub(in crate::run) fn wait_for_keyframe(&mut self) {
-        self.waits = Some(Waiting::default());
+        self.waits = Some(Waiting {
+            tells_at: Some(Instant::now() + LONG_WAIT),
+            ..Waiting::default()
+        });
+    }
+
+    /// True once, if the viewer is served alone for long since no keyframe comes.
+    pub(in crate::run) fn waits_for_long(&mut self) -> bool {
+        let waits = self.waits.as_mut().filter(|waits| !waits.due);
+        waits.is_some_and(|waits| waits.tells_at.take_if(|at| *at <= Instant::now()).is_some())
     }
 
     /// Holds back what the group says, while the viewer is served alone. Returns it if it is to be said now.

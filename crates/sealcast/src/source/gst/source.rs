@@ -18,7 +18,7 @@ use crate::source::coded::{ASSUMED_RATE, MAX_FRAME_BYTES, sane_rate};
 use crate::source::gst_options::GstOptions;
 use crate::source::picture_encoder::PictureEncoder;
 use crate::source::v4l2::whole_image;
-use crate::source::{Encoding, SOURCE_PATIENCE, Skip, Source, contain, h264};
+use crate::source::{Encoding, SOURCE_PATIENCE, Skip, Source, contain, h264, stood_still};
 
 /// Encoded frames that wait for this program at most; then the pipeline waits.
 const FRAMES_WAITING: u32 = 8;
@@ -151,7 +151,7 @@ impl GstSource {
     }
 
     /// The next buffer of the pipeline; `None` at the end of the stream.
-    fn sample(&mut self, deadline: Instant) -> Result<Option<gstreamer::Sample>> {
+    fn sample(&mut self, mut deadline: Instant) -> Result<Option<gstreamer::Sample>> {
         loop {
             let ended = self.pipeline.look()?;
             let left = deadline.saturating_duration_since(Instant::now());
@@ -165,6 +165,10 @@ impl GstSource {
                 return Ok(None);
             }
             if left.is_zero() {
+                if stood_still(deadline) {
+                    deadline = Instant::now() + SOURCE_PATIENCE;
+                    continue;
+                }
                 return Err(Failure::new(
                     FailureKind::Source,
                     format!(
