@@ -5,6 +5,7 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use sealcast_proto::archive::{BLOCK_OVERHEAD, Block, Gather, Player, Segment, SegmentKey};
 use sealcast_proto::seal::suite::RECOMMENDED;
+use sealcast_proto::sign::MAX_GOP_SIGNATURE;
 use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 20] = b"sealcast archive 01\n";
@@ -43,6 +44,7 @@ fn read(file: &[u8]) -> usize {
             Ok(Block::Description(description)) => assert!(player.description(&description).is_err()),
             Ok(Block::Key(key)) => assert!(key.is_none(), "no key was opened"),
             Ok(Block::WrappedKey { file: key, .. }) => assert!(key.len() <= file.len()),
+            Ok(Block::GopKey(bytes) | Block::GopSignature(bytes)) => assert!(bytes.len() <= MAX_GOP_SIGNATURE),
             Ok(Block::End(_)) => assert!(segment.ended()),
             Err(_) => {
                 assert!(segment.next_block().is_none(), "nothing follows what is wrong");

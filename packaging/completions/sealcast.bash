@@ -288,7 +288,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__archive__subcmd__check)
-            opts="-v -h --identity --verbose --help"
+            opts="-v -h --identity --groups --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

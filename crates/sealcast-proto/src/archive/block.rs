@@ -31,6 +31,8 @@ pub(super) enum Kind {
     End = 4,
     Description = 5,
     WrappedKey = 6,
+    GopKey = 7,
+    GopSignature = 8,
 }
 
 impl Kind {
@@ -42,6 +44,8 @@ impl Kind {
             Self::End,
             Self::Description,
             Self::WrappedKey,
+            Self::GopKey,
+            Self::GopSignature,
         ];
         all.into_iter().find(|kind| *kind as u8 == byte).ok_or(Malformed)
     }

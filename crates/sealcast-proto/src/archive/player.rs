@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::contents::FrameBlock;
 use crate::seal::{MediaKey, Opener, Refusal, Sealed, SealedFrame};
-use crate::sign::{FrameHasher, FrameProof, FrameRefusal, FrameVerifier, ReceivedFrame, record_hash};
+use crate::sign::{FrameHasher, FrameProof, FrameRefusal, FrameVerifier, ReceivedFrame, Statement, record_hash};
 use crate::unit::{Assembled, AssembledFrame, Description, FrameOrder, MAX_FRAME, Preamble, SOUND_STREAM};
 use crate::wire::{Accept, Header, Malformed, PeerId, append};
 
@@ -36,6 +36,8 @@ pub struct Opened {
     pub missing: u64,
     /// What the camera's signature says.
     pub proof: Proof,
+    /// What the camera states of it, or somebody else if the proof is not [`Proof::Signed`].
+    pub statement: Option<Statement>,
     /// The camera.
     pub camera: PeerId,
 }
@@ -169,7 +171,7 @@ impl Player {
         if frame.keyframe != block.keyframe {
             return Err(Unplayable::Malformed);
         }
-        let proof = self.verify(&parts, of);
+        let (proof, statement) = self.verify(&parts, of);
         for description in &parts.infos {
             self.order.described(description);
         }
@@ -188,6 +190,7 @@ impl Player {
             stream,
             missing,
             proof,
+            statement,
             camera: of.0,
         })
     }
@@ -223,23 +226,27 @@ impl Player {
     }
 
     /// Checks the frame's signature, if it has one.
-    fn verify(&mut self, parts: &Parts, (camera, epoch, stream): (PeerId, u64, u16)) -> Proof {
-        let Some(proof) = &parts.proof else { return Proof::None };
-        let signed = FrameProof::parse(proof).is_ok_and(|proof| proof.signature.is_some());
-        let Some(digest) = parts.hasher.clone().finish().filter(|_| signed) else {
-            return Proof::None;
+    fn verify(&mut self, parts: &Parts, (camera, epoch, stream): (PeerId, u64, u16)) -> (Proof, Option<Statement>) {
+        let (Some(proof), Some(digest)) = (&parts.proof, parts.hasher.clone().finish()) else {
+            return (Proof::None, None);
         };
+        match FrameProof::parse(proof) {
+            Ok(proof) if proof.signature.is_some() => {}
+            // The signature of its group of pictures may prove it.
+            Ok(proof) => return (Proof::None, proof.claimed(stream, epoch, digest)),
+            Err(Malformed) => return (Proof::None, None),
+        }
         if self.verifiers.as_ref().is_none_or(|(of, _)| *of != camera) {
             self.verifiers = Some((camera, BTreeMap::new()));
         }
         let Some((_, verifiers)) = &mut self.verifiers else {
-            return Proof::None;
+            return (Proof::None, None);
         };
         let new = || FrameVerifier::new(camera, stream);
         let verifier = verifiers.entry(stream).or_insert_with(new);
         match verifier.verify(&ReceivedFrame { digest, stream, epoch }, Some(proof)) {
-            Ok(_) => Proof::Signed,
-            Err(reason) => Proof::Forged(reason),
+            Ok(verified) => (Proof::Signed, Some(*verified.statement())),
+            Err(reason) => (Proof::Forged(reason), None),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::block::{self, Kind, MAGIC, MacKey, NotRead};
 use super::contents::{End, FrameBlock, Head, MAX_KEY_FILE};
 use super::writer::{KeySealer, SegmentKey};
 use crate::seal::{MediaKey, Suite};
-use crate::sign::Hash;
+use crate::sign::{Certificate, GopSignature, Hash};
 
 /// Maximum length of a segment in bytes. A writer begins another one far earlier.
 pub const MAX_SEGMENT: usize = 512 << 20;
@@ -54,6 +54,10 @@ pub enum Block<'a> {
     Frame(FrameBlock<'a>),
     /// The description that the frames after it need. It came before the segment began.
     Description(FrameBlock<'a>),
+    /// The certificate of the key that signs groups of pictures. Its form is right, and nothing else is known of it.
+    GopKey(&'a [u8]),
+    /// The signature of a group of pictures, or of a part of one. Its form is right, and nothing else is known of it.
+    GopSignature(&'a [u8]),
     /// The end. Nothing follows.
     End(End),
 }
@@ -163,6 +167,14 @@ impl<'a> Segment<'a> {
             }
             Kind::Frame => Block::Frame(FrameBlock::parse(raw.body).map_err(|_| altered)?),
             Kind::Description => Block::Description(FrameBlock::parse(raw.body).map_err(|_| altered)?),
+            Kind::GopKey => {
+                Certificate::parse(raw.body).map_err(|_| altered)?;
+                Block::GopKey(raw.body)
+            }
+            Kind::GopSignature => {
+                GopSignature::parse(raw.body).map_err(|_| altered)?;
+                Block::GopSignature(raw.body)
+            }
             Kind::End => Block::End(End::parse(raw.body).map_err(|_| altered)?),
         };
         self.ended = matches!(block, Block::End(_));

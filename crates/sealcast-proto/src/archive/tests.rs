@@ -6,6 +6,7 @@ use super::*;
 use crate::keys::{EpochKeys, EpochSecret, Identity, Secret, Side};
 use crate::seal::suite::{AES_256_GCM, RECOMMENDED};
 use crate::seal::{MediaKey, RecordMeta, SealLimits, SealedFrame, SealedRecord};
+use crate::sign::{Certificate, GOP_KEY_LEN};
 use crate::unit::{Codec, Description, FrameRate, Preamble, StreamInfo};
 use crate::wire::{Flags, PeerId};
 
@@ -126,7 +127,7 @@ fn play(bytes: &[u8]) -> Result<Played, Fault> {
                 let opened = player.frame(&frame).expect("what is linked and has its MAC opens");
                 pictures.push(opened.frame.expect("decodable").data);
             }
-            Ok(Block::WrappedKey { .. } | Block::Description(_) | Block::End(_)) => {}
+            Ok(_) => {}
             Err(why) => fault = Some(why),
         }
     }
@@ -221,7 +222,7 @@ fn a_later_segment_begins_with_the_description_that_came_before_and_follows_the_
             Block::Key(key) => player.key(&key.expect("unlocked")),
             Block::Description(block) => described = player.description(&block).ok(),
             Block::Frame(frame) => frames += u32::from(player.frame(&frame).is_ok()),
-            Block::WrappedKey { .. } | Block::End(_) => {}
+            _ => {}
         }
     }
     assert_eq!((described, frames), (Some(vec![Description::Picture(info())]), 1));
@@ -258,7 +259,7 @@ fn a_frame_sent_twice_in_a_segment_is_a_replay() {
         match block {
             Block::Key(key) => player.key(&key.expect("unlocked")),
             Block::Frame(frame) => outcomes.push(player.frame(&frame).err()),
-            Block::WrappedKey { .. } | Block::Description(_) | Block::End(_) => {}
+            _ => {}
         }
     }
     assert_eq!(outcomes, [None, Some(Unplayable::Record(crate::seal::Refusal::Replay))]);
@@ -312,6 +313,94 @@ fn records_are_gathered_into_frames_by_their_headers_and_open_with_the_wrapped_k
     }
     assert_eq!(shown, 3);
     assert!(key_from_bytes(&key_to_bytes(&camera.key)[1..], &RECOMMENDED).is_err());
+}
+
+#[test]
+fn signatures_of_groups_of_pictures_stand_beside_frames_and_their_key_once() {
+    let identity = Identity::from_seed(&[7; 32]);
+    let certificate = Certificate::issue(&identity, &[1; GOP_KEY_LEN]).to_bytes();
+    // The form is right: version, stream 1, one frame from index 0 on, and as many leaves.
+    let mut message = vec![0; 3358 + 32];
+    (message[0], message[2], message[4]) = (1, 1, 1);
+    let mut camera = Camera::new(4);
+    let mut bytes = Vec::new();
+    let mut writer = SegmentWriter::begin(&start(1, [0; 32]), &mut bytes);
+    writer.gop_key(&certificate, &mut bytes);
+    writer.frame(true, &camera.frame(true, true), (SECOND, 7), &mut bytes);
+    for _ in 0..2 {
+        writer.gop_key(&certificate, &mut bytes);
+        writer.gop_signature(&message, &mut bytes);
+    }
+    let before = bytes.clone();
+    let mut segment = Segment::new(&bytes).expect("a segment");
+    segment.unlock(&key(), &RECOMMENDED).expect("its key");
+    let (mut keys, mut signatures) = (0, 0);
+    while let Some(block) = segment.next_block() {
+        match block.expect("as it was written") {
+            Block::GopKey(read) => keys += u32::from(read == certificate),
+            Block::GopSignature(read) => signatures += u32::from(read == message),
+            _ => {}
+        }
+    }
+    assert_eq!((keys, signatures), (1, 2));
+    // One leaf too few is no signature.
+    writer.gop_signature(&message[..3358], &mut bytes);
+    let mut segment = Segment::new(&bytes).expect("a segment");
+    let last = std::iter::from_fn(|| segment.next_block()).last().expect("some");
+    assert_eq!(last.err(), Some(Fault::Altered { at: before.len() }));
+}
+
+#[test]
+fn frames_come_in_one_piece_each_record_behind_its_length() {
+    let mut camera = Camera::new(4);
+    let frame = unopened(&camera.frame(true, true));
+    let mut framed = Vec::new();
+    for record in &frame {
+        framed.extend_from_slice(&(record.len() as u32).to_be_bytes());
+        framed.extend_from_slice(record);
+    }
+    let mut gather = Gather::new(false);
+    let gathered = gather.take_framed(&framed).expect("records").expect("a whole frame");
+    assert_eq!(gathered.records, frame);
+    for cut in [1, 3, framed.len() - 1] {
+        assert!(Gather::new(false).take_framed(&framed[..cut]).is_err(), "{cut}");
+    }
+    assert_eq!(Gather::new(false).take_framed(&[]), Ok(None));
+    assert!(gather.take_framed(&[0, 0, 0, 0]).is_err(), "a record of no length");
+}
+
+#[test]
+fn a_player_tells_how_many_frames_are_missing_but_not_from_one_session_to_the_next() {
+    let mut camera = Camera::new(4);
+    let mut frames: Vec<_> = (0..6)
+        .map(|number| camera.frame(number == 0 || number == 4, number == 0))
+        .collect();
+    frames.drain(1..3);
+    let mut bytes = Vec::new();
+    let mut writer = SegmentWriter::begin(&start(1, [0; 32]), &mut bytes);
+    for (at, frame) in frames.iter().enumerate() {
+        writer.frame(at == 0 || at == 2, frame, (SECOND, 7), &mut bytes);
+    }
+    let missing = |resumes_at: usize| {
+        let mut segment = Segment::new(&bytes).expect("a segment");
+        segment.unlock(&key(), &RECOMMENDED).expect("its key");
+        let (mut player, mut missing) = (Player::new(), Vec::new());
+        while let Some(Ok(block)) = segment.next_block() {
+            match block {
+                Block::Key(key) => player.key(&key.expect("unlocked")),
+                Block::Frame(frame) => {
+                    if missing.len() == resumes_at {
+                        player.resume();
+                    }
+                    missing.push(player.frame(&frame).expect("it opens").missing);
+                }
+                _ => {}
+            }
+        }
+        missing
+    };
+    assert_eq!(missing(usize::MAX), [0, 2, 0, 0]);
+    assert_eq!(missing(1), [0, 0, 0, 0]);
 }
 
 #[test]

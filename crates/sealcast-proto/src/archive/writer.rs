@@ -157,6 +157,8 @@ pub struct SegmentWriter {
     link: Hash,
     /// The keys that stand in the segment.
     keys: BTreeMap<KeyName, KeyHere>,
+    /// The certificate that stands in the segment.
+    gop_key: Option<Vec<u8>>,
     frames: u64,
     times: Option<(u64, u64)>,
     written: u64,
@@ -174,6 +176,7 @@ impl SegmentWriter {
             sealer: start.key.keys(&start.head),
             link,
             keys: BTreeMap::new(),
+            gop_key: None,
             frames: 0,
             times: None,
             written: (out.len() - before) as u64,
@@ -212,6 +215,19 @@ impl SegmentWriter {
         body.extend_from_slice(file);
         self.block(Kind::WrappedKey, &body, out);
         self.keys.insert((epoch as u16, false), KeyHere::Wrapped(epoch));
+    }
+
+    /// Appends the certificate of the key that signs groups of pictures, unless it stands here.
+    pub fn gop_key(&mut self, certificate: &[u8], out: &mut Vec<u8>) {
+        if self.gop_key.as_deref() != Some(certificate) {
+            self.block(Kind::GopKey, certificate, out);
+            self.gop_key = Some(certificate.to_vec());
+        }
+    }
+
+    /// Appends the signature of a group of pictures, or of a part of one, whose [key](Self::gop_key) stands here.
+    pub fn gop_signature(&mut self, message: &[u8], out: &mut Vec<u8>) {
+        self.block(Kind::GopSignature, message, out);
     }
 
     /// Appends the description that frames after this need, which came earlier.

@@ -371,6 +371,7 @@ impl Session {
                 let key = certificate.verify(&camera, None);
                 let key = key.map_err(|_| SessionError::PeerMisbehaved)?;
                 view.gops = Some(GopVerifiers::new(&key, view.stream));
+                self.keep_said(message);
             }
             GroupMessage::Commitment(commitment) => {
                 let taken = view.opener.take_commitment(commitment);
@@ -381,6 +382,7 @@ impl Session {
                 let gops = view.gops.as_mut().ok_or(SessionError::PeerMisbehaved)?;
                 let verdict = gops.verify(signature).map_err(|_| SessionError::PeerMisbehaved)?;
                 self.out.push_back(Output::Event(Event::Proven(verdict)));
+                self.keep_said(message);
             }
             GroupMessage::Multicast(group) => return self.told_of_multicast(now, group),
             // It is no archive's node.
@@ -396,6 +398,13 @@ impl Session {
             | GroupMessage::Taken { .. } => {}
         }
         Ok(())
+    }
+
+    /// Viewer: let the program have what an archive keeps beside records.
+    fn keep_said(&mut self, message: GroupMessage<'_>) {
+        if self.config.delivery.keep_sealed {
+            self.pass_on(message);
+        }
     }
 
     /// Viewer: a record came. `None` if it is none of a group's media.

@@ -225,7 +225,9 @@ pub enum Event {
     HearMulticast(MulticastGroup),
     /// Viewer: nothing comes from the multicast group, so there is no need to receive it.
     LeaveMulticast,
-    /// Viewer whose frames the session does not open: a message of the group, type and fields.
+    /// Viewer whose frames the session does not open: a message of the group, type and fields. Also, of a viewer that
+    /// [keeps records as they came](Delivery::keep_sealed), the certificate and the signatures of groups of pictures,
+    /// which were verified.
     GroupSaid(Vec<u8>),
     /// Archive's node: a media record of the group, as it came. Nothing about it is verified.
     SealedRecord(Vec<u8>),

@@ -79,6 +79,16 @@ impl GopSignature {
         self.head.group
     }
 
+    /// The stream.
+    pub fn stream(&self) -> u16 {
+        self.head.stream
+    }
+
+    /// Indexes of its frames in the group.
+    pub fn indexes(&self) -> std::ops::Range<u32> {
+        self.head.first..self.head.first + u32::from(self.head.count)
+    }
+
     /// The message's bytes, at most [`MAX_GOP_SIGNATURE`].
     pub fn to_bytes(&self) -> Vec<u8> {
         [

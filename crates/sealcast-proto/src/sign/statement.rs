@@ -177,6 +177,12 @@ impl FrameProof {
         if fits { Ok(proof) } else { Err(Malformed) }
     }
 
+    /// What somebody states of a frame with these records, if the proof is one of them. Nobody has proved it.
+    pub(crate) fn claimed(&self, stream: u16, epoch: u64, digest: FrameDigest) -> Option<Statement> {
+        let fits = (self.epoch, self.records, self.check) == (epoch, digest.records, check(&digest));
+        fits.then(|| self.statement(stream, digest))
+    }
+
     /// The statement that the camera must have made, if the frame has these records.
     pub(super) fn statement(&self, stream: u16, digest: FrameDigest) -> Statement {
         Statement {

@@ -3,16 +3,17 @@
 use std::path::Path;
 
 use sealcast_proto::archive::{
-    Block, EndCause, Fault, FrameBlock, Opened, Player, Proof, Segment, SegmentKey, keys_from_bytes,
+    Block, EndCause, Fault, FrameBlock, Head, Opened, Player, Proof, Segment, SegmentKey, keys_from_bytes,
 };
 use sealcast_proto::seal::MediaKey;
 use sealcast_proto::seal::suite::RECOMMENDED;
-use sealcast_proto::sign::Hash;
+use sealcast_proto::sign::{Hash, MAX_OPEN_PARTS};
 use sealcast_proto::unit::SOUND_STREAM;
 use zeroize::Zeroizing;
 
 use super::age_file;
-use super::folder::{Folder, SegmentFile};
+use super::folder::{Folder, SegmentFile, show_archive};
+use super::groups::{Groups, SignedGroup, Wrong};
 use super::recipients::ArchiveIdentity;
 use super::times::show_time;
 use crate::failure::Result;
@@ -38,12 +39,19 @@ pub struct Report {
     pub signed: u64,
     /// Frames without a signature of their own; counted only with an identity.
     pub unsigned: u64,
+    /// Frames that a signature of their group of pictures proves (ML-DSA-65); counted only with an identity.
+    pub proven: u64,
+    /// The groups of pictures, and of packets of sound, that are signed; told only with an identity.
+    pub groups: Vec<SignedGroup>,
     /// The link of the last block: who writes it down elsewhere can tell later that nothing up to there was replaced.
     pub link: Option<Hash>,
 }
 
 /// Gaps that are told; of more, only the frames are counted.
 const MAX_GAPS: usize = 1000;
+
+/// Signed groups that are told; of more, only the frames are counted.
+const MAX_GROUPS: usize = 1 << 20;
 
 /// What is known of the segment before.
 struct Before {
@@ -80,7 +88,9 @@ pub fn check(folder: &Path, identities: &[ArchiveIdentity]) -> Result<Report> {
         report: Report::default(),
         identities,
         player: Player::new(),
+        groups: Groups::new(),
         before: None,
+        newest: None,
         archive: None,
     };
     let oldest = newest_says(&files);
@@ -113,7 +123,10 @@ struct Checking<'a> {
     report: Report,
     identities: &'a [ArchiveIdentity],
     player: Player,
+    groups: Groups,
     before: Option<Before>,
+    /// The number of the last segment that was there.
+    newest: Option<u64>,
     archive: Option<[u8; 16]>,
 }
 
@@ -145,8 +158,9 @@ impl Checking<'_> {
             );
             self.fault(what);
         }
-        if *self.archive.get_or_insert(head.archive) != head.archive {
-            self.fault(format!("{name} is of another archive"));
+        let archive = *self.archive.get_or_insert(head.archive);
+        if archive != head.archive {
+            self.other_archive(file.number, archive, &head);
         }
         if self
             .before
@@ -154,6 +168,7 @@ impl Checking<'_> {
             .is_none_or(|before| before.ended != Some(EndCause::Full))
         {
             self.player.resume();
+            self.groups.resume();
         }
         let follows = self.close_before(Some((file.number, head.previous, head.began)));
         self.player.begin_segment(follows);
@@ -167,7 +182,9 @@ impl Checking<'_> {
                 }
                 Ok(Block::Key(Some(key))) => self.player.key(&key),
                 Ok(Block::WrappedKey { epoch, file }) if unlocked => self.wrapped(epoch, file, &name),
-                Ok(Block::Key(None) | Block::WrappedKey { .. } | Block::Description(_)) => {}
+                Ok(Block::GopKey(certificate)) => self.groups.key(certificate),
+                Ok(Block::GopSignature(message)) if unlocked => self.signature(head.number, message, last),
+                Ok(Block::Key(None) | Block::WrappedKey { .. } | Block::GopSignature(_) | Block::Description(_)) => {}
                 Ok(Block::End(end)) => ended = Some(end.cause),
                 Err(stopped) => fault = Some(stopped),
             }
@@ -182,9 +199,28 @@ impl Checking<'_> {
         Ok(())
     }
 
+    /// A segment names another archive than those before it.
+    fn other_archive(&mut self, number: u64, before: [u8; 16], head: &Head) {
+        let (other, before) = (show_archive(&head.archive), show_archive(&before));
+        // Who writes an archive begins another one only where it could not read the newest head.
+        if head.previous == [0; 32] && head.number == number {
+            self.archive = Some(head.archive);
+            let from = show_time(head.began);
+            self.fault(format!(
+                "another archive, {other} after {before}, begins with segment {number} at {from}: when the recording \
+                 went on, the head of the segment before could not be read, or somebody put these segments here"
+            ));
+        } else {
+            self.fault(format!(
+                "segment {number} is of another archive, {other} and not {before}"
+            ));
+        }
+    }
+
     /// Tells which segments before this one are missing.
     fn missing_before(&mut self, number: u64, oldest: u64, began: Option<u64>) {
-        let expected = self.before.as_ref().map_or(oldest, |before| before.number + 1);
+        // One that is there and cannot be read is not missing.
+        let expected = self.newest.replace(number).map_or(oldest, |newest| newest + 1);
         if expected >= number {
             return;
         }
@@ -284,10 +320,17 @@ impl Checking<'_> {
         if !unlocked {
             return;
         }
+        self.late();
         let time = show_time(frame.time);
         match self.player.frame(frame) {
             Ok(opened) => {
                 self.gap(&opened, &time, name);
+                let statement = opened.statement.as_ref();
+                if statement.is_some_and(|statement| !self.groups.took(opened.camera, statement)) {
+                    self.fault(format!(
+                        "{name}: the frame of {time} is not the camera's: the signature of its group says so"
+                    ));
+                }
                 match opened.proof {
                     Proof::Signed => self.report.signed += 1,
                     Proof::None => self.report.unsigned += 1,
@@ -297,6 +340,44 @@ impl Checking<'_> {
                 }
             }
             Err(why) => self.fault(format!("{name}: the frame of {time} does not open: {why}")),
+        }
+    }
+
+    /// Counts the frames that came after the signature that proves them.
+    fn late(&mut self) {
+        for statement in std::mem::take(&mut self.groups.late) {
+            self.report.proven += 1;
+            let recent = self.report.groups.iter_mut().rev().take(2 * MAX_OPEN_PARTS);
+            let mut covering = recent.filter(|group| group.covers(&statement));
+            if let Some(group) = covering.next() {
+                group.proven += 1;
+            }
+        }
+    }
+
+    /// The signature of a group of pictures.
+    fn signature(&mut self, segment: u64, message: &[u8], last: u64) {
+        let time = show_time(last);
+        match self.groups.signature(segment, message) {
+            Ok(None) => {}
+            Ok(Some((group, follows))) => {
+                if !follows && self.report.gaps.len() < MAX_GAPS {
+                    let gap =
+                        format!("segment {segment}: the signature of a group of pictures before {time} is missing");
+                    self.report.gaps.push(gap);
+                }
+                self.report.proven += u64::from(group.proven);
+                if self.report.groups.len() < MAX_GROUPS {
+                    self.report.groups.push(group);
+                }
+            }
+            Err(Wrong::NotTheCameras) => self.fault(format!(
+                "segment {segment}: the signature of a group of pictures after {time} is not the camera's"
+            )),
+            Err(Wrong::Forged(frames)) => self.fault(format!(
+                "segment {segment}: {frames} frames before {time} are not the camera's: the signature of their group \
+                 says so"
+            )),
         }
     }
 
@@ -320,6 +401,7 @@ impl Checking<'_> {
     }
 
     fn finish(&mut self) {
+        self.late();
         self.report.link = self.before.as_ref().map(|before| before.link);
         self.close_before(None);
     }

@@ -195,10 +195,16 @@ impl Folder {
         let number = newest.number + 1;
         let bytes = newest.read()?;
         let Ok(mut segment) = Segment::new(&bytes) else {
-            // Recording goes on; whoever checks the archive is told that this one is damaged.
-            tracing::warn!(segment = %newest.name(), "the newest segment of the archive is damaged");
+            // Recording goes on; whoever checks the archive is told of both.
+            let archive: [u8; 16] = entropy::random()?;
+            tracing::warn!(
+                segment = %newest.name(),
+                archive = %show_archive(&archive),
+                "the head of the archive's newest segment cannot be read: it was damaged or destroyed, and another \
+                 archive begins in this folder; `sealcast archive check` tells what is whole"
+            );
             return Ok(Next {
-                archive: entropy::random()?,
+                archive,
                 number,
                 previous: [0; 32],
                 oldest,
@@ -227,4 +233,9 @@ impl Folder {
         }
         Ok(())
     }
+}
+
+/// An archive's name, as it is shown: its first bytes are enough to tell two apart.
+pub(super) fn show_archive(archive: &[u8; 16]) -> String {
+    data_encoding::HEXLOWER.encode(&archive[..6])
 }

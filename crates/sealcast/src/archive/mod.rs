@@ -3,6 +3,7 @@
 mod age_file;
 mod check;
 mod folder;
+mod groups;
 mod index;
 mod list;
 mod node;
@@ -17,6 +18,7 @@ mod times;
 pub(crate) use age_file::encrypt as encrypt_for;
 pub use check::{Report, check};
 pub use folder::{Folder, SegmentFile};
+pub use groups::SignedGroup;
 pub use list::{Row, list};
 pub use node::{NodeArchive, ToNode};
 pub use options::{ARCHIVE_OPTIONS, ArchiveOptions, Keeping};

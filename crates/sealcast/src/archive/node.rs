@@ -11,6 +11,7 @@ use super::recipients::{MAX_RECIPIENTS, Recipient};
 use super::recording::{Recording, Standing};
 use super::times::by_own_clock;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::sink::GroupProof;
 
 /// Keys of epochs that are kept at the same time: records of the present one, of the next, and of some before.
 const MAX_HELD_KEYS: usize = 8;
@@ -33,6 +34,8 @@ pub enum ToNode {
         /// The age file.
         file: Vec<u8>,
     },
+    /// What signs groups of pictures.
+    Proof(GroupProof),
     /// A frame.
     Frame {
         /// Its records.
@@ -79,6 +82,7 @@ impl NodeArchive {
                 (self.description, self.recipients) = (None, Vec::new());
                 self.keys.clear();
                 self.waiting.clear();
+                self.recording.forget_gop_key();
                 self.recording.end(EndCause::Changed)?;
             }
             ToNode::Recipients(text) => {
@@ -92,6 +96,7 @@ impl NodeArchive {
                 self.keys.push_back((epoch, file));
                 self.take_waiting()?;
             }
+            ToNode::Proof(proof) => self.recording.group_proof(&proof)?,
             ToNode::Frame { frame, clock } => {
                 let time = by_own_clock(frame.sealed_at, clock);
                 match self.waiting.is_empty() && self.has_keys(&frame) {

@@ -18,7 +18,7 @@ use super::times::wall_now;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::private_file;
-use crate::sink::full_disk;
+use crate::sink::{GroupProof, full_disk};
 
 /// From this length on a keyframe is asked for, so that another segment can begin.
 const LONG_SEGMENT: u64 = 128 << 20;
@@ -63,6 +63,8 @@ pub(super) struct Recording {
     current: Option<Current>,
     syncer: Syncer,
     wants_keyframe: bool,
+    /// The certificate of the key that signs groups of pictures.
+    gop_key: Option<Vec<u8>>,
     /// Frames that could not be kept since no keyframe came first.
     dropped: u64,
 }
@@ -93,6 +95,7 @@ impl Recording {
             current: None,
             syncer: Syncer::start()?,
             wants_keyframe: false,
+            gop_key: None,
             dropped: 0,
         })
     }
@@ -193,6 +196,9 @@ impl Recording {
         let number = head.number;
         let mut bytes = Vec::new();
         let mut writer = SegmentWriter::begin(&SegmentStart { head, key }, &mut bytes);
+        if let Some(certificate) = &self.gop_key {
+            writer.gop_key(certificate, &mut bytes);
+        }
         fill(&mut writer, &mut bytes);
         let path = self.folder.segment(number);
         let file = create(&path, &bytes).and_then(|file| self.folder.sync().map(|()| file));
@@ -238,6 +244,27 @@ impl Recording {
         remove(gone.inspect(|segment| {
             self.index.0.remove(&segment.number);
         }));
+    }
+
+    /// Keeps what signs groups of pictures. Without a segment there is nothing that it could prove.
+    pub(super) fn group_proof(&mut self, proof: &GroupProof) -> Result<()> {
+        match proof {
+            GroupProof::Key(certificate) => self.gop_key = Some(certificate.clone()),
+            GroupProof::Signature(_) if self.gop_key.is_none() => return Ok(()),
+            GroupProof::Signature(_) => {}
+        }
+        let key = self.gop_key.clone().unwrap_or_default();
+        self.append(&mut |writer, out| {
+            writer.gop_key(&key, out);
+            if let GroupProof::Signature(message) = proof {
+                writer.gop_signature(message, out);
+            }
+        })
+    }
+
+    /// Another session begins, which tells its key anew.
+    pub(super) fn forget_gop_key(&mut self) {
+        self.gop_key = None;
     }
 
     /// Appends a frame to the current segment.

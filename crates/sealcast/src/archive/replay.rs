@@ -229,7 +229,8 @@ impl Playing<'_> {
         while let Some(block) = segment.next_block() {
             match block {
                 Ok(Block::Key(Some(key))) => self.player.key(&key),
-                Ok(Block::Key(None) | Block::End(_)) => {}
+                // What groups of pictures prove is told by a check.
+                Ok(Block::Key(None) | Block::GopKey(_) | Block::GopSignature(_) | Block::End(_)) => {}
                 Ok(Block::WrappedKey { epoch, file: key }) => match wrapped_keys(epoch, key, self.identities) {
                     Some(keys) => keys.iter().for_each(|key| self.player.key(key)),
                     None => {

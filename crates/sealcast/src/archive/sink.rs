@@ -13,7 +13,7 @@ use super::recording::{Recording, Standing};
 use super::times::by_own_clock;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{ReceivedFrame, StreamInfo};
-use crate::sink::Sink;
+use crate::sink::{GroupProof, Sink};
 
 /// A sink that appends sealed records to an archive.
 pub struct ArchiveSink {
@@ -76,6 +76,10 @@ impl Sink for ArchiveSink {
     fn sealed(&mut self, frame: SealedFrame) {
         self.descriptions.extend(frame.descriptions());
         self.sealed = frame;
+    }
+
+    fn group_proof(&mut self, proof: GroupProof) -> Result<()> {
+        self.recording.group_proof(&proof)
     }
 
     fn stamped(&mut self, stamped: u64, clock: Option<ClockEstimate>) {

@@ -8,7 +8,7 @@ use sealcast_proto::archive::Segment;
 use super::args::{ArchiveAction, ReplayArgs};
 use super::record;
 use crate::archive::{
-    ArchiveIdentity, Folder, Replay, Report, SegmentFile, check, list, read_identities, replay, show_time,
+    ArchiveIdentity, Folder, Replay, Report, SegmentFile, SignedGroup, check, list, read_identities, replay, show_time,
 };
 use crate::failure::{Failure, FailureKind, Result};
 use crate::sink;
@@ -17,13 +17,20 @@ pub(super) fn run(action: &ArchiveAction) -> Result<()> {
     match action {
         ArchiveAction::Keygen { file } => keygen(file),
         ArchiveAction::List { folder } => print_list(folder),
-        ArchiveAction::Check { folder, identity } => {
+        ArchiveAction::Check {
+            folder,
+            identity,
+            groups,
+        } => {
             let identities = identity
                 .as_deref()
                 .map(read_identities)
                 .transpose()?
                 .unwrap_or_default();
             let report = check(folder, &identities)?;
+            if *groups {
+                print_groups(&report.groups)?;
+            }
             print_report(folder, &report, !identities.is_empty())
         }
         ArchiveAction::Record(args) => record::run(args),
@@ -64,6 +71,21 @@ fn print_list(folder: &Path) -> Result<()> {
     print(&text)
 }
 
+/// Which frames each signature of a group of pictures proves.
+fn print_groups(groups: &[SignedGroup]) -> Result<()> {
+    let mut text = String::from("segment     group                 of       frames      proven\n");
+    for signed in groups {
+        let of = if signed.sound { "sound" } else { "picture" };
+        let (segment, group, proven) = (signed.segment, signed.group, signed.proven);
+        let indexes = format!("{} to {}", signed.first, signed.first + signed.frames.saturating_sub(1));
+        text += &format!(
+            "{segment:<10}  {group:<20}  {of:<7}  {indexes:<10}  {proven} of {}\n",
+            signed.frames
+        );
+    }
+    print(&text)
+}
+
 fn print_report(folder: &Path, report: &Report, opened: bool) -> Result<()> {
     let mut text = String::new();
     for note in report.gaps.iter().chain(&report.notes) {
@@ -81,6 +103,10 @@ fn print_report(folder: &Path, report: &Report, opened: bool) -> Result<()> {
     if opened {
         let (signed, unsigned) = (report.signed, report.unsigned);
         text += &format!("{signed} frames signed by the camera, {unsigned} without a signature of their own\n");
+        if !report.groups.is_empty() {
+            let (proven, groups) = (report.proven, report.groups.len());
+            text += &format!("{proven} frames proven by {groups} signatures of groups of pictures (ML-DSA-65)\n");
+        }
         if report.missing > 0 {
             text += &format!("{} frames are missing in between\n", report.missing);
         }

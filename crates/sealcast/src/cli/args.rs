@@ -170,6 +170,10 @@ pub(super) enum ArchiveAction {
         /// Also open all records with this identity, and verify the camera's signatures
         #[arg(long, value_name = "FILE")]
         identity: Option<PathBuf>,
+
+        /// Also list the signatures of groups of pictures, and how many frames each of them proves
+        #[arg(long, requires = "identity")]
+        groups: bool,
     },
     /// Record what a camera seals for its group, on a machine that can open nothing of it
     Record(Box<RecordArgs>),

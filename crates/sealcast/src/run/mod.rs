@@ -21,6 +21,7 @@ mod exchange;
 mod gate;
 pub mod gateway;
 mod group;
+mod group_proofs;
 mod hub;
 #[cfg(test)]
 mod in_memory_tests;

@@ -12,6 +12,7 @@ use sealcast_proto::sign::{FrameRefusal, TeslaNews};
 use sealcast_proto::unit::{Assembled, AssembledFrame, SOUND_STREAM, SoundInfo, StreamInfo};
 
 use super::connection::Listener;
+use super::group_proofs::GroupProofs;
 use super::passage::FrameTimeline;
 use super::picture_age::PictureAge;
 use super::queue::Queued;
@@ -89,6 +90,8 @@ pub(super) struct Receiver {
     counted: InboundCounts,
     age: PictureAge,
     unproved: Unproved,
+    /// Takes what an archive keeps beside frames.
+    proofs: Arc<GroupProofs>,
     /// Frames refused since the camera did not sign them.
     forged: u64,
 }
@@ -113,6 +116,7 @@ impl Receiver {
             counted: InboundCounts::default(),
             age: PictureAge::default(),
             unproved: Unproved::default(),
+            proofs: Arc::new(GroupProofs::new(false)),
             forged: 0,
         }
     }
@@ -127,6 +131,17 @@ impl Receiver {
     pub(super) fn with_sound(mut self, wanted: bool) -> Self {
         self.wants_sound = wanted;
         self
+    }
+
+    /// The same, which hands on signatures of groups of pictures.
+    pub(super) fn keeping(mut self, proofs: Arc<GroupProofs>) -> Self {
+        self.proofs = proofs;
+        self
+    }
+
+    /// Hands on what the camera said and was verified, if an archive keeps that.
+    pub(super) fn keep_proof(&self, message: &[u8]) {
+        self.proofs.said(message);
     }
 
     /// Add the media received since the last call to the metrics.

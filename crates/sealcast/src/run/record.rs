@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -26,14 +26,15 @@ use super::{Observation, Offer};
 use crate::archive::{NodeArchive, ToNode};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::{Direction, DropCause};
+use crate::sink::GroupProof;
 use crate::transport::AnyTransport;
 
 /// Frames and messages that may wait for the disk.
 const MAX_UNWRITTEN: usize = 1024;
 /// Bytes of frames that may wait for the disk.
 const MAX_UNWRITTEN_BYTES: usize = 64 << 20;
-/// How long lost records are asked for, where media may be lost, unless the ticket says longer: the camera keeps them for
-/// 4 s.
+/// How long lost records are asked for, where media may be lost, unless the ticket says longer: the camera keeps them
+/// for 4 s.
 const LEAST_BUDGET: Duration = Duration::from_secs(3);
 /// Minimum time between two requests of a keyframe after a loss.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
@@ -105,6 +106,8 @@ pub async fn record(
 struct Shared {
     wants_keyframe: AtomicBool,
     waiting: AtomicUsize,
+    /// What is known of the camera's clock, for frames that come through a relay.
+    clock: Mutex<Option<ClockEstimate>>,
 }
 
 /// Writes what sessions bring, on a thread of its own.
@@ -156,6 +159,24 @@ impl Recorder {
             };
             Ended::Carrier(io::Error::other(words))
         })
+    }
+
+    /// A relay brings a frame.
+    pub(super) fn relayed(&mut self, frame: Gathered) {
+        let clock = *self.shared.clock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.frame(frame, clock);
+    }
+
+    /// The camera says what signs groups of pictures; other messages are of no use to an archive.
+    pub(super) fn proof(&self, message: GroupMessage<'_>) {
+        let proof = match message {
+            GroupMessage::Certificate(bytes) => GroupProof::Key(bytes.to_vec()),
+            GroupMessage::Signature(bytes) => GroupProof::Signature(bytes.to_vec()),
+            _ => return,
+        };
+        if self.to_writer.try_send(ToNode::Proof(proof)).is_err() {
+            tracing::warn!("a signature of a group of pictures is not in the archive: the disk is too slow");
+        }
     }
 
     fn frame(&mut self, frame: Gathered, clock: Option<ClockEstimate>) {
@@ -267,6 +288,10 @@ impl<'a> RecordingRole<'a> {
                 let file = file.to_vec();
                 self.recorder.tell(ToNode::Key { epoch, file })
             }
+            GroupMessage::Certificate(_) | GroupMessage::Signature(_) => {
+                self.recorder.proof(message);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -319,6 +344,15 @@ impl Role<AnyTransport> for RecordingRole<'_> {
         if task.listener.served_alone {
             let words = "it sends its stream for this node alone: name this node there with --archive-node";
             return Err(Ended::Carrier(io::Error::other(words)));
+        }
+        if task.listener.clock.is_some() {
+            let mut known = self
+                .recorder
+                .shared
+                .clock
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            *known = task.listener.clock;
         }
         let lost = task.listener.take_request();
         let wanted = self.recorder.shared.wants_keyframe.swap(false, Ordering::Relaxed);

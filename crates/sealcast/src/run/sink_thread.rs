@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use sealcast_proto::unit::{SoundInfo, StreamInfo};
 
+use super::group_proofs::GroupProofs;
 use super::passage::Passage;
 use super::received::Delivered;
 use super::{FrameQueue, Observation};
@@ -13,16 +14,16 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::media::Track;
 use crate::sink::Sink;
 
-/// Feed `sink` from `queue` on a new thread until the queue is closed and empty, or the sink fails. On failure
-/// `failed` is called so that the session can be ended.
+/// Feed `sink` from `queue`, and with `proofs`, on a new thread until the queue is closed and empty, or the sink fails.
+/// On failure `failed` is called so that the session can be ended.
 pub(super) fn start(
     mut sink: Box<dyn Sink>,
-    queue: Arc<FrameQueue<Delivered>>,
+    (queue, proofs): (Arc<FrameQueue<Delivered>>, Arc<GroupProofs>),
     observation: Arc<Observation>,
     failed: impl FnOnce() + Send + 'static,
 ) -> Result<JoinHandle<Result<()>>> {
     let body = move || {
-        let written = feed(&mut *sink, &queue, &observation);
+        let written = feed(&mut *sink, (&queue, &proofs), &observation);
         if written.is_err() {
             queue.close();
             failed();
@@ -39,7 +40,11 @@ pub(super) fn start(
         })
 }
 
-fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observation) -> Result<()> {
+fn feed(
+    sink: &mut dyn Sink,
+    (queue, proofs): (&FrameQueue<Delivered>, &GroupProofs),
+    observation: &Observation,
+) -> Result<()> {
     let mut current: Option<Arc<StreamInfo>> = None;
     let mut heard: Option<Arc<SoundInfo>> = None;
     // The frame presented last, until the next one completes what is known of it.
@@ -54,6 +59,10 @@ fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observ
             sealed,
         } = delivered;
         let taken = Instant::now();
+        proofs
+            .take()
+            .into_iter()
+            .try_for_each(|proof| sink.group_proof(proof))?;
         if current.as_ref() != Some(&info) {
             sink.start(&info)?;
             current = Some(info);
@@ -88,5 +97,9 @@ fn feed(sink: &mut dyn Sink, queue: &FrameQueue<Delivered>, observation: &Observ
     if let Some(last) = last {
         last.complete(observation, None);
     }
+    proofs
+        .take()
+        .into_iter()
+        .try_for_each(|proof| sink.group_proof(proof))?;
     Ok(())
 }

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::accept::PendingSession;
 use super::connection::{Ended, Listener};
 use super::ended::{handshake_failure, last_words_failure};
+use super::group_proofs::GroupProofs;
 use super::received::{Delivered, Receiver};
 use super::relay::RelayUrl;
 use super::retry::turned_on;
@@ -83,6 +84,8 @@ pub(super) struct ViewerState {
     /// Who shows the age of the picture.
     shows_age: Option<OnAge>,
     queue: Arc<FrameQueue<Delivered>>,
+    /// Signatures of groups of pictures, for an archive.
+    pub(super) proofs: Arc<GroupProofs>,
 }
 
 impl ViewerState {
@@ -96,6 +99,7 @@ impl ViewerState {
             shows_age: None,
             observation,
             keeps_sealed: false,
+            proofs: Arc::new(GroupProofs::new(false)),
             queue: Arc::new(FrameQueue::new(QueueLimits::default())),
         }
     }
@@ -112,7 +116,8 @@ impl ViewerState {
     /// What puts frames into the sink's queue.
     pub(super) fn receiver(&self, in_order: bool) -> Receiver {
         let receiver = Receiver::new(in_order, Arc::clone(&self.observation), Arc::clone(&self.queue));
-        receiver.with_sound(self.sound).with_age(self.shows_age.clone())
+        let receiver = receiver.with_age(self.shows_age.clone());
+        receiver.with_sound(self.sound).keeping(Arc::clone(&self.proofs))
     }
 
     /// The task of a session that begins.
@@ -140,7 +145,9 @@ pub async fn watch(
     };
     let keeps_sealed = options.sink.keeps_sealed();
     let shows_age = options.sink.when_aged();
-    let sink = sink_thread::start(options.sink, Arc::clone(&queue), Arc::clone(&observation), failed)?;
+    let proofs = Arc::new(GroupProofs::new(keeps_sealed));
+    let feed = (Arc::clone(&queue), Arc::clone(&proofs));
+    let sink = sink_thread::start(options.sink, feed, Arc::clone(&observation), failed)?;
     let (session_stop, session_stopped) = watch::channel(false);
     let state = Arc::new(ViewerState {
         offer: options.offer,
@@ -151,6 +158,7 @@ pub async fn watch(
         shows_age,
         observation,
         queue: Arc::clone(&queue),
+        proofs,
     });
     let watching = keep_watching(
         options.publisher,
@@ -294,8 +302,10 @@ impl Role<AnyTransport> for WatchingRole<'_> {
     }
 
     fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
-        if let Event::Tesla(news) = event {
-            task.listener.note_tesla(news);
+        match event {
+            Event::Tesla(news) => task.listener.note_tesla(news),
+            Event::GroupSaid(message) => task.listener.keep_proof(&message),
+            _ => {}
         }
         Ok(())
     }

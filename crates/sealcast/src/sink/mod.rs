@@ -33,6 +33,15 @@ use crate::media::{ReceivedFrame, SoundInfo, StreamInfo};
 /// Ends the viewer as its user asked, in the sink's own way.
 pub type OnClose = Box<dyn FnOnce() + Send>;
 
+/// What signs groups of pictures, as the camera sent it (signatures.md §5).
+#[derive(Clone, Debug)]
+pub enum GroupProof {
+    /// The certificate of the key.
+    Key(Vec<u8>),
+    /// The signature of a group of pictures, or of a part of one.
+    Signature(Vec<u8>),
+}
+
 /// Takes verified frames. Runs on a separate thread behind a bounded queue, so its methods may block.
 pub trait Sink: Send {
     /// The stream begins, or its parameters changed.
@@ -68,6 +77,16 @@ pub trait Sink: Send {
     /// Told before each frame: its records as they came.
     fn sealed(&mut self, frame: SealedFrame) {
         let _ = frame;
+    }
+
+    /// Told what signs groups of pictures, as it came: the key before signatures by it, and a signature perhaps before
+    /// some of its frames. Only if it [keeps records](Self::keeps_sealed).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    fn group_proof(&mut self, proof: GroupProof) -> Result<()> {
+        let _ = proof;
+        Ok(())
     }
 
     /// Told before each frame of a session: the instant that the source stamped, by the publisher's wall clock in ns

@@ -47,7 +47,11 @@ impl Recipient {
         self.dir.path().join(name)
     }
 
-    fn url(&self, archive: &Path, options: &str) -> String {
+    pub(super) fn key(&self) -> PathBuf {
+        self.file.clone()
+    }
+
+    pub(super) fn url(&self, archive: &Path, options: &str) -> String {
         format!("archive:{}?to={}{options}", archive.display(), self.text)
     }
 

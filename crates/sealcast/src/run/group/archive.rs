@@ -38,8 +38,10 @@ impl Group {
             // Writing to a string does not fail.
             let _ = writeln!(recipients, "{recipient}");
         }
+        let certificate = self.gop_key.as_ref().map(|key| key.certificate().to_bytes());
         let mut state = self.lock();
         let mut told = vec![Told::Recipients(Arc::from(recipients.as_bytes()))];
+        told.extend(certificate.map(|certificate| Told::Certificate(Arc::from(certificate))));
         for keys in state.sealer.archive_keys() {
             told.push(self.wrapped(&keys)?);
         }

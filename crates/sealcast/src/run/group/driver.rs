@@ -248,7 +248,7 @@ impl Group {
                     metrics.signature(SignatureWork::SignGop, bytes.len() as u64, began.elapsed());
                     let mut state = group.lock();
                     state.relayed.proof(&bytes);
-                    for seat in state.seats.iter_mut().filter(|seat| seat.hears_all()) {
+                    for seat in state.seats.iter_mut().filter(|seat| seat.gets_frames()) {
                         seat.tell(Told::Signature(Arc::clone(&bytes)));
                     }
                 }

@@ -218,7 +218,8 @@ impl RelayedFrames {
                     tracing::info!(epoch = taken.epoch, "the camera's keys came");
                 }
             }
-            Ok(KeyNews::Nothing) => {}
+            // Among these is the certificate of the key that signs groups of pictures.
+            Ok(KeyNews::Nothing) => self.receiver.keep_proof(message),
             // Before the sheet with our slot there may be earlier ones.
             Err(RelayRefusal::Sheet(SheetRefusal::NoSlot)) => {
                 self.no_slot.get_or_insert_with(tokio::time::Instant::now);
@@ -248,7 +249,10 @@ impl RelayedFrames {
     pub(super) fn proof(&mut self, object: &[u8]) {
         let Some(relayed) = &mut self.relayed else { return };
         match relayed.proof_object(object) {
-            Ok(Some(verdict)) => self.proven(&verdict),
+            Ok(Some(verdict)) => {
+                self.receiver.keep_proof(object);
+                self.proven(&verdict);
+            }
             Ok(None) => {}
             Err(refusal) => self.refused_key(refusal),
         }
