@@ -1,7 +1,8 @@
 //! Puts sealed records together into frames by their headers, for who has no key (archive.md §8).
 
-use crate::unit::SOUND_STREAM;
-use crate::wire::{Accept, Header, Kind, LENGTH_PREFIX, Malformed, MessageLength, message_length};
+use crate::sign::FrameProof;
+use crate::unit::{SOUND_STREAM, UNIT_HEADER_LEN};
+use crate::wire::{Accept, HEADER_LEN, Header, Kind, LENGTH_PREFIX, Malformed, MessageLength, TAG_LEN, message_length};
 
 /// Most bytes of the records of one frame: a frame of 16 MiB in the shortest records that a publisher makes of it has
 /// less than five times that length.
@@ -49,6 +50,19 @@ impl Gathered {
             .iter()
             .filter_map(|record| header(record).ok())
             .map(|header| header.epoch)
+    }
+
+    /// The full numbers of its epoch and of the frame, as its proof states them: no two frames of a stream have the
+    /// same, and later ones have higher ones. `None` if it has no proof.
+    pub fn place(&self) -> Option<(u64, u64)> {
+        let record = self.records.last()?;
+        let flags = header(record).ok()?.flags;
+        let head = HEADER_LEN + if flags.unit() { UNIT_HEADER_LEN } else { 0 };
+        let proof = record
+            .get(head..record.len().checked_sub(TAG_LEN)?)
+            .filter(|_| flags.proof())?;
+        let proof = FrameProof::parse(proof).ok()?;
+        Some((proof.epoch, proof.frame))
     }
 
     /// Number of bytes of its records.

@@ -14,7 +14,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::End;
 use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
-use crate::run::{Observation, RecordOptions, build_info, record};
+use crate::run::{Observation, RecordOptions, RelayUrl, build_info, record};
 
 pub(super) fn run(args: &RecordArgs) -> Result<()> {
     shutdown::single_threaded_runtime()?.block_on(run_async(args))
@@ -34,11 +34,8 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
     tracing::info!(%peer, "archive's node");
     let configured = &settings.config.record;
     let mut ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref())?;
-    if !matches!(
-        ticket.transport,
-        TransportKind::Tcp | TransportKind::Udp | TransportKind::Quic
-    ) {
-        let what = "an archive's node records over TCP, UDP and QUIC alone";
+    if matches!(ticket.transport, TransportKind::Http | TransportKind::Https) {
+        let what = "an archive's node records over TCP, UDP and QUIC, and through relays, and not from a page";
         let hint = "use one of the camera's tickets for these, such as that of --also-listen tcp://…";
         return Err(Failure::new(FailureKind::Usage, what, hint));
     }
@@ -61,11 +58,13 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
     let observation = observing.observation();
     observation.setting("archive", into);
     observation.setting("peer", &peer.to_string());
+    let relays = RelayUrl::of_ticket(&ticket).into_iter().collect();
     let options = RecordOptions {
         ticket,
         offer,
         archive,
         reconnect: !args.no_reconnect,
+        relays,
     };
     // From here on it needs nothing of this machine that might not be there.
     service_manager::ready();

@@ -17,6 +17,7 @@ use sealcast_proto::wire::{Control, GroupMessage, MediaFrom, Ticket};
 use tokio::sync::watch;
 
 use super::connection::{Ended, Listener};
+use super::relay::RelayUrl;
 use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
 use super::session_task::{Role, SessionTask};
@@ -49,6 +50,9 @@ pub struct RecordOptions {
     pub archive: NodeArchive,
     /// True to reconnect when the connection breaks.
     pub reconnect: bool,
+    /// The relay that has the camera's stream, if the ticket names one. The session says who can open it, and goes
+    /// through the relay as well.
+    pub relays: Vec<RelayUrl>,
 }
 
 /// Records until the stream ends or `stop` turns true.
@@ -76,7 +80,7 @@ pub async fn record(
     let state = ViewerState::without_sink(options.offer, observation, latency.max(LEAST_BUDGET));
     let node = ConnectingViewer::new(Arc::new(state), options.ticket, session_stopped);
     let outcome = {
-        let recording = node.record(recorder, options.reconnect);
+        let recording = node.record(recorder, options.relays, options.reconnect);
         tokio::pin!(recording);
         tokio::select! {
             outcome = &mut recording => outcome,
@@ -140,7 +144,8 @@ fn write(
     })
 }
 
-/// Passes on what sessions bring to the thread that writes.
+/// Passes on what sessions and relays bring to the thread that writes.
+#[derive(Clone)]
 pub(super) struct Recorder {
     to_writer: SyncSender<ToNode>,
     shared: Arc<Shared>,

@@ -74,7 +74,9 @@ impl ViewerRole {
             membership.tell_again(task.peer.map(|peer| peer.id));
             return;
         }
-        let relayed = matches!(media, MediaFrom::Relay | MediaFrom::RelayEnrolled);
+        // An archive's node whose session goes through a relay has its frames from there as well.
+        let kept_elsewhere = media == MediaFrom::Sealed && !task.connection.carries_media();
+        let relayed = kept_elsewhere || matches!(media, MediaFrom::Relay | MediaFrom::RelayEnrolled);
         let session = &mut task.connection.session;
         let mut need = session.repair_need();
         let (narrow, selection) = (need.is_some() || session.is_shaped(), session.selection());
@@ -92,6 +94,7 @@ impl ViewerRole {
             need,
             narrow,
             selection,
+            relayed,
         };
         match group.join(self.shared.observation.clock.now(), media, session) {
             Ok(mut membership) => {
@@ -100,7 +103,7 @@ impl ViewerRole {
                     membership.begin();
                 }
                 if media == MediaFrom::Sealed {
-                    let frames = Some(Arc::clone(membership.frames()));
+                    let frames = Some(Arc::clone(membership.frames())).filter(|_| !relayed);
                     self.shared.hub.seal_by_group(subscription.id, frames);
                     self.shared.hub.request_keyframe();
                     if let Err(failure) = group.tell_archive(&membership) {

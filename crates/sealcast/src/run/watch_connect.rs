@@ -60,9 +60,9 @@ impl ConnectingViewer {
     ///
     /// # Errors
     /// As [`keep`](Self::keep).
-    pub(super) async fn record(mut self, recorder: Recorder, reconnect: bool) -> Result<()> {
+    pub(super) async fn record(mut self, recorder: Recorder, relays: Vec<RelayUrl>, reconnect: bool) -> Result<()> {
         self.recorder = Some(recorder);
-        self.keep_connected(reconnect).await
+        self.keep(relays, reconnect).await
     }
 
     /// Watch, through relays if there are any, until the stream is over or the user stops.
@@ -88,6 +88,7 @@ impl ConnectingViewer {
             secret: self.kept_secret(),
             relays,
             least: state.offer.group.map_or(SignMode::Frame, |policy| policy.sign),
+            recorder: self.recorder.clone(),
         };
         let watching = watch_relays(&state, &camera, inlet_line, reconnect, stop);
         tokio::pin!(watching);
@@ -185,7 +186,13 @@ impl ConnectingViewer {
                 let task = session_task(&state, pending, Unopened::default());
                 run(task, &mut RecordingRole::new(recorder), stop).await
             }
-            (Some(line), _) => {
+            (Some(line), Some(recorder)) => {
+                let task = session_task(&state, pending, Unopened::default());
+                let run = run(task, &mut RecordingRole::new(recorder), stop).await;
+                line.closed();
+                run
+            }
+            (Some(line), None) => {
                 let task = session_task(&state, pending, Unwatched);
                 let run = run(task, &mut AttendingRole::new(line, kept_secret), stop).await;
                 line.closed();

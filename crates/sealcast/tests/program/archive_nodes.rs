@@ -1,17 +1,20 @@
 //! Archive's nodes: they record what they cannot open.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use sealcast::archive::{Folder, check};
+use sealcast::archive::{Folder, SignedGroup, check};
 use sealcast::failure::FailureKind;
 use sealcast_testkit::attack::{Direction, Proxy, Tap};
-use sealcast_testkit::media::{STREET, clip};
+use sealcast_testkit::media::{STREET, clip, path};
 use sealcast_testkit::program::{
-    PATIENCE, Program, Publisher, beginning, file_url, home, publish, sealcast, unbroken, until, watch, write_private,
+    PATIENCE, Program, Publisher, beginning, file_url, home, publish, publish_by, sealcast, unbroken, until, watch,
+    write_private,
 };
+
+use sealcast_testkit::relay::Relay;
 
 use super::archives::{Recipient, holds, recipient, run, text};
 use super::group_sound::{TRACKS, clip as short_clip, track};
@@ -268,6 +271,8 @@ fn a_node_gets_every_picture_and_packet_of_sound_over_paths_that_lose_and_reorde
         });
         assert_eq!((report.faults, report.notes), (vec![], vec![]), "{carrier}");
         assert_eq!((report.signed, report.unsigned), (report.frames, 0), "{carrier}");
+        let groups = report.groups.iter().filter(|signed| signed.proven == signed.frames);
+        assert!(groups.count() >= 4, "{carrier}: {:?}", report.groups);
         for (kept, whole) in kept.iter().zip(&whole) {
             let laps = whole.iter().cycle();
             let from = whole.iter().position(|packet| Some(packet) == kept.first());
@@ -288,7 +293,7 @@ fn a_node_records_at_a_constant_rate_whatever_carries_it() {
         ("udp", "constant:2mbit"),
         ("udp", "constant:480kbit"),
     ];
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         for (carrier, shape) in ways {
             let recipient = &recipient;
             scope.spawn(move || {
@@ -307,4 +312,166 @@ fn a_node_records_at_a_constant_rate_whatever_carries_it() {
             });
         }
     });
+}
+
+#[test]
+fn signatures_of_groups_of_pictures_prove_what_nodes_and_members_keep() {
+    let recipient = recipient();
+    for (at, (sign, carrier)) in [("gop", "tcp"), ("both", "udp"), ("gop", "quic")]
+        .into_iter()
+        .enumerate()
+    {
+        let (own, nodes, theirs) = (home(), home(), home());
+        let listen = format!("{carrier}://127.0.0.1:0");
+        let more = ["--sign", sign, "--listen", &listen];
+        let publisher = camera(own.path(), CARD, &node_of(nodes.path()), &recipient, &more);
+        let archives = ["node", "member"].map(|of| recipient.archive(&format!("{of}-{at}")));
+        let mut node = record(nodes.path(), &publisher.ticket, &archives[0]);
+        let to = recipient.url(&archives[1], "&segment=1s");
+        let content = ["--require-sign", "gop", "--to", &to];
+        let mut member = watching(theirs.path(), &publisher.ticket, &content);
+        publisher.program.says(MEMBER, PATIENCE);
+        // Ten frames each, but for the first: a keyframe is made for who joins.
+        let whole = |signed: &&SignedGroup| (signed.frames, signed.proven) == (10, 10) && !signed.sound;
+        let groups = |archive: &PathBuf| recipient.check(archive).groups.iter().filter(whole).count();
+        until("both keep signatures", || {
+            archives
+                .iter()
+                .all(|archive| frames_in(archive) >= 40 && groups(archive) >= 3)
+        });
+        node.stop();
+        member.stop();
+        for archive in &archives {
+            let what = format!("{sign} {carrier} {}", archive.display());
+            let report = recipient.check(archive);
+            assert_eq!(report.faults, Vec::<String>::new(), "{what}");
+            // A member may have been served alone first, by frames that nobody signs.
+            let signed = if sign == "gop" { 0..=0 } else { 30..=report.frames };
+            assert!(signed.contains(&report.signed), "{what}: {} signed", report.signed);
+            let proven: u32 = report.groups.iter().map(|signed| signed.proven).sum();
+            assert_eq!(report.proven, u64::from(proven), "{what}: {:?}", report.groups);
+            assert!((30..=report.frames).contains(&report.proven), "{what}");
+        }
+        let key = recipient.key();
+        let told = run(
+            own.path(),
+            &[
+                "archive",
+                "check",
+                path(&archives[0]),
+                "--groups",
+                "--identity",
+                path(&key),
+            ],
+        );
+        assert!(
+            text(&told.stdout).contains("0 to 9      10 of 10"),
+            "{}",
+            text(&told.stdout)
+        );
+    }
+}
+
+#[test]
+fn a_destroyed_head_is_told_when_the_recording_goes_on_and_when_it_is_checked() {
+    let recipient = recipient();
+    let (own, nodes) = (home(), home());
+    let archive = recipient.archive("headless");
+    let publisher = camera(own.path(), CARD, &node_of(nodes.path()), &recipient, &[]);
+    let until_more = |frames: u64| {
+        let mut node = record(nodes.path(), &publisher.ticket, &archive);
+        until("more is recorded", || frames_in(&archive) >= frames);
+        node.stop();
+        node.said()
+    };
+    let said = until_more(40);
+    assert!(!said.contains("another archive begins"), "{said}");
+    let segments = Folder::open(&archive).expect("a folder").segments().expect("readable");
+    let newest = segments.last().expect("some");
+    let mut bytes = fs::read(&newest.path).expect("there");
+    bytes[40] ^= 1;
+    fs::write(&newest.path, bytes).expect("space");
+    let left = frames_in(&archive);
+    let said = until_more(left + 60);
+    assert!(said.contains("another archive begins in this folder"), "{said}");
+    let report = recipient.check(&archive);
+    let [damaged, other] = &report.faults[..] else {
+        panic!("two faults: {:?}", report.faults);
+    };
+    assert!(damaged.contains("all of it is lost"), "{damaged}");
+    let next = format!("begins with segment {}", newest.number + 1);
+    assert!(other.contains("another archive") && other.contains(&next), "{other}");
+    assert_eq!(report.signed, report.frames);
+}
+
+#[test]
+fn a_node_keeps_what_a_relay_brings_and_the_keys_that_the_camera_tells_through_it() {
+    let (dir, clip) = short_clip();
+    let whole = TRACKS.map(|name| track(&clip, name));
+    let recipient = recipient();
+    let relay = Relay::start();
+    let (own, nodes) = (home(), home());
+    let mut command = sealcast(own.path());
+    command.args([
+        "publish",
+        &format!("{}?loop", file_url(&clip)),
+        "--listen",
+        "tcp://127.0.0.1:0",
+    ]);
+    command.args([
+        "--metrics",
+        "127.0.0.1:0",
+        "--sign",
+        "both",
+        "--relay",
+        &relay.url("kept"),
+    ]);
+    command.args([
+        "--archive-node",
+        &node_of(nodes.path()),
+        "--archive-to",
+        &recipient.text,
+    ]);
+    relay.lead(&mut command);
+    let publisher = publish_by(command);
+    let ticket = publisher.program.line();
+    assert!(ticket.contains("transport=relay"), "{ticket}");
+    let archive = recipient.archive("through-a-relay");
+    let mut command = sealcast(nodes.path());
+    command.args([
+        "archive",
+        "record",
+        &ticket,
+        &format!("{}?segment=1s", archive.display()),
+    ]);
+    relay.lead(&mut command);
+    let mut node = Program::run("the archive's node", command);
+    publisher.program.says(NODE, PATIENCE);
+    until("frames are recorded", || frames_in(&archive) >= 200);
+    // It forgets everything, and gives the newest group anew.
+    relay.restart("kept");
+    publisher.program.says_times(NODE, 2, PATIENCE);
+    let before = frames_in(&archive);
+    until("it goes on", || frames_in(&archive) >= before + 200);
+    node.stop();
+    assert!(
+        publisher.program.counts("sealcast_group_frames_forwarded_total") < 1.0,
+        "the camera itself gave no frame"
+    );
+    let report = recipient.check(&archive);
+    assert_eq!(report.faults, Vec::<String>::new());
+    assert_eq!((report.signed, report.unsigned), (report.frames, 0));
+    assert!(
+        report.groups.iter().any(|signed| signed.proven == signed.frames),
+        "{report:?}"
+    );
+    let out = recipient.archive("out.mp4");
+    let exported = recipient.export(&archive, &out, &[]);
+    assert!(exported.status.success(), "{}", text(&exported.stderr));
+    for (name, whole) in TRACKS.iter().zip(&whole) {
+        let kept = track(&out, name);
+        assert!(kept.len() >= 100, "{name}: {}", kept.len());
+        assert!(kept.iter().all(|packet| whole.contains(packet)), "{name}");
+    }
+    drop(dir);
 }

@@ -14,7 +14,7 @@ use crate::failure::Result;
 impl Seat {
     /// True if frames come to it over its session.
     pub(super) fn gets_frames(&self) -> bool {
-        self.begun && matches!(self.media, MediaFrom::Session | MediaFrom::Sealed)
+        self.begun && !self.relayed
     }
 
     fn is_archive(&self) -> bool {

@@ -76,6 +76,8 @@ pub(super) struct MemberSession {
     pub(super) narrow: bool,
     /// The parts that it agreed to have encrypted.
     pub(super) selection: Selection,
+    /// True if its frames come through a relay.
+    pub(super) relayed: bool,
 }
 
 /// What members are told beside frames, in the order in which the group says it.
@@ -147,8 +149,10 @@ impl Queued for Arc<SealedFrame> {
 /// A viewer in the group.
 struct Seat {
     id: MemberId,
-    /// Where its frames come from. Those of a relay bring all but the first sheet as well.
+    /// How it joined. The frames of a relay bring all but the first sheet as well.
     media: MediaFrom,
+    /// True if its frames come through a relay.
+    relayed: bool,
     told: mpsc::Sender<Told>,
     frames: Arc<FrameQueue<MemberFrame>>,
     /// What its path needs, if its media travels in packets.
@@ -282,6 +286,7 @@ impl Group {
         state.seats.push(Seat {
             id,
             media,
+            relayed: session.relayed,
             told,
             frames: Arc::clone(&frames),
             need: session.need,

@@ -11,10 +11,12 @@ use sealcast_proto::live::{CHALLENGE_LEN, Challenge};
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::sign::{GopOutcome, GopVerdict, SignMode};
 
+use super::recorded::Recorded;
 use crate::run::Observation;
 use crate::run::connection::Listener as _;
 use crate::run::group::GROUP_STREAM;
 use crate::run::received::Receiver;
+use crate::run::record::Recorder;
 use crate::run::record_counts::open_failure;
 use crate::run::watch::ViewerState;
 
@@ -57,6 +59,8 @@ pub(super) struct RelayedFrames {
     camera: PeerId,
     least: SignMode,
     state: Arc<ViewerState>,
+    /// Where nothing is opened: keeps what comes.
+    recorded: Option<Recorded>,
     /// From when on there is a key.
     relayed: Option<RelayedViewer>,
     enrolment: Option<PskName>,
@@ -82,6 +86,7 @@ impl RelayedFrames {
             camera,
             least,
             state: Arc::clone(state),
+            recorded: None,
             relayed: None,
             enrolment: None,
             kept: Vec::new(),
@@ -94,6 +99,11 @@ impl RelayedFrames {
             refused: 0,
             refused_keys: 0,
         }
+    }
+
+    /// Keeps what comes, and opens nothing.
+    pub(super) fn record(&mut self, recorder: Recorder) {
+        self.recorded = Some(Recorded::new(recorder));
     }
 
     /// Opens sheets with this key from here on.
@@ -126,6 +136,9 @@ impl RelayedFrames {
 
     /// Takes an object of the keys.
     pub(super) fn key(&mut self, object: Vec<u8>) {
+        if let Some(recorded) = &mut self.recorded {
+            return recorded.told(&object);
+        }
         match self.relayed {
             Some(_) => self.told(&object),
             None if self.kept.len() < MAX_KEPT && self.kept_bytes() + object.len() <= MAX_KEPT_BYTES => {
@@ -142,20 +155,22 @@ impl RelayedFrames {
         self.receiver.clock(estimate);
     }
 
-    /// True once there is a key.
+    /// True once there is a key, or it is known without one what comes.
     pub(super) fn has_key(&self) -> bool {
-        self.relayed.is_some()
+        self.relayed.is_some() || self.recorded.as_ref().is_some_and(Recorded::is_told)
     }
 
     /// The frames that were released so far.
     pub(super) fn released(&self) -> u64 {
-        self.receiver.frames()
+        self.receiver.frames() + self.recorded.as_ref().map_or(0, Recorded::frames)
     }
 
     /// A frame came. `begins` if it begins a group of pictures.
     pub(super) fn frame(&mut self, begins: bool, frame: Vec<u8>) {
         let now = self.observation.clock.now().monotonic;
-        if let Some(relayed) = &mut self.relayed {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.frame(&frame);
+        } else if let Some(relayed) = &mut self.relayed {
             relayed.frame_object(now, begins, frame);
         }
     }
@@ -163,7 +178,9 @@ impl RelayedFrames {
     /// A packet of sound came. `begins` if it is the first of its group of objects.
     pub(super) fn sound(&mut self, begins: bool, packet: Vec<u8>) {
         let now = self.observation.clock.now().monotonic;
-        if let Some(relayed) = &mut self.relayed {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.frame(&packet);
+        } else if let Some(relayed) = &mut self.relayed {
             relayed.sound_object(now, begins, packet);
         }
     }
@@ -247,6 +264,9 @@ impl RelayedFrames {
 
     /// Takes an object of the proofs.
     pub(super) fn proof(&mut self, object: &[u8]) {
+        if let Some(recorded) = &mut self.recorded {
+            return recorded.told(object);
+        }
         let Some(relayed) = &mut self.relayed else { return };
         match relayed.proof_object(object) {
             Ok(Some(verdict)) => {

@@ -15,6 +15,7 @@ use super::sessions::RelayedSessions;
 use super::url::RelayUrl;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
+use crate::run::record::Recorder;
 use crate::run::retry::turned_on;
 use crate::run::watch::{After, ViewerState};
 use crate::run::{Observation, Retry};
@@ -31,6 +32,8 @@ pub(in crate::run) struct RelayedCamera {
     pub(in crate::run) relays: Vec<RelayUrl>,
     /// What must be signed.
     pub(in crate::run) least: SignMode,
+    /// Keeps what comes, at an archive's node, which opens nothing.
+    pub(in crate::run) recorder: Option<Recorder>,
 }
 
 /// Why a relay is left.
@@ -134,7 +137,9 @@ pub(in crate::run) async fn watch_relays(
 impl Inlet {
     fn new(state: &Arc<ViewerState>, camera: &RelayedCamera, line: InletLine) -> Self {
         let mut frames = RelayedFrames::new(state, camera.camera, camera.least);
-        if let Some(secret) = &camera.secret {
+        if let Some(recorder) = &camera.recorder {
+            frames.record(recorder.clone());
+        } else if let Some(secret) = &camera.secret {
             frames.use_key(SharedKey::of_enrolment(camera.camera, secret));
         }
         Self {

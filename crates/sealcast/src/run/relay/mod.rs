@@ -8,6 +8,7 @@ mod inlet;
 mod line;
 mod message;
 mod outlet;
+mod recorded;
 mod sessions;
 mod url;
 

@@ -1,0 +1,85 @@
+//! What an archive's node hears through a relay: it keeps frames, and opens none (archive.md §8).
+
+use sealcast_proto::archive::{Gather, Gathered};
+use sealcast_proto::sign::SignMode;
+use sealcast_proto::wire::{Control, GroupMessage};
+
+use crate::run::record::Recorder;
+
+/// Keeps what a relay brings.
+pub(super) struct Recorded {
+    recorder: Recorder,
+    gather: Option<Gather>,
+    /// The place of the newest frame of the picture, and of the sound.
+    newest: [Option<(u64, u64)>; 2],
+    frames: u64,
+    refused: u64,
+}
+
+impl Recorded {
+    /// Nothing came yet.
+    pub(super) fn new(recorder: Recorder) -> Self {
+        Self {
+            recorder,
+            gather: None,
+            newest: [None; 2],
+            frames: 0,
+            refused: 0,
+        }
+    }
+
+    /// True once it is known what the camera signs.
+    pub(super) fn is_told(&self) -> bool {
+        self.gather.is_some()
+    }
+
+    /// Frames that were kept.
+    pub(super) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Takes an object of the keys, or of the proofs. Sheets are of no use here.
+    pub(super) fn told(&mut self, object: &[u8]) {
+        match Control::parse(object) {
+            Ok(Control::Group(GroupMessage::Offer { sign, .. })) => {
+                let proofs = SignMode::from_byte(sign) != Some(SignMode::Off);
+                self.gather = Some(Gather::new(proofs));
+            }
+            Ok(Control::Group(message)) => self.recorder.proof(message),
+            _ => self.refuse("a message"),
+        }
+    }
+
+    /// Takes the records of a frame, or of a packet of sound.
+    pub(super) fn frame(&mut self, records: &[u8]) {
+        // What the camera signs is told first; without it nobody knows where a frame ends.
+        let Some(gather) = &mut self.gather else { return };
+        match gather.take_framed(records) {
+            Ok(Some(frame)) if self.is_new(&frame) => {
+                self.frames += 1;
+                self.recorder.relayed(frame);
+            }
+            Ok(_) => {}
+            Err(_) => self.refuse("a frame"),
+        }
+    }
+
+    /// After a new connection a relay gives what is known already.
+    fn is_new(&mut self, frame: &Gathered) -> bool {
+        let newest = &mut self.newest[usize::from(frame.is_sound())];
+        let place = frame.place();
+        let new = place.is_none() || newest.is_none() || place > *newest;
+        if new {
+            *newest = place;
+        }
+        new
+    }
+
+    fn refuse(&mut self, what: &str) {
+        self.refused += 1;
+        if self.refused.is_power_of_two() {
+            let total = self.refused;
+            tracing::warn!(total, "{what} from the relay is malformed, and not in the archive");
+        }
+    }
+}
