@@ -63,6 +63,8 @@ export type ToWorker =
   | { readonly type: "end-access"; readonly peer: string }
   /** Viewer: ask for a keyframe. Publisher: make one. */
   | { readonly type: "keyframe" }
+  /** Publisher: this sound goes with the pictures from now on (transferred), or without one none does. */
+  | { readonly type: "microphone"; readonly sound?: ReadableStream<AudioData> }
   /** Publisher: another selection. */
   | { readonly type: "select"; readonly selection: string }
   /** Publisher: other keys now. Viewer: ask for them. */
@@ -188,6 +190,17 @@ export interface SoundFigures {
   readonly playout?: PlayoutReport;
 }
 
+/** Figures of the sound that a publisher sends. */
+export interface SendingFigures {
+  /** Such as `Opus, 48 kHz, 1 channel`. */
+  readonly name: string;
+  /** False while it is muted. */
+  readonly on: boolean;
+  /** Since the session began: packets that were sealed, and that were left out. */
+  readonly packets: number;
+  readonly dropped: number;
+}
+
 /** Figures of the stream, every half second. */
 export interface Figures {
   readonly width: number;
@@ -217,6 +230,8 @@ export interface Figures {
   readonly membership?: Membership;
   /** Viewer: absent where the stream has no sound. */
   readonly sound?: SoundFigures;
+  /** Publisher: absent as long as no sound was sent. */
+  readonly sending?: SendingFigures;
 }
 
 /** One frame's way, for the laboratory; in milliseconds. */
@@ -250,9 +265,15 @@ export type FromWorker =
   | { readonly type: "size"; readonly width: number; readonly height: number }
   /** Viewer: the stream has sound, or it turned out that it cannot be played. */
   | { readonly type: "sound"; readonly sound: SoundOffer }
+  /** Publisher: the loudest sample of the last moment, 0 to 1, while there is sound to send. */
+  | { readonly type: "microphone-level"; readonly peak: number }
+  /** Publisher: the sound cannot be sent, and its source was let go. */
+  | { readonly type: "microphone-failed"; readonly words: string }
   /** Only from a worker with the name `test`: what a packet of sound decoded to. */
   | { readonly type: "pcm"; readonly pcm: Pcm }
   /** Only from a worker with the name `test`: an access unit that goes to the decoder, or from here to a relay. */
   | { readonly type: "unit"; readonly frame: number; readonly sha256: string }
+  /** Only from such a worker: a packet of sound that this page sealed. */
+  | { readonly type: "sound-unit"; readonly frame: number; readonly sha256: string }
   /** Only from a worker with the name `measure`: a frame that was drawn, told when the next one is. */
   | { readonly type: "frame"; readonly row: FrameRow };

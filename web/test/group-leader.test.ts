@@ -3,7 +3,7 @@
 import { type Bytes } from "../src/protocol/bytes.ts";
 import { type Announcement, Leader, MAX_PLACES } from "../src/protocol/group/leader.ts";
 import { GroupOpener } from "../src/protocol/group/opener.ts";
-import { GROUPS_PER_EPOCH, GroupSealer, type Sealing } from "../src/protocol/group/sealer.ts";
+import { GROUPS_PER_EPOCH, GroupSealer, type SealedFrame, type Sealing } from "../src/protocol/group/sealer.ts";
 import { KeyTrack } from "../src/protocol/group/key-track.ts";
 import { type GroupName, NodeSecret } from "../src/protocol/group/secret.ts";
 import { parseSheet } from "../src/protocol/group/sheet.ts";
@@ -13,6 +13,7 @@ import { Challenges } from "../src/protocol/live/challenges.ts";
 import { WIDEST_LIMITS } from "../src/protocol/seal/sealer.ts";
 import { AES_128_GCM, AES_256_GCM } from "../src/protocol/seal/suite.ts";
 import { recordsOf } from "../src/protocol/session/relayed.ts";
+import { opusParameters } from "../src/sound/opus-head.ts";
 import { FrameHasher, recordHash } from "../src/protocol/sign/digest.ts";
 import { FrameSigner } from "../src/protocol/sign/frame-signer.ts";
 import { Assembler } from "../src/protocol/unit/assemble.ts";
@@ -195,6 +196,7 @@ class Camera {
   readonly name: GroupName;
   now = 1_000;
   #frames = 0;
+  #sounds = 0;
   #seeds = 0;
 
   private constructor(identity: Identity, sealer: GroupSealer) {
@@ -230,6 +232,23 @@ class Camera {
     this.now += 40;
     return this.sealer.seal(this.clock, INFO, {
       stream: 1, keyframe, data,
+      stamps: {
+        frame: BigInt(number), mediaTime: BigInt(number), captured: 1n, encoded: 2n, previousSeal: 0, previousSend: 0,
+        capture: 0, stamp: "arrival",
+      },
+    });
+  }
+
+  /** A packet of sound of so many channels. */
+  async sound(channels = 1): Promise<SealedFrame | undefined> {
+    const number = this.#sounds;
+    this.#sounds += 1;
+    this.now += 20;
+    const parameters = opusParameters(undefined, { rate: 48_000, channels });
+    return this.sealer.sealSound(this.clock, {
+      codec: "opus", channels, samplesPerSecond: 48_000, samplesPerFrame: 960, parameters,
+    }, {
+      stream: 2, keyframe: true, data: picture(number).slice(0, 160),
       stamps: {
         frame: BigInt(number), mediaTime: BigInt(number), captured: 1n, encoded: 2n, previousSeal: 0, previousSend: 0,
         capture: 0, stamp: "arrival",
@@ -383,4 +402,54 @@ test("the sheet under which the pictures began stays before the newest on the tr
     same([track.number, sheets()], [101n + BigInt(at), ["group", ...listed]], `after epoch ${epoch}`);
   }
   assert(!track.wantsFull, "there is one");
+});
+
+/** What a packet of sound opens to: its number, a description before it, why it was refused. */
+async function hear(opener: GroupOpener, sealed: SealedFrame | undefined): Promise<unknown[]> {
+  const found: unknown[] = [];
+  for (const record of recordsOf(sealed?.bytes ?? new Uint8Array(0)) ?? []) {
+    const { media, refused, notTheCameras } = await opener.open(0, record);
+    for (const one of media) {
+      if (one.type === "sound") {
+        same(one.data, picture(Number(one.preamble.frame)).slice(0, 160), "the packet, bit for bit");
+      }
+      found.push(one.type === "sound" ? Number(one.preamble.frame) : one.type);
+    }
+    found.push(...[refused, notTheCameras].filter((reason) => reason !== undefined));
+  }
+  return found;
+}
+
+test("members hear the sound that a leader in a page seals, through losses and changes of keys", async () => {
+  const camera = await Camera.create();
+  await camera.admit(0);
+  await camera.announce();
+  const member = await camera.joined(0);
+  same(await camera.sound(), undefined, "a packet before the first keyframe");
+  await open(member, await camera.frame(true));
+  const first = await camera.sound();
+  same([first?.keyframe, first?.group], [true, (1n << 20n) * GROUPS_PER_EPOCH], "the first");
+  same(await hear(member, first), ["sound-info", 1], "with its description");
+  same(await hear(member, await camera.sound()), [2], "the next");
+  const [lost, stereo] = [await camera.sound(), await camera.sound(2)];
+  same([lost?.keyframe, stereo?.keyframe], [false, true], "another description");
+  same(await hear(member, stereo), ["sound-info", 4], "behind one that was lost");
+  same(await open(member, await camera.frame(false)), [1], "which costs no picture");
+  camera.sealer.rekey(camera.clock);
+  const announced = await camera.announce();
+  await member.takeSheet(announced?.sheet ?? new Uint8Array(0));
+  let packet = await camera.sound(2);
+  let number = 5;
+  for (; packet?.epoch !== announced?.epoch; number += 1) {
+    same(await hear(member, packet), [number], "under the keys before");
+    packet = await camera.sound(2);
+  }
+  same([await hear(member, packet), number > 5], [[number], true], "under the new ones, which sound may begin");
+  same(await open(member, await camera.frame(true)), [2], "the picture follows");
+  same(await hear(member, await camera.sound(2)), ["sound-info", number + 1], "each group of pictures begins anew");
+  const described: number[] = [];
+  for (let index = 1; index < 600; index += 1) {
+    described.push(...((await camera.sound(2))?.keyframe === true ? [index] : []));
+  }
+  same(described, [256, 512], "and long ones in between");
 });

@@ -8,8 +8,9 @@ import { Publisher } from "../src/worker/publisher.ts";
 import { Close } from "../src/protocol/wire/control.ts";
 import { assert, reasonOf, same, test } from "./support/harness.ts";
 import { PARAMETERS, TestEncoder } from "./support/test-encoder.ts";
+import { TestMicrophone, TestSoundEncoder } from "./support/test-microphone.ts";
 import { WaitingViewer } from "./support/viewing.ts";
-import { VirtualTime, until } from "./support/virtual-time.ts";
+import { VirtualTime, breathe, until } from "./support/virtual-time.ts";
 
 const OPTIONS: PublishOptions = {
   carrier: "auto", codec: "h264", width: 640, height: 480, rate: 60, bitrate: 4_000_000, quality: 0.8,
@@ -45,7 +46,9 @@ class Stage {
     };
     const store = new MemoryStore();
     this.publisher = new Publisher({
-      ticket: viewer.ticket, pictures, makeEncoder, choice: chosen({ ...OPTIONS, ...options }), time,
+      ticket: viewer.ticket, pictures, makeEncoder,
+      makeSoundEncoder: (format, events) => new TestSoundEncoder(format, events),
+      choice: chosen({ ...OPTIONS, ...options }), time,
       openStore: () => Promise.resolve(store),
       connect: () => viewer.accept(),
       random: () => crypto.getRandomValues(new Uint8Array(32)),
@@ -334,4 +337,70 @@ test("settings that fit nothing are refused in words", async () => {
   }
   const { encoder } = chosen({ ...OPTIONS, width: 641, height: 361 });
   same([encoder.width, encoder.height], [640, 360], "even sides");
+});
+
+/** Speaks for so many pieces of 10 ms, and films at the same time. */
+async function speak(stage: Stage, microphone: TestMicrophone, pieces: number): Promise<void> {
+  for (let left = pieces; left > 0; left -= 2) {
+    await microphone.speak(1);
+    microphone.sleep(-10);
+    await stage.film(1);
+    microphone.give();
+    await stage.time.pass(0);
+  }
+}
+
+/** The sound of the latest session: media times, and whether a description came before each. */
+function soundOf({ viewer }: Stage): { readonly times: number[]; readonly numbers: number[]; readonly infos: number } {
+  const { media } = viewer.latest;
+  const sounds = media.filter((one) => one.type === "sound");
+  return {
+    times: sounds.map(({ preamble }) => Number(preamble.mediaTime) / 1e6),
+    numbers: sounds.map(({ preamble }) => Number(preamble.frame)),
+    infos: media.filter(({ type }) => type === "sound-info").length,
+  };
+}
+
+test("sound goes with the pictures once it is asked for, on their clock, and no longer than that", async () => {
+  const stage = await Stage.live();
+  await stage.film(20);
+  same(soundOf(stage), { times: [], numbers: [], infos: 0 }, "before it is asked for");
+  const microphone = new TestMicrophone(stage.time);
+  stage.publisher.command({ type: "microphone", sound: microphone.stream });
+  await speak(stage, microphone, 100);
+  await until(() => soundOf(stage).times.length >= 45, "packets come");
+  const { times, numbers, infos } = soundOf(stage);
+  same([infos, numbers], [1, [...numbers.keys()]], "one description, and each packet");
+  const picture = Number(stage.viewer.frames.at(-1)?.preamble.mediaTime) / 1e6;
+  // A picture is taken when it comes, and the last packet began 20 ms and the decoder's delay before it was there.
+  const apart = picture - (times.at(-1) ?? NaN);
+  assert(apart > 0 && apart < 60, `the newest picture is ${apart} ms after the newest packet`);
+  await stage.time.pass(600);
+  const figures = { name: "Opus, 48 kHz, 1 channel", on: true, packets: times.length, dropped: 0 };
+  same(stage.figures?.sending, figures, "figures");
+  stage.publisher.command({ type: "microphone" });
+  await breathe();
+  assert(microphone.cancelled, "a muted microphone is let go");
+  const { length } = soundOf(stage).times;
+  await stage.film(50);
+  same(soundOf(stage).times.length, length, "packets after that");
+  await stage.end();
+});
+
+test("after a loss sound is described anew, its numbers go on, and the end lets the microphone go", async () => {
+  const stage = await Stage.live();
+  const microphone = new TestMicrophone(stage.time);
+  stage.publisher.command({ type: "microphone", sound: microphone.stream });
+  await speak(stage, microphone, 40);
+  await until(() => soundOf(stage).times.length > 10, "packets come");
+  const last = soundOf(stage).numbers.at(-1) ?? NaN;
+  stage.viewer.latest.cut();
+  await stage.filmUntil(() => stage.viewer.sessions.length === 2 && stage.viewer.frames.length > 3);
+  await speak(stage, microphone, 40);
+  await until(() => soundOf(stage).times.length > 10, "packets come again");
+  const { numbers, infos } = soundOf(stage);
+  assert(infos === 1 && (numbers[0] ?? NaN) > last, `described ${infos} times, from number ${numbers[0]} on`);
+  await stage.end();
+  await breathe();
+  assert(microphone.cancelled, "the microphone is let go at the end");
 });

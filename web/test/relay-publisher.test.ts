@@ -26,6 +26,7 @@ import { DEAF } from "./support/deaf.ts";
 import { assert, same, test } from "./support/harness.ts";
 import { MemoryRelay } from "./support/memory-relay.ts";
 import { TestEncoder } from "./support/test-encoder.ts";
+import { TestMicrophone, TestSoundEncoder } from "./support/test-microphone.ts";
 import { VirtualTime, breathe, until } from "./support/virtual-time.ts";
 
 const OPTIONS: PublishOptions = {
@@ -47,10 +48,13 @@ function opens(relay: MemoryRelay): OpenRelay {
 /** Draws nothing, and keeps what it would have drawn. */
 class KeepingPlayer extends Player {
   readonly pictures: number[] = [];
+  readonly sounds: number[] = [];
 
   override media(media: Media): void {
     if (media.type === "frame") {
       this.pictures.push(new DataView(media.data.buffer, media.data.byteOffset).getUint32(0) / 20_000);
+    } else if (media.type === "sound") {
+      this.sounds.push(Number(media.preamble.frame));
     } else if (media.type !== "info") {
       super.media(media);
     }
@@ -126,7 +130,9 @@ class Stage {
       return Promise.resolve(encoder);
     };
     this.publisher = new RelayPublisher({
-      relay: { address: ADDRESS, uses }, pictures, makeEncoder, choice: chosen(OPTIONS), time: this.time, random,
+      relay: { address: ADDRESS, uses }, pictures, makeEncoder,
+      makeSoundEncoder: (format, events) => new TestSoundEncoder(format, events),
+      choice: chosen(OPTIONS), time: this.time, random,
       openStore: () => Promise.resolve(this.keys), openCameraStore: () => Promise.resolve(store),
       openRelay: opens(this.memory),
       post: (message) => {
@@ -367,4 +373,36 @@ test("each group of pictures is two seconds long, and keys stand before pictures
   const [offer, ...sheets] = stage.memory.newest(NAME, "keys").map((object) => parseControl(object).type);
   same([offer, new Set(sheets).size, sheets[0]], ["group", 1, "key-sheet"], "the track of keys");
   await breathe();
+});
+
+test("sound has a track of its own, of which each viewer gets each packet from some group on", async () => {
+  const stage = await Stage.live();
+  const microphone = new TestMicrophone(stage.time);
+  stage.publisher.command({ type: "microphone", sound: microphone.stream });
+  await microphone.speak(20);
+  same(stage.memory.groupsOf(NAME, "sound"), [], "nobody could open it");
+  const speak = async (pieces: number): Promise<void> => {
+    for (let left = pieces; left > 0; left -= 4) {
+      await microphone.speak(4);
+      microphone.sleep(-40);
+      await stage.film(1);
+    }
+  };
+  const one = await stage.watched();
+  await speak(400);
+  await until(() => one.player.sounds.length > 150, "packets come");
+  const two = await stage.watched();
+  await speak(400);
+  await until(() => two.player.sounds.length > 100, "packets come to both");
+  for (const { player, refused } of [one, two]) {
+    const [first = 0] = player.sounds;
+    same(player.sounds, player.sounds.map((_, at) => first + at), "each packet, in order");
+    same(refused, [{}, {}], "refused");
+    assert(isWhole(player.pictures), "each picture");
+  }
+  const groups = stage.memory.groupsOf(NAME, "sound");
+  assert(groups.length >= 2 && groups.every((group, at) => group === (groups[0] ?? 0) + at), groups.join());
+  stage.publisher.command({ type: "microphone" });
+  await breathe();
+  assert(microphone.cancelled, "a muted microphone is let go");
 });

@@ -1,4 +1,4 @@
-// Takes the camera's or the screen's pictures, without sound.
+// Takes the camera's or the screen's pictures, and what sound the browser gives of a screen that is asked for it.
 
 import { type PublishOptions } from "../messages.ts";
 
@@ -7,13 +7,22 @@ export const NO_PROCESSOR = "This browser cannot publish: it has no MediaStreamT
   "Chrome, Edge and other browsers made of Chromium have it. Firefox and Safari can watch.";
 
 interface Processor {
-  readonly readable: ReadableStream<VideoFrame>;
+  readonly readable: ReadableStream<unknown>;
 }
 type ProcessorClass = new (init: { track: MediaStreamTrack }) => Processor;
 
 function processorClass(): ProcessorClass | undefined {
   // Not in TypeScript's description of pages: the standard has it in workers, Chromium in pages.
   return (globalThis as { MediaStreamTrackProcessor?: ProcessorClass }).MediaStreamTrackProcessor;
+}
+
+/** What a track gives, as the browser has it: pictures or sound. @throws CaptureError */
+export function processorOf<T extends VideoFrame | AudioData>(track: MediaStreamTrack): ReadableStream<T> {
+  const Processor = processorClass();
+  if (Processor === undefined) {
+    throw new CaptureError(NO_PROCESSOR);
+  }
+  return new Processor({ track }).readable as ReadableStream<T>;
 }
 
 /** True if this browser can publish. */
@@ -25,6 +34,8 @@ export function canPublish(): boolean {
 export interface Capture {
   readonly pictures: ReadableStream<VideoFrame>;
   readonly preview: HTMLVideoElement;
+  /** The sound of the screen, which whoever takes it stops; absent where it is not wanted, or not given. */
+  readonly sound: MediaStreamTrack | undefined;
   /** Lets go of the camera or screen. */
   stop(): void;
 }
@@ -49,13 +60,14 @@ function explain(thrown: unknown, source: "camera" | "screen"): CaptureError {
 
 /**
  * Asks the user for the camera or the screen. `ended` is called when the user or the system takes it away.
+ * @param sound how the sound of the screen is wanted, if it is
  * @throws CaptureError
  */
 export async function capture(
   source: "camera" | "screen", { width, height, rate }: PublishOptions, ended: () => void,
+  sound?: MediaTrackConstraints,
 ): Promise<Capture> {
-  const Processor = processorClass();
-  if (Processor === undefined) {
+  if (processorClass() === undefined) {
     throw new CaptureError(NO_PROCESSOR);
   }
   const video = { width: { ideal: width }, height: { ideal: height }, frameRate: { ideal: rate, max: rate } };
@@ -63,12 +75,15 @@ export async function capture(
   try {
     stream = source === "camera"
       ? await navigator.mediaDevices.getUserMedia({ audio: false, video })
-      : await navigator.mediaDevices.getDisplayMedia({ audio: false, video });
+      : await navigator.mediaDevices.getDisplayMedia({ audio: sound ?? false, video });
   } catch (thrown) {
     throw explain(thrown, source);
   }
   const [track] = stream.getVideoTracks();
   if (track === undefined) {
+    stream.getTracks().forEach((other) => {
+      other.stop();
+    });
     throw new CaptureError(`The ${source} has no picture. Choose another source.`);
   }
   track.addEventListener("ended", ended);
@@ -77,9 +92,9 @@ export async function capture(
   preview.playsInline = true;
   preview.autoplay = true;
   preview.ariaLabel = source === "camera" ? "Your camera's picture" : "Your screen's picture";
-  preview.srcObject = stream;
+  preview.srcObject = new MediaStream([track]);
   return {
-    pictures: new Processor({ track }).readable, preview,
+    pictures: processorOf<VideoFrame>(track), preview, sound: stream.getAudioTracks()[0],
     stop() {
       track.removeEventListener("ended", ended);
       track.stop();

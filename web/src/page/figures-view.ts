@@ -1,6 +1,6 @@
 // Shows the figures: the table of stages, the total, and what the stream is like.
 
-import { type Figures, type Membership, type SoundFigures } from "../messages.ts";
+import { type Figures, type Membership, type SendingFigures, type SoundFigures } from "../messages.ts";
 import {
   STAGES, ageFigure, decoderWords, frameRefusalWords, lipsAreOff, lipsWords, refusalWords, soundWords,
 } from "./wording.ts";
@@ -37,7 +37,7 @@ function streamLines(figures: Figures, role: Role): Line[] {
   const trip = figures.roundTrip === undefined ? [] : [{ name: "round trip", value: withUnit(figures.roundTrip) }];
   const lost = { name: "dropped", value: count(dropped), ...(dropped > 0 && { look: "bad" }) };
   if (role === "publish") {
-    return [...both, lost, ...trip];
+    return [...both, lost, ...trip, ...(figures.sending === undefined ? [] : sendingLines(figures.sending))];
   }
   const { inDecoder, decoder, decoderRestarts } = figures;
   const group = figures.membership === undefined ? [] : groupLines(figures.membership);
@@ -47,6 +47,14 @@ function streamLines(figures: Figures, role: Role): Line[] {
     ...both, { name: "drawn", value: count(drawn) }, lost,
     { name: "decoder", value: `${decoderWords(decoder)}${restarts}` },
     { name: "in decoder", value: count(inDecoder) }, ...trip, ...group, ...sound,
+  ];
+}
+
+/** What there is to say of the sound that is sent. */
+function sendingLines({ name, on, packets, dropped }: SendingFigures): Line[] {
+  return [
+    { name: "sound", value: `${name}: ${on ? "sent" : "muted"}` }, { name: "packets", value: count(packets) },
+    ...(dropped > 0 ? [{ name: "packets left out", value: count(dropped), look: "bad" }] : []),
   ];
 }
 

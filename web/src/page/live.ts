@@ -10,6 +10,7 @@ import { FiguresView } from "./figures-view.ts";
 import { type Role } from "./link.ts";
 import { Lock } from "./lock.ts";
 import { LogView } from "./log-view.ts";
+import { Microphone, type SoundBegin } from "./microphone.ts";
 import { NoticeBoard } from "./notice.ts";
 import { Picture, type Reason } from "./picture.ts";
 import { Sound } from "./sound.ts";
@@ -38,6 +39,8 @@ export interface Begin {
   readonly transfer: Transferable[];
   /** The viewer's canvas, or the publisher's preview. */
   readonly picture: HTMLCanvasElement | HTMLVideoElement;
+  /** Of a publisher. */
+  readonly sound?: SoundBegin;
   /** Called once when the connection is over, to let go of a camera. */
   readonly release?: () => void;
 }
@@ -50,6 +53,7 @@ export class Live {
   readonly #age = new AgeView();
   readonly #audience = new AudienceView((peer) => this.#connection?.send({ type: "end-access", peer }));
   readonly #sound = new Sound((message, transfer) => this.#connection?.send(message, transfer));
+  readonly #microphone = new Microphone((message, transfer) => this.#connection?.send(message, transfer));
   readonly #figures = new FiguresView();
   readonly #chart = new ChartView(byId("chart", HTMLElement));
   readonly #log = new LogView();
@@ -93,7 +97,7 @@ export class Live {
   }
 
   /** Starts a connection, and shows it. */
-  begin({ role, first, transfer, picture, release }: Begin): void {
+  begin({ role, first, transfer, picture, sound, release }: Begin): void {
     this.#drop();
     this.#section.dataset["role"] = role;
     this.#section.dataset["through"] = first.type === "publish-relay" ? "relay" : "session";
@@ -123,6 +127,9 @@ export class Live {
     this.#connection = new Connection(first, transfer, (message) => {
       this.#take(message);
     });
+    if (sound !== undefined) {
+      this.#microphone.begin(sound);
+    }
     this.#show();
   }
 
@@ -150,6 +157,7 @@ export class Live {
     this.#connection?.close();
     this.#connection = undefined;
     this.#sound.clear();
+    this.#microphone.clear();
     this.#picture.place();
     this.#release?.();
     this.#release = undefined;
@@ -191,6 +199,12 @@ export class Live {
         break;
       case "sound":
         this.#sound.take(message.sound);
+        break;
+      case "microphone-level":
+        this.#microphone.level(message.peak);
+        return;
+      case "microphone-failed":
+        this.#microphone.failed(message.words);
         break;
     }
     this.#show();

@@ -2,12 +2,15 @@
 
 import { ProtocolError } from "../protocol/error.ts";
 import { showBundle } from "./bundle-view.ts";
-import { capture } from "./capture.ts";
+import { openMicrophone, soundConstraints } from "./capture-sound.ts";
+import { type Capture, capture } from "./capture.ts";
 import { byId, say } from "./dom.ts";
 import { type Destination, type Link, type Role, pageFor, readLink, readRelay, roleIn } from "./link.ts";
 import { Live } from "./live.ts";
+import { type SoundBegin } from "./microphone.ts";
 import { needs, showShortage } from "./needs.ts";
 import { PublishForm, type Wish } from "./publish-form.ts";
+import { MICROPHONE } from "./wording.ts";
 
 /**
  * What stays with the address in the browser, so that a reload finds it: the ticket *without* its invite, or the
@@ -184,14 +187,18 @@ class Page {
     this.#live.begin({ role: "watch", first, transfer: [canvas], picture });
   }
 
-  async #publish({ source, options, uses }: Wish): Promise<void> {
+  async #publish(wish: Wish): Promise<void> {
+    const { source, options, uses } = wish;
     const [link, place] = [this.#link, this.#place];
+    const constraints = wish.sound === "screen" ? soundConstraints(wish.microphone.stereo) : undefined;
     const taken = await capture(source, options, () => {
       this.#live.stop(`The ${source} was taken away.`);
-    });
+    }, constraints);
+    const sound = await soundFor(wish, taken);
     if (this.#link !== link || this.#place !== place || this.#role !== "publish") {
       // The user went elsewhere while the browser asked.
       taken.stop();
+      sound.source?.track.stop();
       return;
     }
     this.#form.hide();
@@ -201,11 +208,28 @@ class Page {
       ? { type: "publish-relay", relay: { address: place.address, uses }, ...common } as const
       : { type: "publish", ticket: link?.text ?? "", ...common } as const;
     this.#live.begin({
-      role: "publish", picture: preview, transfer: [pictures], first,
+      role: "publish", picture: preview, transfer: [pictures], first, sound,
       release: () => {
         taken.stop();
       },
     });
+  }
+}
+
+/** The sound with which a publisher begins. @throws CaptureError: nothing is open then */
+async function soundFor({ sound, microphone: wish }: Wish, taken: Capture): Promise<SoundBegin> {
+  if (sound === "none") {
+    return { wish };
+  }
+  if (sound === "screen") {
+    return taken.sound === undefined
+      ? { wish, words: MICROPHONE.noScreen } : { wish, source: { kind: "screen", track: taken.sound } };
+  }
+  try {
+    return { wish, source: { kind: "microphone", track: await openMicrophone(wish) } };
+  } catch (thrown) {
+    taken.stop();
+    throw thrown;
   }
 }
 

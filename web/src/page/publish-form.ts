@@ -1,6 +1,7 @@
 // The form with what a publisher chooses before it connects.
 
 import { type CarrierChoice, type PublishOptions } from "../messages.ts";
+import { type MicrophoneWish, microphones, unableToSendSound } from "./capture-sound.ts";
 import { CaptureError, NO_PROCESSOR, canPublish, encodesH264 } from "./capture.ts";
 import { byId, fillSelect, say } from "./dom.ts";
 import { hexGroups } from "./format.ts";
@@ -15,6 +16,9 @@ const HYBRID = "x25519-mlkem768";
 export interface Wish {
   readonly source: "camera" | "screen";
   readonly options: PublishOptions;
+  /** Whose sound is sent from the beginning. */
+  readonly sound: "none" | "microphone" | "screen";
+  readonly microphone: MicrophoneWish;
   /** Viewers that the ticket of a page at a relay admits. */
   readonly uses: number;
 }
@@ -28,8 +32,11 @@ function text(data: FormData, name: string): string {
 /** Reads the form's fields, which are all choices of ours but the number of seconds, which the browser checks. */
 export function readWish(data: FormData): Wish {
   const [width = 0, height = 0] = text(data, "size").split("x").map(Number);
+  const source = text(data, "source") === "screen" ? "screen" : "camera";
+  const sound = text(data, "sound");
   return {
-    source: text(data, "source") === "screen" ? "screen" : "camera",
+    source, sound: sound === "microphone" || (sound === "screen" && source === "screen") ? sound : "none",
+    microphone: { device: text(data, "microphone"), stereo: text(data, "treatment") === "stereo" },
     uses: Number(text(data, "uses")),
     options: {
       carrier: text(data, "carrier") as CarrierChoice,
@@ -87,8 +94,22 @@ export class PublishForm {
       const words = `Through the relay at ${to.host}, as ${to.name}. This page then shows a ticket for viewers.`;
       say(byId("publish-to", HTMLElement), words);
     }
+    void this.#listMicrophones();
     this.#changed();
     void this.#checkCodec();
+  }
+
+  /** The names that the browser tells; looking at them opens nothing. */
+  async #listMicrophones(): Promise<void> {
+    const unable = unableToSendSound();
+    this.#field("sound").disabled = unable !== "";
+    say(byId("sound-note", HTMLElement), unable);
+    if (unable === "") {
+      const [field, known] = [this.#field("microphone"), await microphones()];
+      const { value } = field;
+      fillSelect(field, known);
+      field.value = known.some(([id]) => id === value) ? value : "";
+    }
   }
 
   #showViewer(link: Link): void {
@@ -114,6 +135,16 @@ export class PublishForm {
   }
 
   #changed(): void {
+    const screen = this.#form.querySelector("[name=source][value=screen]:checked") !== null;
+    const sound = this.#field("sound");
+    const own = sound.querySelector<HTMLOptionElement>("[value=screen]");
+    if (own) {
+      own.disabled = !screen;
+    }
+    sound.value = sound.value === "screen" && !screen ? "none" : sound.value;
+    for (const label of this.#form.querySelectorAll<HTMLElement>("[data-sound]")) {
+      label.hidden = label.dataset["sound"]?.split(" ").includes(sound.value) !== true;
+    }
     const codec = this.#field("codec").value;
     for (const label of this.#form.querySelectorAll<HTMLElement>("[data-codec]")) {
       label.hidden = label.dataset["codec"] !== codec;

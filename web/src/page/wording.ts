@@ -50,6 +50,15 @@ export const SOUND = {
   broken: "This browser did not let the sound begin. Press the button once more, or look whether it may play sound.",
 } as const;
 
+/** The button for the sound that is sent, and what stands beside it where there is none. */
+export const MICROPHONE = {
+  on: "Send sound", off: "Mute",
+  gone: "The sound ended: the microphone was taken away, or the screen is not shared any more.",
+  broken: "The sound could not be taken. Choose another microphone.",
+  noScreen: "The browser gave no sound of the screen, so none is sent. Where it can, its question has a switch for " +
+    "sound: of a tab in most systems, of the whole screen in some.",
+} as const;
+
 /** Milliseconds up to which nobody sees that lips are not in time. */
 const LIPS_IN_TIME = 40;
 

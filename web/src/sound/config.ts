@@ -1,6 +1,6 @@
 // What the browser's decoder is told of a stream of sound (the WebCodecs registrations of AAC and Opus).
 
-import { type Bytes, ascii, concat } from "../protocol/bytes.ts";
+import { type Bytes, ascii, concat, equal } from "../protocol/bytes.ts";
 import { type SoundInfo } from "../protocol/unit/sound-info.ts";
 
 /** Where the OpusHead says how many samples to leave out at the beginning (RFC 7845, section 5.1). */
@@ -50,4 +50,10 @@ const NAMES = { aac: "AAC", opus: "Opus", ulaw: "G.711 µ-law", alaw: "G.711 A-l
 /** The sound as people read it, such as `AAC, 48 kHz, 2 channels`. */
 export function soundName({ codec, channels, samplesPerSecond }: SoundInfo): string {
   return `${NAMES[codec]}, ${samplesPerSecond / 1_000} kHz, ${channels === 1 ? "1 channel" : `${channels} channels`}`;
+}
+
+/** True if a decoder need not be told the second after the first. */
+export function isSameSound(a: SoundInfo, b: SoundInfo): boolean {
+  return equal(a.parameters, b.parameters) && a.codec === b.codec && a.channels === b.channels &&
+    a.samplesPerSecond === b.samplesPerSecond;
 }

@@ -1,12 +1,11 @@
 // The worker's half of sound: from packets to the audio thread, and what there is to say of it.
 
 import { type SoundFigures, type SoundOffer } from "../messages.ts";
-import { equal } from "../protocol/bytes.ts";
 import { type Frame } from "../protocol/unit/assemble.ts";
 import { type SoundInfo } from "../protocol/unit/sound-info.ts";
 import { type Time } from "../worker/clock.ts";
 import { type MakeSoundCodec } from "./browser-decoder.ts";
-import { type SoundConfig, soundConfig, soundName } from "./config.ts";
+import { type SoundConfig, isSameSound, soundConfig, soundName } from "./config.ts";
 import { SoundDecoder } from "./decoder.ts";
 import { type Feed, type Pcm, type PlayoutReport } from "./pcm.ts";
 
@@ -82,7 +81,7 @@ export class SoundPlayer {
   /** Takes the description of the stream. One that says what the last one said changes nothing. */
   describe(info: SoundInfo): void {
     const before = this.#heard;
-    if (before !== undefined && isSame(before.info, info)) {
+    if (before !== undefined && isSameSound(before.info, info)) {
       return;
     }
     before?.decoder.close();
@@ -189,9 +188,4 @@ export class SoundPlayer {
       ...(on === "on" && this.#report !== undefined && { playout: this.#report }),
     };
   }
-}
-
-function isSame(a: SoundInfo, b: SoundInfo): boolean {
-  return equal(a.parameters, b.parameters) && a.codec === b.codec && a.channels === b.channels &&
-    a.samplesPerSecond === b.samplesPerSecond;
 }

@@ -1,12 +1,11 @@
 // Takes the camera's pictures, and gives those to the encoder that it can take.
 
-import {
-  type Encoded, type Encoder, EncoderError, type EncoderEvents, type MakeEncoder, type Stamps,
-} from "../media/encoder.ts";
+import { type Encoded, type Encoder, EncoderError, type EncoderEvents, type MakeEncoder } from "../media/encoder.ts";
 import { Pace } from "../media/pace.ts";
 import { type Now } from "../protocol/clock/now.ts";
 import { type Time } from "./clock.ts";
 import { type Choice } from "./publish-options.ts";
+import { SourceClock } from "./source-clock.ts";
 
 /** Milliseconds between keyframes that are asked for: each costs as much as many other pictures. */
 export const KEYFRAME_SPACING = 250;
@@ -14,7 +13,7 @@ export const KEYFRAME_SPACING = 250;
 const MAX_FAILURES = 3;
 /** An encoder that worked so many milliseconds was a good one: a browser may take it away from a hidden page. */
 const WORKED = 10_000;
-/** Times of a source are not believed if they differ more from the time here (ms): it has another clock. */
+/** A delay is not believed if it is longer (ms): it is by another clock. */
 const BELIEVED = 1_000;
 const NS_PER_MS = 1e6;
 const US_PER_MS = 1_000;
@@ -48,7 +47,9 @@ export class Camera {
   #madeAt = -Infinity;
   #keyframeWanted = false;
   #lastForced = -Infinity;
-  #began: { readonly timestamp: number; readonly monotonic: number } | undefined;
+  readonly #clock = new SourceClock();
+  /** Media time 0 by the monotonic clock (ms), once a picture was taken. */
+  #began: number | undefined;
   #mediaMicroseconds = -1;
   #ended = false;
 
@@ -159,6 +160,8 @@ export class Camera {
 
   #took(picture: VideoFrame): void {
     const captured = this.#time.now();
+    // By the source's own clock: it is more regular than the times at which pictures come here.
+    const taken = this.#clock.came(picture.timestamp / US_PER_MS, captured.monotonic);
     const encoder = this.#encoder;
     const gate = encoder === undefined || this.#ended ? "away" : this.#events.open();
     if (encoder === undefined || gate === "away" || !this.#pace.take(captured.monotonic)) {
@@ -175,7 +178,7 @@ export class Camera {
       this.#lastForced = captured.monotonic;
       encoder.requestKeyframe();
     }
-    const stamps = this.#stamps(picture, captured);
+    const stamps = { captured, capture: captureDelay(picture, captured), mediaTime: this.#mediaTime(taken) };
     try {
       encoder.encode(picture, stamps);
     } catch {
@@ -184,18 +187,17 @@ export class Camera {
     }
   }
 
-  #stamps(picture: VideoFrame, captured: Now): Stamps {
-    return { captured, capture: captureDelay(picture, captured), mediaTime: this.#mediaTime(picture, captured) };
+  #mediaTime(taken: number): bigint {
+    this.#began ??= taken;
+    const microseconds = Math.round((taken - this.#began) * US_PER_MS);
+    this.#mediaMicroseconds = Math.max(microseconds, this.#mediaMicroseconds + 1);
+    return BigInt(this.#mediaMicroseconds) * 1_000n;
   }
 
-  /** By the source's own clock if it can be right: it is more regular than the times at which pictures come here. */
-  #mediaTime({ timestamp }: VideoFrame, { monotonic }: Now): bigint {
-    this.#began ??= { timestamp, monotonic };
-    const here = (monotonic - this.#began.monotonic) * US_PER_MS;
-    const source = timestamp - this.#began.timestamp;
-    const microseconds = Math.abs(source - here) < BELIEVED * US_PER_MS ? source : here;
-    this.#mediaMicroseconds = Math.max(Math.round(microseconds), this.#mediaMicroseconds + 1);
-    return BigInt(this.#mediaMicroseconds) * 1_000n;
+  /** The media time (ns) of what was there at this time (ms, monotonic); `undefined` before the first picture. */
+  mediaTimeAt(monotonic: number): bigint | undefined {
+    const since = monotonic - (this.#began ?? Infinity);
+    return since >= 0 ? BigInt(Math.round(since * US_PER_MS)) * 1_000n : undefined;
   }
 }
 

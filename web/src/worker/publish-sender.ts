@@ -110,6 +110,11 @@ export class Sender {
     this.#pump();
   }
 
+  /** So many bytes that are no picture's went to the target. */
+  wentBeside(bytes: number): void {
+    this.#bytes += bytes;
+  }
+
   /** Takes the next picture. */
   offer(picture: Numbered): void {
     if (this.#stopped || (this.#skipping && !picture.keyframe)) {
@@ -241,7 +246,7 @@ export class Sender {
       }
       this.#leaving.shift();
       const send = now - first.sealed;
-      if (first.end === this.#bytes) {
+      if (this.#leaving.length === 0) {
         this.#previous = { ...this.#previous, send };
       }
       this.#events.left(send);

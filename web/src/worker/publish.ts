@@ -3,6 +3,7 @@
 import { CarrierError } from "../carrier/carrier.ts";
 import { connect, waysTo } from "../carrier/connect.ts";
 import { browserEncoder } from "../media/browser-encoder.ts";
+import { browserSoundEncoder } from "../sound/browser-encoder.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 import { ProtocolError } from "../protocol/error.ts";
 import { openRelay } from "../relay/open.ts";
@@ -37,7 +38,13 @@ export const startPublishing: Start<PublishMessage> = (message, post) => {
   }
   const common = {
     pictures, choice, post, time: REAL_TIME, makeEncoder: browserEncoder(readClocks),
-    openStore: () => IndexedDbStore.open(), random: () => crypto.getRandomValues(new Uint8Array(RANDOM_LEN)),
+    makeSoundEncoder: browserSoundEncoder(), openStore: () => IndexedDbStore.open(),
+    random: () => crypto.getRandomValues(new Uint8Array(RANDOM_LEN)),
+    ...(isTestWorker() && {
+      soundUnit(frame: bigint, data: Bytes) {
+        void tellUnit(post, frame, data, "sound-unit");
+      },
+    }),
   };
   if (message.type === "publish-relay") {
     const publisher = new RelayPublisher({

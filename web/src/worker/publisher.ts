@@ -1,11 +1,14 @@
 // The publisher: a camera's pictures, and as many sessions with a viewer as it takes.
 
 import { type Encoded, type MakeEncoder } from "../media/encoder.ts";
+import { isSameSound } from "../sound/config.ts";
+import { type MakeSoundEncoder } from "../sound/encoder.ts";
 import { type Figures, type ToWorker } from "../messages.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 import { ProtocolError } from "../protocol/error.ts";
 import { type SessionEvent } from "../protocol/session/output.ts";
 import { type StreamInfo } from "../protocol/unit/info.ts";
+import { type SoundInfo } from "../protocol/unit/sound-info.ts";
 import { Close } from "../protocol/wire/control.ts";
 import { type Selection, selectionNamed } from "../protocol/wire/selection.ts";
 import { type Cancel, type Time } from "./clock.ts";
@@ -17,6 +20,7 @@ import { type Choice, describeStream, highestRate } from "./publish-options.ts";
 import { publisherOutcome } from "./publish-outcome.ts";
 import { RateController } from "./publish-rate.ts";
 import { MAX_BACKLOG, type Numbered, STREAM, Sender, type SenderEvents, type Target } from "./publish-sender.ts";
+import { PublishSound, type SoundTarget } from "./publish-sound.ts";
 import { type Commands } from "./role.ts";
 
 /** Milliseconds between looks at what waits. */
@@ -42,11 +46,36 @@ function targetOf(driver: SessionDriver, time: Time): Target {
   };
 }
 
+/** The same for sound, whose description goes before the first packet and where it changes. */
+function soundTargetOf(driver: SessionDriver, time: Time): SoundTarget {
+  let described: SoundInfo | undefined;
+  return {
+    get isOver() {
+      return driver.isOver;
+    },
+    get backlog() {
+      return driver.carrier.backlog;
+    },
+    seal: (packet, info) => driver.step(async (session) => {
+      const now = time.now();
+      if (described === undefined || !isSameSound(described, info)) {
+        described = info;
+        await session.sealSoundInfo(now, info);
+      }
+      await session.sealFrame(now, packet);
+    }),
+  };
+}
+
 /** What does not change while a publisher runs. */
 export interface PublisherParts extends LinkParts {
   readonly pictures: ReadableStream<VideoFrame>;
   readonly choice: Choice;
   readonly makeEncoder: MakeEncoder;
+  /** `undefined` where the browser encodes no sound. */
+  readonly makeSoundEncoder: MakeSoundEncoder | undefined;
+  /** For tests: a packet of sound that was sealed, by its number. */
+  readonly soundUnit?: (frame: bigint, data: Bytes) => void;
 }
 
 /** Publishes until it is told to stop, the pictures end, or there is no hope. */
@@ -56,6 +85,7 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
   readonly stop = { reason: Close.EndOfStream, words: "You stopped publishing." };
   readonly #link: Link;
   readonly #camera: Camera;
+  readonly #sound: PublishSound;
   readonly #choice: Choice;
   readonly #time: Time;
   #rate: RateController;
@@ -79,6 +109,14 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
     this.#rate = this.#newRate();
     this.#link = new Link(parts, this);
     this.#camera = new Camera(pictures, choice.encoder, makeEncoder, this, time);
+    this.#sound = new PublishSound({
+      makeEncoder: parts.makeSoundEncoder, time, post: parts.post, unit: parts.soundUnit,
+      mediaTimeAt: (monotonic) => this.#camera.mediaTimeAt(monotonic),
+      isHeard: () => true,
+      sent: (length) => {
+        this.#sender?.wentBeside(length);
+      },
+    });
   }
 
   /** Begins; it never rejects. */
@@ -94,6 +132,9 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
         return;
       case "select":
         this.#select(message.selection);
+        return;
+      case "microphone":
+        this.#sound.turn(message.sound);
         return;
       case "rekey":
         this.#link.step((session, now) => session.rekey(now));
@@ -136,6 +177,7 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
       this.#link.step((session, now) => session.select(now, selection));
     }
     this.#sender.begin();
+    this.#sound.begin(soundTargetOf(driver, this.#time));
     this.#observe(driver);
   }
 
@@ -157,6 +199,7 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
     this.#observing = undefined;
     this.#sender?.stop();
     this.#sender = undefined;
+    this.#sound.over();
   }
 
   lost(): void {
@@ -165,6 +208,7 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
 
   finished(): void {
     this.#camera.stop();
+    this.#sound.stop();
   }
 
   figures(): Omit<Figures, "refused" | "roundTrip"> {
@@ -173,7 +217,8 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
     const allowed = failures === 0 ? "hardware-allowed" : "software";
     const decoder = codec === "mjpeg" ? "images" : allowed;
     const stream = { width, height, codec: this.#camera.codec, decoder, decoderRestarts: failures } as const;
-    return this.#figures.figures(this.#time.now().monotonic, stream);
+    const sending = this.#sound.figures;
+    return { ...this.#figures.figures(this.#time.now().monotonic, stream), ...(sending && { sending }) };
   }
 
   // What the camera and its encoder tell.
@@ -215,6 +260,7 @@ export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents
 
   sent(...[picture, stages]: Parameters<SenderEvents["sent"]>): void {
     this.#figures.sent(picture, stages, this.#time.now().monotonic);
+    this.#sound.wentBeside(picture.data.length);
   }
 
   left(send: number): void {

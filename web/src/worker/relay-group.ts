@@ -12,6 +12,7 @@ import { type Suite } from "../protocol/seal/suite.ts";
 import { type GroupOffer } from "../protocol/session/hosting.ts";
 import { type OutgoingFrame } from "../protocol/session/session.ts";
 import { type StreamInfo } from "../protocol/unit/info.ts";
+import { type SoundInfo } from "../protocol/unit/sound-info.ts";
 import { type GroupMessage, type MediaFrom } from "../protocol/wire/group-message.ts";
 import { type PeerId } from "../protocol/wire/peer-id.ts";
 import { type CameraBroadcast, type OutgoingGroup } from "../relay/relay.ts";
@@ -82,6 +83,7 @@ export class GroupHost {
   /** What the present broadcast was given. */
   #given: bigint | undefined;
   #pictures: OutgoingGroup | undefined;
+  #sounds: OutgoingGroup | undefined;
   #turns: Promise<unknown> = Promise.resolve();
   #timer: Cancel | undefined;
   #over = false;
@@ -198,6 +200,7 @@ export class GroupHost {
       this.#broadcast = broadcast;
       this.#given = undefined;
       this.#pictures = undefined;
+      this.#sounds = undefined;
       this.#giveKeys();
       this.#parts.events.keyframeNeeded();
       return Promise.resolve();
@@ -320,6 +323,20 @@ export class GroupHost {
       throw new ProtocolError("exhausted");
     }
     return times;
+  }
+
+  /** The same of a packet of sound. One before the first picture goes nowhere. */
+  async sealSound(info: SoundInfo, packet: OutgoingFrame): Promise<void> {
+    await this.#turn(async () => {
+      await this.#announce();
+      const sealed = await this.#sealer.sealSound(this.#parts.time.now(), info, packet);
+      if (sealed?.keyframe === true) {
+        this.#sounds = this.#broadcast?.begin("sound", Number(sealed.group));
+      }
+      if (sealed !== undefined) {
+        this.#sounds?.write(sealed.bytes);
+      }
+    });
   }
 
   #give({ frame, answers }: Sealing): void {

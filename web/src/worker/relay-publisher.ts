@@ -25,6 +25,7 @@ import { MAX_BACKLOG, type Numbered, Sender, type SenderEvents, type Target } fr
 import { type PublisherParts } from "./publisher.ts";
 import { GroupHost } from "./relay-group.ts";
 import { RelaySessions } from "./relay-sessions.ts";
+import { PublishSound, type SoundTarget } from "./publish-sound.ts";
 import { type Commands, type Post } from "./role.ts";
 
 /** Milliseconds between looks at what waits, and between figures and looks at the round trip. */
@@ -55,7 +56,8 @@ const NO_STORE = "This browser keeps no data for this page. A page that publishe
 
 /** What does not change while it runs. */
 export interface RelayPublisherParts
-  extends Pick<PublisherParts, "pictures" | "choice" | "makeEncoder" | "time" | "random"> {
+  extends Pick<PublisherParts,
+    "pictures" | "choice" | "makeEncoder" | "makeSoundEncoder" | "soundUnit" | "time" | "random"> {
   readonly relay: RelayWish;
   readonly openStore: () => Promise<KeyStore>;
   readonly openCameraStore: () => Promise<CameraStore>;
@@ -87,6 +89,7 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
   readonly #choice: Choice;
   readonly #time: Time;
   readonly #camera: Camera;
+  readonly #sound: PublishSound;
   readonly #abort = new AbortController();
   #way: RelayWay = "webtransport";
   readonly #aborted: Promise<void>;
@@ -113,6 +116,14 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
     });
     this.#rate = new RateController(highestRate(parts.choice.encoder));
     this.#camera = new Camera(parts.pictures, parts.choice.encoder, parts.makeEncoder, this, parts.time);
+    this.#sound = new PublishSound({
+      makeEncoder: parts.makeSoundEncoder, time: parts.time, post: parts.post, unit: parts.soundUnit,
+      mediaTimeAt: (monotonic) => this.#camera.mediaTimeAt(monotonic),
+      isHeard: () => this.#base?.host.hasMembers === true,
+      sent: (length) => {
+        this.#live?.sender.wentBeside(length);
+      },
+    });
   }
 
   /** Begins; it never rejects. */
@@ -130,6 +141,7 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
     }
     this.#stopTimers();
     this.#camera.stop();
+    this.#sound.stop();
     this.#base?.host.end();
     const { state, cause, words } = this.#ending?.outcome ?? outcome;
     this.#parts.post({ type: "state", state, cause, words });
@@ -139,6 +151,9 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
     switch (message.type) {
       case "keyframe":
         this.#camera.requestKeyframe();
+        return;
+      case "microphone":
+        this.#sound.turn(message.sound);
         return;
       case "rekey":
         void this.#base?.host.rekey();
@@ -309,6 +324,7 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
     this.#tell("live");
     this.#audience();
     live.sender.begin();
+    this.#sound.begin(soundTargetOf(base.host, () => this.#live?.broadcast.backlog ?? 0));
     this.#observe(live);
     this.#showFigures();
     void this.#takeViewers(base, live);
@@ -325,6 +341,7 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
   async #leave({ host, sessions }: Base): Promise<void> {
     this.#stopTimers();
     this.#live?.sender.stop();
+    this.#sound.over();
     const stood = this.#live !== undefined;
     this.#live = undefined;
     if (stood) {
@@ -386,7 +403,8 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
     const allowed = failures === 0 ? "hardware-allowed" : "software";
     const decoder = codec === "mjpeg" ? "images" : allowed;
     const stream = { width, height, codec: this.#camera.codec, decoder, decoderRestarts: failures } as const;
-    return this.#figures.figures(this.#time.now().monotonic, stream);
+    const sending = this.#sound.figures;
+    return { ...this.#figures.figures(this.#time.now().monotonic, stream), ...(sending && { sending }) };
   }
 
   // What the camera and its encoder tell.
@@ -432,6 +450,7 @@ export class RelayPublisher implements Commands, CameraEvents, SenderEvents {
 
   sent(...[picture, stages]: Parameters<SenderEvents["sent"]>): void {
     this.#figures.sent(picture, stages, this.#time.now().monotonic);
+    this.#sound.wentBeside(picture.data.length);
     this.#parts.unit?.(picture.number, picture.data);
   }
 
@@ -463,5 +482,16 @@ function targetOf(host: GroupHost, backlog: () => number): Target {
         ? Promise.reject(new ProtocolError("misuse", "a description precedes the first frame"))
         : host.seal(described, frame);
     },
+  };
+}
+
+/** The group as the place where sound goes. */
+function soundTargetOf(host: GroupHost, backlog: () => number): SoundTarget {
+  return {
+    isOver: false,
+    get backlog() {
+      return backlog();
+    },
+    seal: (packet, info) => host.sealSound(info, packet),
   };
 }

@@ -12,8 +12,9 @@ export function isTestWorker(): boolean {
   return (globalThis as { readonly name?: unknown }).name === TEST_WORKER;
 }
 
-export async function tellUnit(post: Post, frame: bigint, data: Bytes): Promise<void> {
+export async function tellUnit(post: Post, frame: bigint, data: Bytes, type: "unit" | "sound-unit" = "unit"):
+Promise<void> {
   const hash = await sha256(data);
   const hex = Array.from(hash, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  post({ type: "unit", frame: Number(frame), sha256: hex });
+  post({ type, frame: Number(frame), sha256: hex });
 }

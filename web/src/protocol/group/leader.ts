@@ -7,7 +7,7 @@ import { type SealLimits, type Sealer } from "../seal/sealer.ts";
 import { type Suite } from "../seal/suite.ts";
 import { MAX_RATCHET } from "./epochs.ts";
 import { type LeaderRefusal, Pending } from "./pending.ts";
-import { type NodeSecret } from "./secret.ts";
+import { type NodeSecret, soundOf } from "./secret.ts";
 import { RUN_LEN, type Scope, sheetBytes } from "./sheet.ts";
 import { Tree } from "./tree.ts";
 
@@ -49,6 +49,8 @@ export interface Announcement {
 export interface InForce {
   readonly epoch: bigint;
   readonly sealer: Sealer;
+  /** Seals the sound beside the stream. */
+  readonly sound: Sealer;
 }
 
 /** Leads the group of one stream, in one run. One call at a time: the caller awaits each. Times are milliseconds. */
@@ -185,7 +187,10 @@ export class Leader {
   async #inForce(): Promise<InForce> {
     const { epoch, group, groupSecret } = this.#tree;
     const { suite, limits } = this.#config;
-    return { epoch, sealer: await groupSecret.sealer(group, epoch, suite, limits) };
+    const [sealer, sound] = await Promise.all([
+      groupSecret.sealer(group, epoch, suite, limits), groupSecret.sealer(soundOf(group), epoch, suite, limits),
+    ]);
+    return { epoch, sealer, sound };
   }
 
   /** Overwrites all secrets. */

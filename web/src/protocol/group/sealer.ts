@@ -8,17 +8,19 @@ import { MAX_CHALLENGERS } from "../live/answer.ts";
 import { type Batch, Challenges } from "../live/challenges.ts";
 import { MAX_BLOCKS, type Suite } from "../seal/suite.ts";
 import { type OutgoingFrame } from "../session/session.ts";
-import { FrameHasher, recordHash } from "../sign/digest.ts";
+import { type FrameDigest, FrameHasher, recordHash } from "../sign/digest.ts";
 import { FrameSigner } from "../sign/frame-signer.ts";
 import { Cutter } from "../unit/cut.ts";
 import { type StreamInfo, infoBytes } from "../unit/info.ts";
 import { preambleBytes } from "../unit/preamble.ts";
+import { SOUND_STREAM, type SoundInfo, soundInfoBytes } from "../unit/sound-info.ts";
 import { lengthPrefix } from "../wire/framing.ts";
 import { CONFIG_FLAGS, Flag, frameFlags } from "../wire/header.ts";
 import { ENCRYPT_ALL } from "../wire/selection.ts";
 import { type Announcement, type EpochNumbers, type InForce, Leader } from "./leader.ts";
 import { type LeaderRefusal } from "./pending.ts";
-import { type NodeSecret } from "./secret.ts";
+import { type NodeSecret, hasSound } from "./secret.ts";
+import { SoundGroups } from "./sound-groups.ts";
 
 /** Challenges that one frame answers at most. The others wait for the next frame. */
 const MAX_ANSWERS = 512;
@@ -73,6 +75,8 @@ export class GroupSealer {
   readonly #signer: FrameSigner;
   readonly #challenges = new Challenges(MAX_CHALLENGERS);
   readonly #cutter = new Cutter("frame", 0);
+  readonly #sounds: SoundGroups;
+  readonly #soundSigner: FrameSigner;
   #current: InForce;
   /** When the current secret was drawn. */
   #drawn: number;
@@ -88,6 +92,8 @@ export class GroupSealer {
     this.#drawn = now;
     this.#nextGroup = nextGroup;
     this.#signer = new FrameSigner(config.identity, config.stream, nextGroup);
+    this.#sounds = new SoundGroups(nextGroup);
+    this.#soundSigner = new FrameSigner(config.identity, SOUND_STREAM, nextGroup);
   }
 
   /**
@@ -138,7 +144,8 @@ export class GroupSealer {
   async announce(now: Now, seed: Bytes): Promise<Announcement | undefined> {
     const { monotonic } = now;
     await this.#switchIfDue(monotonic, false);
-    const usedUp = monotonic >= this.#drawn + SOFT_AGE || this.#current.sealer.sealed >= SOFT_RECORDS;
+    const usedUp = monotonic >= this.#drawn + SOFT_AGE ||
+      Math.max(this.#current.sealer.sealed, this.#current.sound.sealed) >= SOFT_RECORDS;
     if (usedUp && this.#leader.deadline === undefined) {
       this.#drawn = monotonic;
       this.#leader.rekey(monotonic);
@@ -190,14 +197,7 @@ export class GroupSealer {
     await this.#switchIfDue(now.monotonic, frame.keyframe);
     const { epoch } = this.#current;
     const records = await this.#records(now, info, frame);
-    const hasher = new FrameHasher();
-    for (const record of records) {
-      hasher.push(await recordHash(record));
-    }
-    const digest = await hasher.finish();
-    if (digest === undefined) {
-      throw misuse("a frame has fewer records than 2²⁰");
-    }
+    const digest = await digestOf(records);
     const batch = await this.#challenges.fold(MAX_ANSWERS);
     const { keyframe, stamps } = frame;
     const proof = await this.#signer.sign({
@@ -206,8 +206,42 @@ export class GroupSealer {
     records.push(await this.#seal(now, Flag.Signed | (keyframe ? Flag.Keyframe : 0), [proof]));
     this.#begun = true;
     this.#nextGroup += keyframe ? 1n : 0n;
-    const bytes = concat(...records.flatMap((record) => [lengthPrefix(record), record]));
-    return { frame: { bytes, keyframe, group: this.#nextGroup - 1n, epoch }, answers: batch?.answers ?? [] };
+    const sealed = { bytes: framed(records), keyframe, group: this.#nextGroup - 1n, epoch };
+    return { frame: sealed, answers: batch?.answers ?? [] };
+  }
+
+  /**
+   * Seals and signs a packet of sound, which is made in the group of pictures under way and always encrypted. Returns
+   * `undefined` before the first keyframe. `keyframe` says that its description stands before it, and `group` counts
+   * those packets.
+   * @throws ProtocolError as `seal`
+   */
+  async sealSound(now: Now, info: SoundInfo, packet: OutgoingFrame): Promise<SealedFrame | undefined> {
+    const { identity, stream } = this.#config;
+    if (!hasSound({ camera: identity.peerId, stream }, packet.stream)) {
+      throw misuse("sound is stream 2, beside the picture of stream 1");
+    }
+    if (!this.#begun) {
+      return undefined;
+    }
+    const description = soundInfoBytes(info);
+    await this.#switchIfDue(now.monotonic, false);
+    const { epoch, sound } = this.#current;
+    const seal = (flags: number, parts: readonly Bytes[]): Promise<Bytes> =>
+      sound.seal({ flags, stream: SOUND_STREAM, timestamp: now.wall }, parts);
+    const pictures = this.#nextGroup - 1n;
+    const begins = this.#sounds.count(pictures, description);
+    const records = begins ? [await seal(CONFIG_FLAGS, [description])] : [];
+    const { layout, pieces } = this.#cutter.cut(ENCRYPT_ALL, SOUND_STREAM, true, packet.data);
+    const preamble = preambleBytes({ ...packet.stamps, padding: 0, layout, kept: false });
+    for (const { first, last, data } of pieces) {
+      records.push(await seal(frameFlags(true, first, last), first ? [preamble, data] : [data]));
+    }
+    const { frame } = packet.stamps;
+    const statement = { epoch, frame, keyframe: begins, digest: await digestOf(records) };
+    const proof = await this.#soundSigner.signSound(statement, pictures);
+    records.push(await seal(Flag.Signed | (begins ? Flag.Keyframe : 0), [proof]));
+    return { bytes: framed(records), keyframe: begins, group: this.#sounds.number, epoch };
   }
 
   /** The records of a frame: before a keyframe its description. */
@@ -237,4 +271,21 @@ export class GroupSealer {
   wipe(): void {
     this.#leader.wipe();
   }
+}
+
+async function digestOf(records: readonly Bytes[]): Promise<FrameDigest> {
+  const hasher = new FrameHasher();
+  for (const record of records) {
+    hasher.push(await recordHash(record));
+  }
+  const digest = await hasher.finish();
+  if (digest === undefined) {
+    throw misuse("a frame has fewer records than 2²⁰");
+  }
+  return digest;
+}
+
+/** Records, each behind its length. */
+function framed(records: readonly Bytes[]): Bytes {
+  return concat(...records.flatMap((record) => [lengthPrefix(record), record]));
 }

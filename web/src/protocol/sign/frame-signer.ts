@@ -49,22 +49,48 @@ export class FrameSigner {
    */
   async sign({ epoch, frame, keyframe, digest, liveness }: OutgoingStatement): Promise<Bytes> {
     const last = this.#last;
-    if (last !== undefined && (epoch < last.epoch || (epoch === last.epoch && frame <= last.frame))) {
+    if (last !== undefined && goesBack(last, epoch, frame)) {
       throw misuse("a frame's number or epoch went back");
     }
     if (!keyframe && last === undefined) {
       throw misuse("the first frame that is signed must be a keyframe");
     }
-    const index = keyframe || last === undefined ? 0 : last.index + 1;
-    if (index > MAX_INDEX) {
-      throw misuse("the numbers of frames in a group of pictures have run out");
-    }
+    const index = keyframe || last === undefined ? 0 : nextIndex(last);
     const group = keyframe || last === undefined ? this.#nextGroup : last.group;
     this.#nextGroup = group + 1n;
+    return this.#state({ epoch, frame, keyframe, digest, ...(liveness && { liveness }) }, group, index);
+  }
+
+  /**
+   * The same of a packet of sound that was made in this group of pictures. Its place in there follows from the packets
+   * before, whatever it says of keyframes.
+   * @throws ProtocolError `misuse` if a number goes back; nothing has changed then
+   */
+  async signSound(outgoing: OutgoingStatement, group: bigint): Promise<Bytes> {
+    const { epoch, frame } = outgoing;
+    const last = this.#last;
+    if (last !== undefined && (goesBack(last, epoch, frame) || group < last.group)) {
+      throw misuse("a packet's number, epoch or group of pictures went back");
+    }
+    return this.#state(outgoing, group, last?.group === group ? nextIndex(last) : 0);
+  }
+
+  async #state({ epoch, frame, digest, liveness }: OutgoingStatement, group: bigint, index: number): Promise<Bytes> {
     const claims = { index, epoch, group, frame, ...(liveness && { liveness }) };
     const statement: Statement = { ...claims, stream: this.#stream, digest };
     this.#last = statement;
     const signature = await this.#identity.sign(signedStatement(statement));
     return proofBytes({ ...claims, records: digest.records, check: checkOf(digest), signature }).slice();
   }
+}
+
+function goesBack(last: Statement, epoch: bigint, frame: bigint): boolean {
+  return epoch < last.epoch || (epoch === last.epoch && frame <= last.frame);
+}
+
+function nextIndex({ index }: Statement): number {
+  if (index >= MAX_INDEX) {
+    throw misuse("the numbers of frames in a group of pictures have run out");
+  }
+  return index + 1;
 }

@@ -10,6 +10,8 @@ import {
 export interface Told {
   readonly states: { readonly state: LinkState; readonly cause?: string; readonly words?: string }[];
   readonly units: { readonly frame: number; readonly sha256: string }[];
+  /** Packets of sound that the page sealed. */
+  readonly sounds: { readonly frame: number; readonly sha256: string }[];
   readonly events: { readonly words: string; readonly bad: boolean }[];
   readonly sizes: { readonly width: number; readonly height: number }[];
   readonly protections: Protection[];
@@ -60,6 +62,9 @@ export function record(testing: boolean): void {
       case "unit":
         told.units.push({ frame: message.frame, sha256: message.sha256 });
         break;
+      case "sound-unit":
+        told.sounds.push({ frame: message.frame, sha256: message.sha256 });
+        break;
       case "event":
         told.events.push({ words: message.words, bad: message.bad });
         break;
@@ -94,7 +99,7 @@ export function record(testing: boolean): void {
     constructor(url: string | URL, options: WorkerOptions = {}) {
       super(url, testing ? { ...options, name: "test" } : options);
       const told: Told = {
-        states: [], units: [], events: [], sizes: [], protections: [], figures: undefined, reports: 0,
+        states: [], units: [], sounds: [], events: [], sizes: [], protections: [], figures: undefined, reports: 0,
         offers: [], audience: undefined,
       };
       recorded.told.push(told);

@@ -85,10 +85,10 @@ const CONTENT_POLICY: &str = policy!("'self'");
 /// The worker's: which relay a ticket names is not known when it is served.
 const WORKER_POLICY: &str = policy!("'self' https: wss:");
 
-/// This page may use the camera and the screen, nothing else.
+/// This page may use camera, microphone and screen, nothing else; the browser asks its user for each.
 const PERMISSIONS: (HeaderName, &str) = (
     HeaderName::from_static("permissions-policy"),
-    "camera=(self), display-capture=(self), microphone=(), geolocation=(), usb=(), serial=()",
+    "camera=(self), display-capture=(self), microphone=(self), geolocation=(), usb=(), serial=()",
 );
 
 /// SHA-256 of the files, in hexadecimal: for each its length as 32 bits, big-endian, and its bytes. The page computes
