@@ -68,9 +68,9 @@ cargo xtask COMMAND
                             program with their dependencies, also in C and C++; and some of them in Miri
   aarch64                   the tests of the cipher crate on aarch64, in an emulator
   cross TARGET [--profile NAME] [--install]
-                            build the program for aarch64, or as one static file (static-x86_64), and stream between it
-                            and this machine's; --profile release is faster to build than dist, which users are given;
-                            --install installs a compiler and an emulator
+                            build the program for aarch64, or as one static file (static-x86_64, static-aarch64), and
+                            stream between it and this machine's; --profile release is faster to build than dist,
+                            which users are given; --install installs a compiler and an emulator
   deny [--install]          the rules of deny.toml for dependencies: licences, bans, sources, advisories; --install
                             installs cargo-deny, without which advisories are not looked at
   installed                 check that the program built alone refuses study suites and contains none of their code
@@ -204,7 +204,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("installed", installed::step);
     summary.step("same bytes", || reproducible::step("dist", false));
     sanitizers(summary);
-    for name in ["aarch64", "static-x86_64"] {
+    for name in ["aarch64", "static-x86_64", "static-aarch64"] {
         other_machine(name, "release", summary);
     }
     summary.step("aarch64", cross::suite);

@@ -42,7 +42,7 @@ enum Compiler {
     Zig,
 }
 
-const TARGETS: [Target; 2] = [
+const TARGETS: [Target; 3] = [
     Target {
         name: "aarch64",
         step: "cross",
@@ -58,6 +58,14 @@ const TARGETS: [Target; 2] = [
         compiler: Compiler::Zig,
         emulator: ("qemu-x86_64", "/"),
         packages: &["python3-venv", "nasm"],
+    },
+    Target {
+        name: "static-aarch64",
+        step: "static arm",
+        triple: "aarch64-unknown-linux-musl",
+        compiler: Compiler::Zig,
+        emulator: ("qemu-aarch64", "/"),
+        packages: &["python3-venv", "qemu-user"],
     },
 ];
 
@@ -271,7 +279,11 @@ mod tests {
 
     #[test]
     fn a_program_runs_without_an_emulator_on_its_own_kind_of_machine() {
-        for (name, arch) in [("aarch64", "aarch64"), ("static-x86_64", "x86_64")] {
+        for (name, arch) in [
+            ("aarch64", "aarch64"),
+            ("static-x86_64", "x86_64"),
+            ("static-aarch64", "aarch64"),
+        ] {
             let native = cfg!(target_os = "linux") && std::env::consts::ARCH == arch;
             assert!(target(name).is_some_and(|found| found.is_native() == native), "{name}");
         }
