@@ -26,10 +26,13 @@ qemu-arm)
     ;;
 esac
 mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
-# The kernel gives it the program's path, the name by which it was called, and the arguments.
+# The kernel gives it the program's path, the name by which it was called, and the arguments. It finds the emulator whatever
+# the caller's PATH is.
 start=$folder/$emulator.sh
-printf '#!/bin/sh\npath=$1\nname=$2\nshift 2\nexec %s -L %s -0 "$name" "$path" "$@"\n' "$emulator" "$libraries" >"$start"
-chmod 755 "$start"
+# Another that runs beside this one may be starting a program with it, so it is replaced as a whole.
+printf '#!/bin/sh\npath=$1\nname=$2\nshift 2\nexec %s -L %s -0 "$name" "$path" "$@"\n' "$(command -v "$emulator")" "$libraries" >"$start.$$"
+chmod 755 "$start.$$"
+mv "$start.$$" "$start"
 mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc || {
     echo "no formats of programs can be set up here: that needs Linux 6.7 or newer" >&2
     exit 77

@@ -66,7 +66,7 @@ cargo xtask COMMAND
                             models expect; --install installs Verifpal
   sanitizer                 under the address sanitizer: the tests of the cipher crate, and those of protocol and
                             program with their dependencies, also in C and C++; and some of them in Miri
-  aarch64                   the tests of the cipher crate on aarch64, in an emulator
+  aarch64                   tests on aarch64, in an emulator, but for those that it cannot run, which are named
   cross TARGET [--profile NAME] [--install]
                             build the program for aarch64, or as one static file (static-x86_64, static-aarch64), and
                             stream between it and this machine's; --profile release is faster to build than dist,

@@ -2,17 +2,15 @@
 //! for a minute to pass while the processors idle.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
 use crate::shell::{cargo, command, run, run_whole};
 
-/// Number of programs that run at once.
-const PROGRAMS: usize = 2;
-/// Number of tests of a program that run at once. Most of them wait for a process or a socket most of the time.
-const TEST_THREADS: &str = "4";
+/// Most tests wait for a process or a socket most of the time.
+const CROWD: Crowd = Crowd { programs: 2, tests: 4 };
 /// Cargo's words for all tests of the workspace: any other selection would have other features, and be built again.
 const TEST: [&str; 3] = ["test", "--workspace", "--locked"];
 
@@ -36,41 +34,66 @@ struct TestProgram {
     folder: PathBuf,
 }
 
+/// How many run at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Crowd {
+    /// Test programs.
+    pub(crate) programs: usize,
+    /// Tests of each.
+    pub(crate) tests: usize,
+}
+
+/// Tests that are not run, of one test program.
+pub(crate) struct LeftOut {
+    /// The test program's name: `program`, `sealcast`.
+    pub(crate) program: &'static str,
+    /// Parts of their names, as `--skip` takes them.
+    pub(crate) tests: &'static [&'static str],
+    pub(crate) why: &'static str,
+}
+
 /// Builds and runs all tests. `prefix` stands before each test program, and has the name of a program and its arguments
 /// if it is not empty.
 pub(crate) fn run_all(prefix: &[&str]) -> Result<(), String> {
-    let programs = build()?;
+    let mut build = cargo(&TEST);
+    build.arg("--no-run");
+    let ran = run_built(build, prefix, CROWD, &[]);
+    let documented = run(cargo(&TEST).arg("--doc"));
+    ran.and(documented)
+}
+
+/// Builds test programs with this command of cargo and runs them; returns their number.
+pub(crate) fn run_built(build: Command, prefix: &[&str], crowd: Crowd, left_out: &[LeftOut]) -> Result<usize, String> {
+    let programs = built(build)?;
     let count = programs.len();
     let waiting = Mutex::new(programs.into_iter());
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
     let lane = || -> Vec<String> {
         std::iter::from_fn(next)
-            .filter_map(|program| program.run(prefix).err())
+            .filter_map(|program| program.run(prefix, crowd, left_out).err())
             .collect()
     };
     let failures: Vec<String> = std::thread::scope(|scope| {
-        let lanes: Vec<_> = (0..PROGRAMS).map(|_| scope.spawn(lane)).collect();
+        let lanes: Vec<_> = (0..crowd.programs).map(|_| scope.spawn(lane)).collect();
         let panicked = |_| vec!["a lane of tests panicked".to_owned()];
         lanes
             .into_iter()
             .flat_map(|lane| lane.join().unwrap_or_else(panicked))
             .collect()
     });
-    let documented = run(cargo(&TEST).arg("--doc"));
-    if !failures.is_empty() {
-        return Err(format!(
+    match failures.is_empty() {
+        true => Ok(count),
+        false => Err(format!(
             "of {count} test programs, {} failed: {}",
             failures.len(),
             failures.join("; ")
-        ));
+        )),
     }
-    documented
 }
 
 /// Builds all test programs; those that need the name `nightly` on the command line are not among them.
-fn build() -> Result<Vec<TestProgram>, String> {
-    let mut build = cargo(&TEST);
-    build.args(["--no-run", "--message-format=json-render-diagnostics"]);
+fn built(mut build: Command) -> Result<Vec<TestProgram>, String> {
+    build.arg("--message-format=json-render-diagnostics");
     let built = build.stderr(Stdio::inherit()).output();
     let built = built.map_err(|error| format!("cargo did not start: {error}"))?;
     if !built.status.success() {
@@ -96,14 +119,24 @@ impl TestProgram {
         Some(Self { executable, folder })
     }
 
-    fn run(&self, prefix: &[&str]) -> Result<(), String> {
+    /// Its name, which cargo lengthens with a hash.
+    fn name(&self) -> &str {
+        let stem = self.executable.file_stem().and_then(|stem| stem.to_str());
+        let name = stem.and_then(|stem| stem.rsplit_once('-'));
+        name.map_or("", |(name, _)| name)
+    }
+
+    fn run(&self, prefix: &[&str], crowd: Crowd, left_out: &[LeftOut]) -> Result<(), String> {
         let executable = self.executable.to_string_lossy();
         let words = [prefix, &[executable.as_ref()]].concat();
         let mut command = command(words[0], &words[1..]);
+        for left in left_out.iter().filter(|left| left.program == self.name()) {
+            command.args(left.tests.iter().flat_map(|test| ["--skip", *test]));
+        }
         command
             .current_dir(&self.folder)
             .env("CARGO_MANIFEST_DIR", &self.folder);
-        run_whole(command.env("RUST_TEST_THREADS", TEST_THREADS))
+        run_whole(command.env("RUST_TEST_THREADS", crowd.tests.to_string()))
     }
 }
 
@@ -117,10 +150,11 @@ mod tests {
             let package = r#""reason":"compiler-artifact","manifest_path":"/w/a/Cargo.toml""#;
             format!(r#"{{{package},"executable":{executable},"profile":{{"test":{test}}}}}"#)
         };
-        let found = TestProgram::of_line(&line(r#""/w/target/a-1""#, true)).expect("a test program");
+        let found = TestProgram::of_line(&line(r#""/w/target/a-b-1f""#, true)).expect("a test program");
+        assert_eq!(found.name(), "a-b");
         assert_eq!(
             (found.executable, found.folder),
-            ("/w/target/a-1".into(), "/w/a".into())
+            ("/w/target/a-b-1f".into(), "/w/a".into())
         );
         for other in [
             line(r#""/w/target/a""#, false),
