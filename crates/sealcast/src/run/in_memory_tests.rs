@@ -25,7 +25,7 @@ use super::serve_viewer::{Departure, serve_viewer};
 use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Observing, Offer, QueueLimits, RuntimeSettings};
 use crate::keys::mechanism;
 use crate::keys::peers::{KnownPeers, Terms};
-use crate::media::{Codec, Frame, FrameRate, StampKind, StreamInfo, Track};
+use crate::media::{Codec, Frame, FrameRate, SoundCodec, SoundInfo, StampKind, StreamInfo, Track};
 use crate::meter::metrics::Metrics;
 use crate::transport::{StreamTransport, memory_pair};
 
@@ -79,6 +79,16 @@ fn info() -> StreamInfo {
     }
 }
 
+fn sound_info() -> SoundInfo {
+    SoundInfo {
+        codec: SoundCodec::Ulaw,
+        channels: 1,
+        samples_per_second: 8000,
+        samples_per_frame: 160,
+        parameters: Vec::new(),
+    }
+}
+
 /// A publisher's session with who is at the other end of a transport.
 fn responding<T>(shared: &PublisherState, transport: T) -> PendingSession<T> {
     let config = shared.offer.session(
@@ -116,6 +126,10 @@ struct Ends {
 
 impl Ends {
     async fn new(stream_budget: Duration) -> Self {
+        Self::shaped(stream_budget, super::Shape::Off).await
+    }
+
+    async fn shaped(stream_budget: Duration, shape: super::Shape) -> Self {
         let observing = Observation::start("test", ObserveOptions::default(), Metrics::new(build_info()))
             .await
             .expect("nothing to open");
@@ -130,7 +144,7 @@ impl Ends {
             admission: Arc::new(admission),
             max_viewers: 1,
             wire_tap: None,
-            offer: offer(2),
+            offer: Offer { shape, ..offer(2) },
             settings: RuntimeSettings::new(Selection::All),
             stream_budget,
             group: None,
@@ -268,4 +282,42 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     ends.viewer.say_goodbye(Duration::from_secs(1)).await;
     let departure = ends.serving.await.expect("no panic");
     assert_eq!(departure.reason, Some(CloseReason::GoingAway));
+}
+
+/// A packet of sound that was made a second ago.
+fn late_sound(number: u64) -> Frame {
+    let made = Instant::now().checked_sub(Duration::from_secs(1));
+    Frame {
+        track: Track::Sound,
+        encoded: made.expect("the machine runs for longer"),
+        ..frame(number, true, &[9; 100])
+    }
+}
+
+#[tokio::test]
+async fn late_sound_is_left_out_unless_the_source_has_ended() {
+    const RATE: u64 = 8_000_000;
+    for ended in [false, true] {
+        let mut ends = Ends::shaped(Duration::ZERO, super::Shape::Constant(RATE)).await;
+        ends.hub.set_sound(Some(sound_info()));
+        let (mut published, mut heard) = (false, Vec::new());
+        let sounds = |one: &Delivered| one.track == Track::Sound;
+        let dropped = |ends: &Ends| ends.observing.observation().metrics.totals().sound_dropped;
+        while ends.viewer.work(&mut ends.receiver).is_ok() {
+            if ends.hub.viewers() == 1 && !published {
+                published = true;
+                ends.hub.publish(frame(0, true, &[7; 5000]));
+                (0..3).for_each(|number| ends.hub.publish_sound(late_sound(number)));
+            }
+            if published && (ended || dropped(&ends) == 3) {
+                ends.hub.finish(SourceEnd::Complete);
+            }
+            heard.extend(std::iter::from_fn(|| ends.queue.pop()).filter(sounds));
+            let _ = tokio::time::timeout(Duration::from_millis(5), ends.viewer.wait()).await;
+        }
+        heard.extend(std::iter::from_fn(|| ends.queue.pop()).filter(sounds));
+        let numbers: Vec<u64> = heard.iter().map(|one| one.frame.number).collect();
+        let expected: (Vec<u64>, u64) = if ended { (vec![0, 1, 2], 0) } else { (vec![], 3) };
+        assert_eq!((numbers, dropped(&ends)), expected, "ended: {ended}");
+    }
 }

@@ -355,15 +355,15 @@ impl ViewerRole {
     }
 
     /// True for sound that waited too long, and can be left out by itself. While the viewer catches up with the
-    /// picture, sound waits with it.
+    /// picture, sound waits with it. Of a source that has ended nothing newer waits behind it, and no later packet
+    /// would show the viewer that it is missing.
     pub(super) fn is_stale<T: Transport>(&self, task: &Task<T>, encoded: Instant) -> bool {
         let session = &task.connection.session;
         let may_drop = session.holds_media() || session.is_shaped();
-        let catches_up = self
-            .subscription
-            .as_ref()
-            .is_some_and(|subscription| subscription.catches_up);
-        may_drop && !catches_up && encoded.elapsed() >= self.most_wait(task)
+        let catches_up = |subscription: &Subscription| subscription.catches_up;
+        let catches_up = self.subscription.as_ref().is_some_and(catches_up);
+        let waited = encoded.elapsed() >= self.most_wait(task);
+        may_drop && !catches_up && waited && self.shared.hub.end().is_none()
     }
 
     /// The next frame of a queue. If it waited too long, drop all frames before the newest keyframe.
