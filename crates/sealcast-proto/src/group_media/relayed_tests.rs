@@ -274,7 +274,9 @@ fn a_challenge_over_the_session_bounds_the_age_of_a_relays_picture() {
 
 /// Makes a challenge if one is due, and has the camera answer it with its next frame.
 fn challenge(viewer: &mut RelayedViewer, camera: &mut Camera, millis: u64) {
-    let random = [millis.to_be_bytes(); 2].as_flattened().try_into().expect("16 bytes");
+    // Its first bytes are its name.
+    let random = [(millis as u32).to_be_bytes(); 4];
+    let random = random.as_flattened().try_into().expect("16 bytes");
     let now = Duration::from_millis(millis);
     if let Some(challenge) = viewer.challenge(now, random, Duration::from_millis(10)) {
         camera.sealer.challenged(MemberId(0), challenge).expect("a slot");
@@ -322,7 +324,7 @@ fn a_relay_that_drops_sheets_raises_the_alarm_in_time() {
     let mut viewer = told(0);
     viewer.told(&sheet(&camera.sealer.full_sheet())).expect("its sheet");
     let (mut dropped, mut alarmed, mut ended) = (None, None, None);
-    for number in 0..150 {
+    for number in 0..200 {
         let millis = number * 40;
         if number == 60 {
             camera.remove(1);

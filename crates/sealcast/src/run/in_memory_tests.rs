@@ -284,40 +284,53 @@ async fn frames_reach_a_viewer_through_memory_as_they_do_through_tcp() {
     assert_eq!(departure.reason, Some(CloseReason::GoingAway));
 }
 
-/// A packet of sound that was made a second ago.
-fn late_sound(number: u64) -> Frame {
+/// A picture or a packet of sound that was made a second ago.
+fn late(track: Track, number: u64) -> Frame {
     let made = Instant::now().checked_sub(Duration::from_secs(1));
     Frame {
-        track: Track::Sound,
+        track,
         encoded: made.expect("the machine runs for longer"),
-        ..frame(number, true, &[9; 100])
+        ..frame(number, track == Track::Sound, &[9; 100])
     }
 }
 
-#[tokio::test]
-async fn late_sound_is_left_out_unless_the_source_has_ended() {
+/// Publishes a keyframe, and three late ones of a track behind it. Returns the numbers of those that came, and how many
+/// were left out; the source ends at once or after that.
+async fn late_ones_of(track: Track, ends_at_once: bool) -> (Vec<u64>, u64) {
     const RATE: u64 = 8_000_000;
-    for ended in [false, true] {
-        let mut ends = Ends::shaped(Duration::ZERO, super::Shape::Constant(RATE)).await;
-        ends.hub.set_sound(Some(sound_info()));
-        let (mut published, mut heard) = (false, Vec::new());
-        let sounds = |one: &Delivered| one.track == Track::Sound;
-        let dropped = |ends: &Ends| ends.observing.observation().metrics.totals().sound_dropped;
-        while ends.viewer.work(&mut ends.receiver).is_ok() {
-            if ends.hub.viewers() == 1 && !published {
-                published = true;
-                ends.hub.publish(frame(0, true, &[7; 5000]));
-                (0..3).for_each(|number| ends.hub.publish_sound(late_sound(number)));
+    let mut ends = Ends::shaped(Duration::ZERO, super::Shape::Constant(RATE)).await;
+    ends.hub.set_sound(Some(sound_info()));
+    let (mut published, mut came) = (false, Vec::new());
+    let left_out = |ends: &Ends| {
+        let totals = ends.observing.observation().metrics.totals();
+        totals.sound_dropped + totals.all_frames_dropped()
+    };
+    while ends.viewer.work(&mut ends.receiver).is_ok() {
+        if ends.hub.viewers() == 1 && !published {
+            published = true;
+            ends.hub.publish(frame(0, true, &[7; 5000]));
+            for number in 0..3 {
+                match track {
+                    Track::Picture => ends.hub.publish(late(track, number + 1)),
+                    Track::Sound => ends.hub.publish_sound(late(track, number)),
+                }
             }
-            if published && (ended || dropped(&ends) == 3) {
-                ends.hub.finish(SourceEnd::Complete);
-            }
-            heard.extend(std::iter::from_fn(|| ends.queue.pop()).filter(sounds));
-            let _ = tokio::time::timeout(Duration::from_millis(5), ends.viewer.wait()).await;
         }
-        heard.extend(std::iter::from_fn(|| ends.queue.pop()).filter(sounds));
-        let numbers: Vec<u64> = heard.iter().map(|one| one.frame.number).collect();
-        let expected: (Vec<u64>, u64) = if ended { (vec![0, 1, 2], 0) } else { (vec![], 3) };
-        assert_eq!((numbers, dropped(&ends)), expected, "ended: {ended}");
+        if published && (ends_at_once || left_out(&ends) == 3) {
+            ends.hub.finish(SourceEnd::Complete);
+        }
+        came.extend(std::iter::from_fn(|| ends.queue.pop()));
+        let _ = tokio::time::timeout(Duration::from_millis(5), ends.viewer.wait()).await;
     }
+    came.extend(std::iter::from_fn(|| ends.queue.pop()));
+    let of_track = came.iter().filter(|one| one.track == track);
+    (of_track.map(|one| one.frame.number).collect(), left_out(&ends))
+}
+
+#[tokio::test]
+async fn what_is_late_is_left_out_unless_the_source_has_ended() {
+    assert_eq!(late_ones_of(Track::Picture, false).await, (vec![0], 3));
+    assert_eq!(late_ones_of(Track::Picture, true).await, (vec![0, 1, 2, 3], 0));
+    assert_eq!(late_ones_of(Track::Sound, false).await, (vec![], 3));
+    assert_eq!(late_ones_of(Track::Sound, true).await, (vec![0, 1, 2], 0));
 }

@@ -355,15 +355,13 @@ impl ViewerRole {
     }
 
     /// True for sound that waited too long, and can be left out by itself. While the viewer catches up with the
-    /// picture, sound waits with it. Of a source that has ended nothing newer waits behind it, and no later packet
-    /// would show the viewer that it is missing.
+    /// picture, sound waits with it. What a source that has ended leaves is sent, as in [`late`](Self::late).
     pub(super) fn is_stale<T: Transport>(&self, task: &Task<T>, encoded: Instant) -> bool {
         let session = &task.connection.session;
         let may_drop = session.holds_media() || session.is_shaped();
         let catches_up = |subscription: &Subscription| subscription.catches_up;
-        let catches_up = self.subscription.as_ref().is_some_and(catches_up);
-        let waited = encoded.elapsed() >= self.most_wait(task);
-        may_drop && !catches_up && waited && self.shared.hub.end().is_none()
+        let waits = self.subscription.as_ref().is_some_and(catches_up) || self.shared.hub.end().is_some();
+        may_drop && !waits && encoded.elapsed() >= self.most_wait(task)
     }
 
     /// The next frame of a queue. If it waited too long, drop all frames before the newest keyframe.
@@ -410,18 +408,20 @@ impl ViewerRole {
         skipped.next
     }
 
-    /// Whether a frame that waited so long is too late to be sent.
+    /// Whether a frame that waited so long is too late to be sent. Of a source that has ended none gives way to
+    /// nothing: no later frame would show the viewer that it is missing.
     fn late<T: Transport>(&self, task: &Task<T>, waited: Duration) -> Option<Late> {
-        let session = &task.connection.session;
+        let (session, hub) = (&task.connection.session, &self.shared.hub);
+        let ended = hub.end().is_some();
         if session.holds_media() || session.is_shaped() {
-            return (waited >= self.most_wait(task)).then_some(Late::Always);
+            let late = if ended { Late::ForNewerGroup } else { Late::Always };
+            return (waited >= self.most_wait(task)).then_some(late);
         }
-        let hub = &self.shared.hub;
         if waited < self.stream_budget || hub.plays_once() {
             return None;
         }
         let stays_behind = |subscription: &Subscription| subscription.stays_behind;
-        let asks = hub.makes_keyframes() && !self.subscription.as_ref().is_some_and(stays_behind);
+        let asks = !ended && hub.makes_keyframes() && !self.subscription.as_ref().is_some_and(stays_behind);
         Some(if asks { Late::Always } else { Late::ForNewerGroup })
     }
 

@@ -309,11 +309,13 @@ fn who_comes_late_begins_with_the_group_of_pictures_that_the_relay_has_kept() {
     first.program.stop();
     relay.refuse_sessions("rov");
     let again = camera(&relay, homes[0].path(), card, &["rov"], &[]);
+    again.program.says("metrics", PATIENCE);
     again.program.has_counted(FRAMES_OUT, 100.0);
     let sealed = again.program.counts(FRAMES_OUT);
     let logs = homes[1].path().join("logs");
     let more = ["--to", "null:", "--log-dir", path(&logs)];
     let mut late = viewer_by(&relay, homes[1].path(), &ticket, &more);
+    late.says(KEYED, PATIENCE);
     goes_on(&late);
     late.stop();
     let log = fs::read_to_string(logs.join("frames_latency.csv")).expect("a log");
