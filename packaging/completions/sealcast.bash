@@ -288,13 +288,17 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__archive__subcmd__check)
-            opts="-v -h --identity --groups --verbose --help"
+            opts="-v -h --identity --camera --groups --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --identity)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --camera)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -291,6 +291,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_se
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from list" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from check" -l identity -d 'Also open all records with this identity, and verify the camera\'s signatures' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from check" -l camera -d 'Also verify the signatures of this camera over what is not opened: its peer id. That needs no identity' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from check" -l groups -d 'Also list the signatures of groups of pictures, and how many frames each of them proves'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'

@@ -1,9 +1,8 @@
 //! Steps of cargo.
 //!
-//! All use the dev profile, which optimises dependencies, including codecs, as for a release, and of our own code
-//! ciphers and protocol only. So clippy, tests, documentation and `cargo run` share the results of build scripts. All
-//! select the whole workspace: a single package would have other features, and every dependency would be compiled again
-//! for it.
+//! All use the dev profile, which optimises our own code slightly and dependencies, including codecs, as for a
+//! release. So clippy, tests, documentation and `cargo run` share the results of build scripts. All select the whole
+//! workspace: a single package would have other features, and every dependency would be compiled again for it.
 
 use crate::shell::{cargo, run, run_whole};
 use crate::summary::Outcome;

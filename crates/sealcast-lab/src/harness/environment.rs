@@ -10,16 +10,10 @@ use serde_json::Value;
 /// The kernel's file with the congestion control that new TCP connections use. Each network namespace has its own.
 pub(crate) const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// What is said of a build that is not for measuring.
-const PROFILE: &str = match cfg!(debug_assertions) {
-    true => " (dev profile, which optimises none of it: build with --release to measure)",
-    false => "",
-};
-
 /// The properties of machine and program that figures depend on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Environment {
-    /// Version of this program, and what its build is not good for.
+    /// Version of this program.
     pub(crate) version: String,
     pub(crate) libraries: BTreeMap<String, String>,
     pub(crate) machine: Value,
@@ -29,7 +23,7 @@ impl Environment {
     pub(crate) fn detect() -> Self {
         let owned = |(name, version): &(&str, &str)| ((*name).to_owned(), (*version).to_owned());
         Self {
-            version: format!("{}{PROFILE}", env!("CARGO_PKG_VERSION")),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             libraries: LIBRARIES.iter().map(owned).collect(),
             machine: serde_json::to_value(Machine::detect()).unwrap_or_default(),
         }

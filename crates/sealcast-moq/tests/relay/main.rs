@@ -13,5 +13,4 @@ mod relay;
 mod sessions;
 mod sessions_end;
 mod sessions_many;
-mod tokens;
 mod viewer;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::UdpSocket;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::certificate::Certificate;
@@ -34,21 +34,12 @@ impl Relay {
 
     /// Starts a relay that lets everybody use these paths, with more lines of its configuration.
     pub(crate) fn start_with(test: &str, public: &str, more: &str) -> Self {
-        Self::start_for(test, &format!("public = \"{public}\"\n{more}"))
-    }
-
-    /// Starts a relay that asks the server at this URL who may do what.
-    pub(crate) fn start_guarded(test: &str, server: &str) -> Self {
-        Self::start_for(test, &format!("url = \"{server}\"\n"))
-    }
-
-    fn start_for(test: &str, auth: &str) -> Self {
         let certificate = Certificate::new(test);
         let port = free_port();
         let config = certificate.chain.with_file_name("relay.toml");
         let text = format!(
             "[listen]\nbind = \"127.0.0.1:{port}\"\n[listen.tls]\ncert = [{:?}]\nkey = [{:?}]\n\
-             [auth]\n{auth}",
+             [auth]\npublic = \"{public}\"\n{more}",
             certificate.chain, certificate.key
         );
         fs::write(&config, text).unwrap();
@@ -98,11 +89,6 @@ impl Relay {
     /// URL of a broadcast at this relay.
     pub(crate) fn url(&self, name: &str) -> String {
         format!("{}/{name}", self.origin())
-    }
-
-    /// Where its files are.
-    pub(crate) fn folder(&self) -> &Path {
-        self.config.parent().unwrap()
     }
 
     pub(crate) fn sha256(&self) -> &str {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::contents::FrameBlock;
 use crate::seal::{MediaKey, Opener, Refusal, Sealed, SealedFrame};
 use crate::sign::{FrameHasher, FrameProof, FrameRefusal, FrameVerifier, ReceivedFrame, Statement, record_hash};
-use crate::unit::{Assembled, AssembledFrame, Description, FrameOrder, MAX_FRAME, Preamble, SOUND_STREAM};
-use crate::wire::{Accept, Header, Malformed, PeerId, append};
+use crate::unit::{Assembled, AssembledFrame, Description, FrameOrder, MAX_FRAME, Preamble, SOUND_STREAM, UnitHeader};
+use crate::wire::{Accept, HEADER_LEN, Header, Malformed, PeerId, TAG_LEN, append};
 
 /// Longest description: its parameter sets have a length of 16 bits.
 const MAX_DESCRIPTION: usize = (1 << 16) + 64;
@@ -195,6 +195,31 @@ impl Player {
         })
     }
 
+    /// What the signature of a frame says that nobody opens here: it is over the records as they came, and in clear.
+    /// `camera` is the one that should have signed it.
+    pub fn witness(&mut self, camera: PeerId, block: &FrameBlock<'_>) -> (Proof, Option<Statement>) {
+        let mut parts = Parts::default();
+        let mut stream = 0;
+        for record in block.records() {
+            let mut bytes = record.to_vec();
+            let Ok(sealed) = Sealed::parse(&mut bytes, Accept::Signed { clear: true }) else {
+                return (Proof::None, None);
+            };
+            let header = sealed.unverified_header();
+            if header.flags.proof() {
+                parts.proof = proof_of(record, block.units);
+            } else {
+                parts.hasher.push_hash(&record_hash(record));
+                stream = header.stream as u16;
+            }
+        }
+        let proof = parts.proof.as_deref().map(FrameProof::parse);
+        let Some(Ok(FrameProof { epoch, .. })) = proof else {
+            return (Proof::None, None);
+        };
+        self.verify(&parts, (camera, epoch, stream))
+    }
+
     fn record(&mut self, record: &[u8], units: bool, parts: &mut Parts) -> Result<(), Unplayable> {
         let hash = record_hash(record);
         let mut bytes = record.to_vec();
@@ -248,6 +273,15 @@ impl Player {
             Ok(verified) => (Proof::Signed, Some(*verified.statement())),
             Err(reason) => (Proof::Forged(reason), None),
         }
+    }
+}
+
+/// The payload of a record in clear, whose form was checked; `None` if it is none.
+fn proof_of(record: &[u8], units: bool) -> Option<Vec<u8>> {
+    let payload = record.get(HEADER_LEN..record.len().checked_sub(TAG_LEN)?)?;
+    match units {
+        true => UnitHeader::split(payload, false).ok().map(|(_, rest)| rest.to_vec()),
+        false => Some(payload.to_vec()),
     }
 }
 

@@ -5,9 +5,10 @@ use std::path::Path;
 use sealcast_proto::archive::{
     Block, EndCause, Fault, FrameBlock, Head, Opened, Player, Proof, Segment, SegmentKey, keys_from_bytes,
 };
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::seal::MediaKey;
 use sealcast_proto::seal::suite::RECOMMENDED;
-use sealcast_proto::sign::{Hash, MAX_OPEN_PARTS};
+use sealcast_proto::sign::{Hash, MAX_OPEN_PARTS, Statement};
 use sealcast_proto::unit::SOUND_STREAM;
 use zeroize::Zeroizing;
 
@@ -35,13 +36,14 @@ pub struct Report {
     pub frames: u64,
     /// Times of the first and the last frame, ns since 1970.
     pub span: Option<(u64, u64)>,
-    /// Frames whose signature is the camera's; counted only with an identity.
+    /// Frames whose signature is the camera's; counted only with an identity or a camera.
     pub signed: u64,
-    /// Frames without a signature of their own; counted only with an identity.
+    /// Frames without a signature of their own; counted only with an identity or a camera.
     pub unsigned: u64,
-    /// Frames that a signature of their group of pictures proves (ML-DSA-65); counted only with an identity.
+    /// Frames that a signature of their group of pictures proves (ML-DSA-65); counted only with an identity or a
+    /// camera.
     pub proven: u64,
-    /// The groups of pictures, and of packets of sound, that are signed; told only with an identity.
+    /// The groups of pictures, and of packets of sound, that are signed; told only with an identity or a camera.
     pub groups: Vec<SignedGroup>,
     /// The link of the last block: who writes it down elsewhere can tell later that nothing up to there was replaced.
     pub link: Option<Hash>,
@@ -52,6 +54,18 @@ const MAX_GAPS: usize = 1000;
 
 /// Signed groups that are told; of more, only the frames are counted.
 const MAX_GROUPS: usize = 1 << 20;
+
+/// Signatures of groups of pictures that may stand before the certificate of their key, or before the first frame, that
+/// tells the camera: where messages can be lost, they come in any order.
+const MAX_EARLY: usize = 64;
+
+/// A signature of a group of pictures that nothing verifies yet.
+struct Early {
+    segment: u64,
+    message: Vec<u8>,
+    /// Time of the frame before it.
+    last: u64,
+}
 
 /// What is known of the segment before.
 struct Before {
@@ -78,17 +92,21 @@ pub(super) fn wrapped_keys(epoch: u64, file: &[u8], identities: &[ArchiveIdentit
 }
 
 /// Checks the archive in a folder. With `identities`, also opens all records, and verifies the camera's signatures.
+/// With a `camera`, it verifies the signatures of segments that it cannot open, too: they are over what is sealed.
 ///
 /// # Errors
 /// Kind `Source`: the folder cannot be read.
-pub fn check(folder: &Path, identities: &[ArchiveIdentity]) -> Result<Report> {
+pub fn check(folder: &Path, identities: &[ArchiveIdentity], camera: Option<PeerId>) -> Result<Report> {
     let folder = Folder::open(folder)?;
     let files = folder.segments()?;
     let mut checking = Checking {
         report: Report::default(),
         identities,
+        camera,
         player: Player::new(),
         groups: Groups::new(),
+        early: Vec::new(),
+        knows_camera: false,
         before: None,
         newest: None,
         archive: None,
@@ -122,8 +140,13 @@ fn newest_says(files: &[SegmentFile]) -> u64 {
 struct Checking<'a> {
     report: Report,
     identities: &'a [ArchiveIdentity],
+    /// Who should have signed what is not opened.
+    camera: Option<PeerId>,
     player: Player,
     groups: Groups,
+    early: Vec<Early>,
+    /// A frame told the camera.
+    knows_camera: bool,
     before: Option<Before>,
     /// The number of the last segment that was there.
     newest: Option<u64>,
@@ -182,8 +205,13 @@ impl Checking<'_> {
                 }
                 Ok(Block::Key(Some(key))) => self.player.key(&key),
                 Ok(Block::WrappedKey { epoch, file }) if unlocked => self.wrapped(epoch, file, &name),
-                Ok(Block::GopKey(certificate)) => self.groups.key(certificate),
-                Ok(Block::GopSignature(message)) if unlocked => self.signature(head.number, message, last),
+                Ok(Block::GopKey(certificate)) => {
+                    self.groups.key(certificate);
+                    self.judge_early();
+                }
+                Ok(Block::GopSignature(message)) if unlocked || self.camera.is_some() => {
+                    self.signature(head.number, message, last)
+                }
                 Ok(Block::Key(None) | Block::WrappedKey { .. } | Block::GopSignature(_) | Block::Description(_)) => {}
                 Ok(Block::End(end)) => ended = Some(end.cause),
                 Err(stopped) => fault = Some(stopped),
@@ -317,29 +345,40 @@ impl Checking<'_> {
         self.report.frames += 1;
         let (first, _) = self.report.span.unwrap_or((frame.time, 0));
         self.report.span = Some((first, frame.time));
-        if !unlocked {
-            return;
-        }
         self.late();
         let time = show_time(frame.time);
+        if !unlocked {
+            if let Some(camera) = self.camera {
+                let (proof, statement) = self.player.witness(camera, frame);
+                self.signed(proof, statement.as_ref(), camera, &time, name);
+            }
+            return;
+        }
         match self.player.frame(frame) {
             Ok(opened) => {
                 self.gap(&opened, &time, name);
-                let statement = opened.statement.as_ref();
-                if statement.is_some_and(|statement| !self.groups.took(opened.camera, statement)) {
-                    self.fault(format!(
-                        "{name}: the frame of {time} is not the camera's: the signature of its group says so"
-                    ));
-                }
-                match opened.proof {
-                    Proof::Signed => self.report.signed += 1,
-                    Proof::None => self.report.unsigned += 1,
-                    Proof::Forged(reason) => {
-                        self.fault(format!("{name}: the frame of {time} is not the camera's ({reason})"));
-                    }
-                }
+                self.signed(opened.proof, opened.statement.as_ref(), opened.camera, &time, name);
             }
             Err(why) => self.fault(format!("{name}: the frame of {time} does not open: {why}")),
+        }
+    }
+
+    /// Counts what the signature of a frame says.
+    fn signed(&mut self, proof: Proof, statement: Option<&Statement>, camera: PeerId, time: &str, name: &str) {
+        if statement.is_some_and(|statement| !self.groups.took(camera, statement)) {
+            self.fault(format!(
+                "{name}: the frame of {time} is not the camera's: the signature of its group says so"
+            ));
+        }
+        if !std::mem::replace(&mut self.knows_camera, true) {
+            self.judge_early();
+        }
+        match proof {
+            Proof::Signed => self.report.signed += 1,
+            Proof::None => self.report.unsigned += 1,
+            Proof::Forged(reason) => {
+                self.fault(format!("{name}: the frame of {time} is not the camera's ({reason})"));
+            }
         }
     }
 
@@ -352,6 +391,13 @@ impl Checking<'_> {
             if let Some(group) = covering.next() {
                 group.proven += 1;
             }
+        }
+    }
+
+    /// Looks again at signatures that came early.
+    fn judge_early(&mut self) {
+        for Early { segment, message, last } in std::mem::take(&mut self.early) {
+            self.signature(segment, &message, last);
         }
     }
 
@@ -371,14 +417,24 @@ impl Checking<'_> {
                     self.report.groups.push(group);
                 }
             }
-            Err(Wrong::NotTheCameras) => self.fault(format!(
-                "segment {segment}: the signature of a group of pictures after {time} is not the camera's"
-            )),
+            Err(Wrong::NotTheCameras) if self.early.len() < MAX_EARLY => self.early.push(Early {
+                segment,
+                message: message.to_vec(),
+                last,
+            }),
+            Err(Wrong::NotTheCameras) => self.forged_signature(segment, last),
             Err(Wrong::Forged(frames)) => self.fault(format!(
                 "segment {segment}: {frames} frames before {time} are not the camera's: the signature of their group \
                  says so"
             )),
         }
+    }
+
+    fn forged_signature(&mut self, segment: u64, last: u64) {
+        let time = show_time(last);
+        self.fault(format!(
+            "segment {segment}: the signature of a group of pictures after {time} is not the camera's"
+        ));
     }
 
     /// Tells that frames are missing before this one.
@@ -401,6 +457,10 @@ impl Checking<'_> {
     }
 
     fn finish(&mut self) {
+        self.judge_early();
+        for Early { segment, last, .. } in std::mem::take(&mut self.early) {
+            self.forged_signature(segment, last);
+        }
         self.late();
         self.report.link = self.before.as_ref().map(|before| before.link);
         self.close_before(None);

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use sealcast_proto::archive::Segment;
+use sealcast_proto::keys::PeerId;
 
 use super::args::{ArchiveAction, ReplayArgs};
 use super::record;
@@ -20,6 +21,7 @@ pub(super) fn run(action: &ArchiveAction) -> Result<()> {
         ArchiveAction::Check {
             folder,
             identity,
+            camera,
             groups,
         } => {
             let identities = identity
@@ -27,15 +29,25 @@ pub(super) fn run(action: &ArchiveAction) -> Result<()> {
                 .map(read_identities)
                 .transpose()?
                 .unwrap_or_default();
-            let report = check(folder, &identities)?;
+            let camera = camera.as_deref().map(camera_of).transpose()?;
+            let report = check(folder, &identities, camera)?;
             if *groups {
                 print_groups(&report.groups)?;
             }
-            print_report(folder, &report, !identities.is_empty())
+            let verified = !identities.is_empty() || camera.is_some();
+            print_report(folder, &report, verified)
         }
         ArchiveAction::Record(args) => record::run(args),
         ArchiveAction::Key { segment } => print_key(segment),
     }
+}
+
+fn camera_of(text: &str) -> Result<PeerId> {
+    PeerId::parse(text).ok_or_else(|| {
+        let what = format!("--camera takes a peer id, and \"{text}\" is none");
+        let hint = "the camera prints its peer id when it starts; `sealcast keygen` there prints it as well";
+        Failure::new(FailureKind::Usage, what, hint)
+    })
 }
 
 /// Prints to standard output; a reader that closes it early is no failure.
@@ -86,7 +98,7 @@ fn print_groups(groups: &[SignedGroup]) -> Result<()> {
     print(&text)
 }
 
-fn print_report(folder: &Path, report: &Report, opened: bool) -> Result<()> {
+fn print_report(folder: &Path, report: &Report, verified: bool) -> Result<()> {
     let mut text = String::new();
     for note in report.gaps.iter().chain(&report.notes) {
         text += &format!("note: {note}\n");
@@ -100,7 +112,7 @@ fn print_report(folder: &Path, report: &Report, opened: bool) -> Result<()> {
         text += &format!(", {} to {}", show_time(from), show_time(to));
     }
     text += "\n";
-    if opened {
+    if verified {
         let (signed, unsigned) = (report.signed, report.unsigned);
         text += &format!("{signed} frames signed by the camera, {unsigned} without a signature of their own\n");
         if !report.groups.is_empty() {
@@ -111,7 +123,8 @@ fn print_report(folder: &Path, report: &Report, opened: bool) -> Result<()> {
             text += &format!("{} frames are missing in between\n", report.missing);
         }
     } else {
-        text += "records were not opened: give --identity to open them and to verify signatures\n";
+        text += "records were not opened: give --identity to open them and to verify signatures, or --camera to verify \
+                 those alone\n";
     }
     if let Some(link) = report.link {
         text += &format!("last link {}\n", data_encoding::HEXLOWER.encode(&link));

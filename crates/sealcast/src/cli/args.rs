@@ -171,8 +171,12 @@ pub(super) enum ArchiveAction {
         #[arg(long, value_name = "FILE")]
         identity: Option<PathBuf>,
 
+        /// Also verify the signatures of this camera over what is not opened: its peer id. That needs no identity
+        #[arg(long, value_name = "ID")]
+        camera: Option<String>,
+
         /// Also list the signatures of groups of pictures, and how many frames each of them proves
-        #[arg(long, requires = "identity")]
+        #[arg(long)]
         groups: bool,
     },
     /// Record what a camera seals for its group, on a machine that can open nothing of it

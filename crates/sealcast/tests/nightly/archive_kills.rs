@@ -34,7 +34,7 @@ fn every_segment_but_the_last_is_whole_after_a_thousand_kills() {
         thread::sleep(Duration::from_micros(kill * 7_919_337 % 1_500_000));
         viewer.signal("KILL");
         drop(viewer);
-        let report = check(&archive, &identity).expect("a folder");
+        let report = check(&archive, &identity, None).expect("a folder");
         assert_eq!(report.faults, Vec::<String>::new(), "kill {kill}");
         assert!(
             report.frames >= frames,

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use sealcast::archive::{Folder, SignedGroup, check};
+use sealcast::archive::{Folder, Report, SignedGroup, check};
 use sealcast::failure::FailureKind;
+use sealcast::keys::files::End;
 use sealcast_testkit::attack::{Direction, Proxy, Tap};
 use sealcast_testkit::media::{STREET, clip, path};
 use sealcast_testkit::program::{
@@ -18,7 +19,7 @@ use sealcast_testkit::relay::Relay;
 
 use super::archives::{Recipient, holds, recipient, run, text};
 use super::group_sound::{TRACKS, clip as short_clip, track};
-use super::groups::{GROUP, MEMBER, frames, goes_on, watching};
+use super::groups::{GROUP, MEMBER, frames, goes_on, peer, watching};
 use super::services::Manager;
 
 const CARD: &str = "test:160x120@25?gop=10";
@@ -90,7 +91,7 @@ fn a_node_without_a_ticket_or_a_folder_says_what_is_missing() {
 
 /// Number of frames that are in an archive, as anybody can count them.
 pub(super) fn frames_in(archive: &Path) -> u64 {
-    check(archive, &[]).map_or(0, |report| report.frames)
+    check(archive, &[], None).map_or(0, |report| report.frames)
 }
 
 #[test]
@@ -314,6 +315,25 @@ fn a_node_records_at_a_constant_rate_whatever_carries_it() {
     });
 }
 
+/// Who can open nothing verifies the same, under the name of this camera and not of the viewer.
+fn verifies_unopened(archive: &Path, report: &Report, [camera, viewer]: [&Path; 2]) {
+    let sealed = check(archive, &[], Some(peer(camera, End::Publisher))).expect("a folder");
+    let verified = |report: &Report| {
+        (
+            report.faults.clone(),
+            report.signed,
+            report.proven,
+            report.groups.clone(),
+        )
+    };
+    assert_eq!(verified(&sealed), verified(report), "{}", archive.display());
+    let other = check(archive, &[], Some(peer(viewer, End::Viewer))).expect("a folder");
+    assert!(
+        !other.faults.is_empty() && (other.signed, other.proven) == (0, 0),
+        "{other:?}"
+    );
+}
+
 #[test]
 fn signatures_of_groups_of_pictures_prove_what_nodes_and_members_keep() {
     let recipient = recipient();
@@ -351,6 +371,7 @@ fn signatures_of_groups_of_pictures_prove_what_nodes_and_members_keep() {
             let proven: u32 = report.groups.iter().map(|signed| signed.proven).sum();
             assert_eq!(report.proven, u64::from(proven), "{what}: {:?}", report.groups);
             assert!((30..=report.frames).contains(&report.proven), "{what}");
+            verifies_unopened(archive, &report, [own.path(), theirs.path()]);
         }
         let key = recipient.key();
         let told = run(

@@ -60,7 +60,7 @@ impl Recipient {
     }
 
     pub(super) fn check(&self, archive: &Path) -> Report {
-        check(archive, &self.identities()).expect("a folder")
+        check(archive, &self.identities(), None).expect("a folder")
     }
 
     /// Exports an archive to a file, and returns what the program said.
@@ -209,7 +209,7 @@ fn a_missing_altered_moved_or_cut_segment_is_told_by_its_name() {
     let kept = |number| fs::read(segment(number)).expect("there");
     let (second, third) = (kept(2), kept(3));
     let told = |what: &str, words: &[&str]| {
-        for report in [recipient.check(&archive), check(&archive, &[]).expect("a folder")] {
+        for report in [recipient.check(&archive), check(&archive, &[], None).expect("a folder")] {
             let fits = |fault: &String| words.iter().all(|word| fault.contains(word));
             assert!(report.faults.iter().any(fits), "{what}: {:?}", report.faults);
         }

@@ -19,6 +19,7 @@ use sealcast::web::demo::{
 use sealcast::web::{Listen, wire_picture};
 use sealcast_testkit::browser;
 use sealcast_testkit::page::Page;
+use sealcast_testkit::program::until;
 
 /// Figures such as a real run would give.
 fn figures(frame: u64) -> DemoStats {
@@ -207,7 +208,13 @@ fn serves_pictures_and_figures_to_the_user_alone() {
     );
     assert!(served.page.get_as("/", "rebound.example").0.starts_with("http/1.1 403"));
     for path in ["/camera.jpg", "/wire.jpg", "/attack.jpg"] {
-        let (head, picture) = served.page.get(path);
+        let mut answer = Default::default();
+        // There may be none yet.
+        until("there is a picture", || {
+            answer = served.page.get(path);
+            !answer.0.starts_with("http/1.1 204")
+        });
+        let (head, picture) = answer;
         assert!(head.contains("content-type: image/jpeg"), "{head}");
         assert!(picture.starts_with(&[0xff, 0xd8]), "{path} is a JPEG");
     }

@@ -259,7 +259,7 @@ fn a_node_without_keys_records_the_sound_and_who_may_open_it_hears_it() {
         (report.frames, 0),
         "packets of sound are signed as well"
     );
-    assert_eq!(check(&archive, &[]).expect("there").frames, report.frames);
+    assert_eq!(check(&archive, &[], None).expect("there").frames, report.frames);
     let out = recipient.archive("out.mp4");
     let exported = recipient.export(&archive, &out, &[]);
     assert!(exported.status.success(), "{}", text(&exported.stderr));

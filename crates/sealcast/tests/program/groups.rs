@@ -6,6 +6,7 @@ use std::path::Path;
 use sealcast::failure::FailureKind;
 use sealcast::keys::files::{End, read_identity};
 use sealcast::source::Source;
+use sealcast_proto::keys::PeerId;
 use sealcast_testkit::media::{STREET, clip, path, unpaced};
 use sealcast_testkit::program::{
     MANY_USES, PATIENCE, Program, Publisher, beginning, file_url, free_port, home, publish, publish_by, sealcast,
@@ -175,8 +176,13 @@ fn when_a_viewer_is_removed_the_group_gets_new_keys_and_the_others_go_on() {
 
 /// The peer id of the viewer with this home.
 pub(super) fn peer_of(home: &Path) -> String {
-    let identity = read_identity(&home.join("keys").join(End::Viewer.file_name()));
-    identity.expect("an identity").peer_id().to_string()
+    peer(home, End::Viewer).to_string()
+}
+
+/// Who this end of a home is.
+pub(super) fn peer(home: &Path, end: End) -> PeerId {
+    let identity = read_identity(&home.join("keys").join(end.file_name()));
+    identity.expect("an identity").peer_id()
 }
 
 #[test]

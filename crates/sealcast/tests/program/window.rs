@@ -208,6 +208,7 @@ fn a_window_says_it_when_a_groups_picture_may_be_old() {
     // The left upper corner of the first letter of MAY BE OLD, and a place beside it.
     let (letter, beside) = ((1, 1), (2, 1));
     let white = [255; 3];
+    viewer.says("http://", PATIENCE);
     is_live(&viewer);
     display.shows(window, &[(letter, COLOURS[0]), (beside, COLOURS[0])]);
     publisher.program.signal("STOP");
