@@ -11,6 +11,9 @@ import { publishing, reportOf, stop, withViewer } from "./support/servers.ts";
 /** Packets that a test waits for, of 20 ms each. */
 const ENOUGH = 150;
 
+/** How often a busy machine may have the sound begin too late. */
+const TRIES = 5;
+
 declare global {
   /** What the page asked the browser for, and the tracks of sound that it got. */
   var asked: string[];
@@ -75,40 +78,58 @@ async function end(visit: Visit): Promise<void> {
   await visit.untilNotice("ended");
 }
 
+/** The words of a file that has no track for sound which begins after the picture's first second. */
+const TOO_LATE = "sound is left out from here on: it began or changed too late";
+
+/** Streams a page's picture and sound to a file. Returns false if a busy machine had sound begin too late for it. */
+async function writesSound(): Promise<boolean> {
+  let whole = false;
+  await withViewer("out.mp4", async (viewer) => {
+    await withProfile(async (profile) => {
+      const visit = await form(profile, viewer.link);
+      await visit.page.locator("[name=sound]").selectOption("microphone");
+      await visit.page.locator("[name=treatment]").selectOption("stereo");
+      const names = await visit.page.locator("[name=microphone] option").allInnerTexts();
+      assert(names.includes("Fake Audio Input 1"), `microphones: ${names.join()}`);
+      await publish(visit);
+      await untilSent(visit, ENOUGH);
+      assert(await visit.page.locator("#microphone-level").isVisible(), "the page shows how loud it is");
+      await visit.page.waitForFunction(() =>
+        (document.querySelector<HTMLMeterElement>("#microphone-level")?.value ?? -60) > -20);
+      await visit.screenshot("publish-sound");
+      const { figures, sounds } = await visit.told();
+      same([figures?.sending?.name, figures?.sending?.dropped], ["Opus, 48 kHz, 2 channels", 0], "figures");
+      assert(sounds.length >= ENOUGH, `${sounds.length} packets`);
+      await end(visit);
+      same(await tracks(visit), ["ended"], "the microphone is closed");
+      await stop(viewer);
+      if (viewer.program.stderr.includes(TOO_LATE)) {
+        return;
+      }
+      const file = join(viewer.folder, "out.mp4");
+      same(streamsOf(file).map(({ codec_name: name, channels }) => [name, channels]),
+        [["h264", undefined], ["opus", 2]], "what the file has");
+      const given = (await visit.told()).sounds.map(({ sha256 }) => sha256);
+      const got = soundHashes(file);
+      const first = given.indexOf(got[0] ?? "");
+      same(got, given.slice(first, first + got.length), "packets, in order, without a gap");
+      assert(first >= 0 && got.length >= ENOUGH - 10, `${got.length} of ${given.length} packets from ${first} on`);
+      checkBeeps(onsets(decoded(file), 48_000), got.length * 20);
+      const { totals } = await reportOf(viewer.folder);
+      same(Object.values(totals.open_failures).reduce((sum, count) => sum + count, 0), 0, "refused records");
+      whole = true;
+    });
+  });
+  return whole;
+}
+
 void test("the program writes picture and sound of a page, each packet whole, and the microphone's beeps are in it",
   OPTIONS, async () => {
-    await withViewer("out.mp4", async (viewer) => {
-      await withProfile(async (profile) => {
-        const visit = await form(profile, viewer.link);
-        await visit.page.locator("[name=sound]").selectOption("microphone");
-        await visit.page.locator("[name=treatment]").selectOption("stereo");
-        const names = await visit.page.locator("[name=microphone] option").allInnerTexts();
-        assert(names.includes("Fake Audio Input 1"), `microphones: ${names.join()}`);
-        await publish(visit);
-        await untilSent(visit, ENOUGH);
-        assert(await visit.page.locator("#microphone-level").isVisible(), "the page shows how loud it is");
-        await visit.page.waitForFunction(() =>
-          (document.querySelector<HTMLMeterElement>("#microphone-level")?.value ?? -60) > -20);
-        await visit.screenshot("publish-sound");
-        const { figures, sounds } = await visit.told();
-        same([figures?.sending?.name, figures?.sending?.dropped], ["Opus, 48 kHz, 2 channels", 0], "figures");
-        assert(sounds.length >= ENOUGH, `${sounds.length} packets`);
-        await end(visit);
-        same(await tracks(visit), ["ended"], "the microphone is closed");
-        await stop(viewer);
-        const file = join(viewer.folder, "out.mp4");
-        same(streamsOf(file).map(({ codec_name: name, channels }) => [name, channels]),
-          [["h264", undefined], ["opus", 2]], "what the file has");
-        const given = (await visit.told()).sounds.map(({ sha256 }) => sha256);
-        const got = soundHashes(file);
-        const first = given.indexOf(got[0] ?? "");
-        same(got, given.slice(first, first + got.length), "packets, in order, without a gap");
-        assert(first >= 0 && got.length >= ENOUGH - 10, `${got.length} of ${given.length} packets from ${first} on`);
-        checkBeeps(onsets(decoded(file), 48_000), got.length * 20);
-        const { totals } = await reportOf(viewer.folder);
-        same(Object.values(totals.open_failures).reduce((sum, count) => sum + count, 0), 0, "refused records");
-      });
-    });
+    let tries = 1;
+    while (!await writesSound()) {
+      assert(tries < TRIES, `the sound began too late ${tries} times`);
+      tries += 1;
+    }
   });
 
 void test("nothing is heard before the user asks for it, and a muted microphone is closed", OPTIONS, async () => {
