@@ -57,7 +57,7 @@ const MAX_GROUPS: usize = 1 << 20;
 
 /// Signatures of groups of pictures that may stand before the certificate of their key, or before the first frame, that
 /// tells the camera: where messages can be lost, they come in any order.
-const MAX_EARLY: usize = 64;
+const MAX_EARLY_SIGNATURES: usize = 64;
 
 /// A signature of a group of pictures that nothing verifies yet.
 struct Early {
@@ -417,7 +417,7 @@ impl Checking<'_> {
                     self.report.groups.push(group);
                 }
             }
-            Err(Wrong::NotTheCameras) if self.early.len() < MAX_EARLY => self.early.push(Early {
+            Err(Wrong::NotTheCameras) if self.early.len() < MAX_EARLY_SIGNATURES => self.early.push(Early {
                 segment,
                 message: message.to_vec(),
                 last,
