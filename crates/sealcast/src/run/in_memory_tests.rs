@@ -7,6 +7,7 @@ use bytes::Bytes;
 use sealcast_proto::keys::{HelloKeys, Identity, PresharedKey, Role, Side};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Input, RekeyPolicy, Session};
+use sealcast_proto::sign::{SignMode, TeslaTimes};
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::CloseReason;
 use tokio::io::DuplexStream;
@@ -17,12 +18,15 @@ use super::accept::PendingSession;
 use super::build_info;
 use super::connection::Connection;
 use super::exchange::HandshakeTimer;
+use super::group::{Group, GroupOptions, drive};
 use super::hub::SourceEnd;
 use super::offer::CarrierConfig;
+use super::publish::source_end;
 use super::publisher_state::PublisherState;
 use super::received::{Delivered, Receiver};
 use super::serve_viewer::{Departure, serve_viewer};
 use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Observing, Offer, QueueLimits, RuntimeSettings};
+use crate::keys::epoch_numbers::EpochNumbers;
 use crate::keys::mechanism;
 use crate::keys::peers::{KnownPeers, Terms};
 use crate::media::{Codec, Frame, FrameRate, SoundCodec, SoundInfo, StampKind, StreamInfo, Track};
@@ -89,6 +93,29 @@ fn sound_info() -> SoundInfo {
     }
 }
 
+/// A publisher of pictures, for one viewer.
+fn publisher(observation: &Arc<Observation>, offer: Offer) -> PublisherState {
+    let hub = Hub::new(QueueLimits::default(), observation.metrics.clone());
+    hub.set_info(info());
+    PublisherState {
+        hub: Arc::new(hub),
+        observation: Arc::clone(observation),
+        admission: Arc::new(Admission::in_memory()),
+        max_viewers: 1,
+        wire_tap: None,
+        offer,
+        settings: RuntimeSettings::new(Selection::All),
+        stream_budget: Duration::ZERO,
+        group: None,
+    }
+}
+
+/// What observes the tests, and opens nothing.
+async fn observing() -> Observing {
+    let observing = Observation::start("test", ObserveOptions::default(), Metrics::new(build_info()));
+    observing.await.expect("nothing to open")
+}
+
 /// A publisher's session with who is at the other end of a transport.
 fn responding<T>(shared: &PublisherState, transport: T) -> PendingSession<T> {
     let config = shared.offer.session(
@@ -130,25 +157,13 @@ impl Ends {
     }
 
     async fn shaped(stream_budget: Duration, shape: super::Shape) -> Self {
-        let observing = Observation::start("test", ObserveOptions::default(), Metrics::new(build_info()))
-            .await
-            .expect("nothing to open");
+        let observing = observing().await;
         let observation = observing.observation();
-        let hub = Arc::new(Hub::new(QueueLimits::default(), observation.metrics.clone()));
-        hub.set_info(info());
-        let admission = Admission::in_memory();
-        let invite = admission.invite(Terms { uses: 1, hours: 1 }).expect("random bytes");
-        let shared = Arc::new(PublisherState {
-            hub: Arc::clone(&hub),
-            observation: Arc::clone(&observation),
-            admission: Arc::new(admission),
-            max_viewers: 1,
-            wire_tap: None,
-            offer: Offer { shape, ..offer(2) },
-            settings: RuntimeSettings::new(Selection::All),
-            stream_budget,
-            group: None,
-        });
+        let state = publisher(&observation, Offer { shape, ..offer(2) });
+        let hub = Arc::clone(&state.hub);
+        let invite = state.admission.invite(Terms { uses: 1, hours: 1 });
+        let invite = invite.expect("random bytes");
+        let shared = Arc::new(PublisherState { stream_budget, ..state });
         // Far smaller than a frame, so that both ends must wait for each other.
         let (near, far) = memory_pair(1000);
         let (stop, stopped) = watch::channel(false);
@@ -333,4 +348,38 @@ async fn what_is_late_is_left_out_unless_the_source_has_ended() {
     assert_eq!(late_ones_of(Track::Picture, true).await, (vec![0, 1, 2, 3], 0));
     assert_eq!(late_ones_of(Track::Sound, false).await, (vec![], 3));
     assert_eq!(late_ones_of(Track::Sound, true).await, (vec![0, 1, 2], 0));
+}
+
+/// It was not: the last frame went unsealed where a busy machine learned of it and of the end at once.
+#[tokio::test]
+async fn a_source_has_not_ended_before_its_last_frame_is_sealed_for_the_group() {
+    let observing = observing().await;
+    let observation = observing.observation();
+    let options = GroupOptions {
+        sign: SignMode::Off,
+        tesla: TeslaTimes::default(),
+        numbers: EpochNumbers::nowhere(),
+        multicast: None,
+        archive_to: Vec::new(),
+    };
+    let offer = offer(2);
+    let group = Group::new(options, &offer, QueueLimits::default(), &observation);
+    let group = Arc::new(group.expect("random bytes"));
+    let shared = PublisherState {
+        group: Some(Arc::clone(&group)),
+        ..publisher(&observation, offer)
+    };
+    let shared = Arc::new(shared);
+    let sealing = drive(Arc::clone(&shared), Arc::clone(&group));
+    tokio::pin!(sealing);
+    // It waits for frames from here on.
+    assert!(tokio::time::timeout(Duration::ZERO, &mut sealing).await.is_err());
+    shared.hub.publish(frame(0, true, &[7; 100]));
+    shared.hub.finish(SourceEnd::Complete);
+    tokio::select! {
+        biased;
+        _ = source_end(&shared) => {}
+        _ = &mut sealing => unreachable!("it waits for its members' tasks"),
+    }
+    assert!(group.is_over());
 }

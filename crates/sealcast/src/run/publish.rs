@@ -219,7 +219,7 @@ impl Publisher {
                     let _ = tasks_stop.send(true);
                     Ok(Ok(()))
                 }
-                end = source_end(&shared.hub) => Ok(match end {
+                end = source_end(&shared) => Ok(match end {
                     SourceEnd::Complete => Ok(()),
                     SourceEnd::Failed(failure) => Err(failure),
                 }),
@@ -318,10 +318,12 @@ fn first_rate(source: &mut dyn Source, rate: RateConfig) -> RateConfig {
     }
 }
 
-/// Wait until the source has ended.
-async fn source_end(hub: &Hub) -> SourceEnd {
+/// Wait until the source has ended, and all of it is sealed for the group: that stops with the task that waits here.
+pub(super) async fn source_end(shared: &PublisherState) -> SourceEnd {
     loop {
-        if let Some(end) = hub.end() {
+        if let Some(end) = shared.hub.end()
+            && shared.group.as_ref().is_none_or(|group| group.is_over())
+        {
             return end;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -364,7 +366,7 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
         let connect = transport::connect(ticket, Role::Publisher, shared.offer.unit, metrics);
         let connected = tokio::select! {
             connected = connect => connected,
-            () = over(&shared.hub, stop) => return Ok(()),
+            () = over(shared, stop) => return Ok(()),
         };
         match connected {
             Ok((transport, carrier)) => {
@@ -403,18 +405,18 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
         }
         tokio::select! {
             biased;
-            () = over(&shared.hub, stop) => return Ok(()),
+            () = over(shared, stop) => return Ok(()),
             () = retry.wait() => {}
         }
     }
 }
 
 /// Wait until the source has ended or the program should stop.
-async fn over(hub: &Hub, stop: &watch::Receiver<bool>) {
+async fn over(shared: &PublisherState, stop: &watch::Receiver<bool>) {
     let mut stop = stop.clone();
     tokio::select! {
         _ = turned_on(&mut stop) => {}
-        _ = source_end(hub) => {}
+        _ = source_end(shared) => {}
     }
 }
 

@@ -257,6 +257,11 @@ impl Group {
         });
     }
 
+    /// True if all of the source is sealed, and nothing follows.
+    pub(in crate::run) fn is_over(&self) -> bool {
+        self.lock().over
+    }
+
     /// Nothing follows.
     pub(in crate::run) fn finish(&self) {
         let mut state = self.lock();
