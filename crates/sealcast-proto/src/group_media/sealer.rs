@@ -301,6 +301,12 @@ impl GroupSealer {
         self.selection = selection;
     }
 
+    /// Ends the parts of picture and sound that are collected for the signature of groups of pictures: nothing follows.
+    pub fn close_parts(&mut self) -> impl Iterator<Item = UnsignedPart> {
+        let gops = [self.gops.as_mut(), self.sound.gops()];
+        gops.into_iter().flatten().filter_map(GopSigner::close)
+    }
+
     /// The parts of the stream that are encrypted.
     pub fn selection(&self) -> Selection {
         self.selection

@@ -8,9 +8,7 @@ use crate::clock::Now;
 use crate::keys::PeerId;
 use crate::seal::Exhausted;
 use crate::session::{Content, OutgoingSound, OutgoingUnit, SealedRecords};
-use crate::sign::{
-    FrameHasher, FrameSigner, GopSigner, MAX_PART_FRAMES, OutgoingStatement, SignMode, Statement, UnsignedPart,
-};
+use crate::sign::{FrameHasher, FrameSigner, GopSigner, MAX_PART_FRAMES, OutgoingStatement, SignMode, Statement};
 use crate::unit::{MAX_FRAME, PICTURE_STREAM, SOUND_STREAM, Selection, SoundInfo};
 use crate::wire::{Flags, LENGTH_PREFIX};
 
@@ -40,6 +38,11 @@ impl SoundSealer {
             last: None,
             next: first,
         }
+    }
+
+    /// What collects packets for the signature of groups of pictures.
+    pub(super) fn gops(&mut self) -> Option<&mut GopSigner> {
+        self.gops.as_mut()
     }
 
     /// Counts a packet in this group of pictures. Returns true if its description stands before it.
@@ -111,7 +114,7 @@ impl GroupSealer {
                 liveness: None,
             };
             let statement = self.prove_sound(now, &outgoing, group, &mut sealed)?;
-            part = self.push_sound_statement(&statement);
+            part = self.sound.gops().and_then(|gops| gops.push(&statement));
         }
         let Sealed { bytes, blocks, records } = sealed;
         let frame = SealedFrame {
@@ -124,10 +127,6 @@ impl GroupSealer {
         };
         let answers = None;
         Ok(Some(Sealing { frame, answers, part }))
-    }
-
-    fn push_sound_statement(&mut self, statement: &Statement) -> Option<UnsignedPart> {
-        self.sound.gops.as_mut().and_then(|gops| gops.push(statement))
     }
 
     fn seal_sound_records(

@@ -104,6 +104,8 @@ fn two_members_get_both_streams_that_were_sealed_once_whatever_is_signed() {
                 usize::from(sign.gops()),
                 "the sound of the first group is signed by itself"
             );
+            let last = camera.sealer.close_parts().count();
+            assert_eq!(last, 2 * usize::from(sign.gops()), "picture and sound of the second");
         }
     }
 }

@@ -63,6 +63,8 @@ fn two_members_open_what_was_sealed_once_whatever_is_signed() {
                 }
                 assert_eq!(sealing.part.is_some(), sign.gops() && number == 3);
             }
+            let last = camera.sealer.close_parts().count();
+            assert_eq!(last, usize::from(sign.gops()), "the second group is signed at the end");
         }
     }
 }

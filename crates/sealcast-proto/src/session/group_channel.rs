@@ -150,6 +150,11 @@ impl GroupChannel {
 }
 
 impl Session {
+    /// Publisher: true if the viewer has taken all messages of the group that are repeated until it does.
+    pub fn group_is_told(&self) -> bool {
+        self.group_channel.waiting.is_empty()
+    }
+
     /// Publisher: sends a message of the group, and again until it is taken where it may be lost. An answer is not
     /// repeated: there is a challenge ten times a second.
     pub(super) fn send_group(&mut self, now: Now, message: GroupMessage<'_>) -> Result<(), SessionError> {

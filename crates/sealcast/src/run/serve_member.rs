@@ -10,7 +10,7 @@ use sealcast_proto::wire::{CloseReason, GroupMessage, Hearing, MediaFrom};
 
 use super::connection::Ended;
 use super::group::{GROUP_STREAM, MemberSession, Membership, Told};
-use super::serve_viewer::{Task, ViewerRole, Woken};
+use super::serve_viewer::{Subscription, Task, ViewerRole, Woken};
 use crate::transport::Transport;
 
 /// A frame that waited longer than this for the path is dropped with its group of pictures, where media may be lost
@@ -166,6 +166,27 @@ impl ViewerRole {
         Ok(())
     }
 
+    /// Passes on all that the group has told this member.
+    fn tell_waiting<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        loop {
+            let membership = self.subscription.as_mut().and_then(|one| one.membership.as_mut());
+            let Some(told) = membership.and_then(Membership::next_told) else {
+                return Ok(());
+            };
+            self.tell_member(task, Some(told))?;
+        }
+    }
+
+    /// True if the source has ended, and all of it has arrived. A group tells its members the last signatures before
+    /// it ends.
+    pub(super) fn has_sent_all<T: Transport>(&mut self, task: &mut Task<T>) -> Result<bool, Ended> {
+        if !self.subscription.as_ref().is_some_and(Subscription::finished) {
+            return Ok(false);
+        }
+        self.tell_waiting(task)?;
+        Ok(task.connection.settled() && task.connection.session.group_is_told())
+    }
+
     /// The viewer says what it hears of the multicast group.
     pub(super) fn hears<T: Transport>(&mut self, task: &Task<T>, hearing: Hearing) {
         let Some(membership) = self.subscription.as_mut().and_then(|one| one.membership.as_mut()) else {
@@ -221,15 +242,8 @@ impl ViewerRole {
                 self.shared.observation.metrics.sound_dropped(1);
                 continue;
             }
-            let membership = self.subscription.as_mut().and_then(|one| one.membership.as_mut());
-            let Some(membership) = membership else {
-                return Ok(());
-            };
             // What the group told before it sealed the frame is here by now.
-            let told: Vec<Told> = std::iter::from_fn(|| membership.next_told()).collect();
-            for told in told {
-                self.tell_member(task, Some(told))?;
-            }
+            self.tell_waiting(task)?;
             self.mark_path(task, Some(frame.encoded))?;
             if let Some(subscription) = &mut self.subscription {
                 let observation = &self.shared.observation;

@@ -71,7 +71,7 @@ impl Subscription {
     }
 
     /// True if nothing more is to be sealed or forwarded.
-    fn finished(&self) -> bool {
+    pub(super) fn finished(&self) -> bool {
         match self.served_by_group() {
             Some(membership) => membership.frames().finished(),
             None => self.queue.finished(),
@@ -317,8 +317,7 @@ impl ViewerRole {
                 self.shared.hub.set_in_cells(subscription.id, waits);
             }
         }
-        let finished = self.subscription.as_ref().is_some_and(Subscription::finished);
-        if finished && task.connection.settled() {
+        if self.has_sent_all(task)? {
             let (reason, text) = match self.shared.hub.end() {
                 Some(SourceEnd::Failed(failure)) => (CloseReason::SourceFailed, failure.what),
                 _ => (CloseReason::EndOfStream, String::new()),

@@ -286,6 +286,34 @@ fn a_node_gets_every_picture_and_packet_of_sound_over_paths_that_lose_and_reorde
 }
 
 #[test]
+fn the_last_pictures_and_packets_of_a_source_are_signed_as_all_others() {
+    let (dir, clip) = short_clip();
+    let recipient = recipient();
+    for carrier in ["tcp", "udp", "quic"] {
+        let (own, nodes) = (home(), home());
+        let listen = format!("{carrier}://127.0.0.1:0");
+        let more = ["--sign", "gop", "--listen", &listen];
+        let mut publisher = camera(own.path(), &file_url(&clip), &node_of(nodes.path()), &recipient, &more);
+        let archive = recipient.archive(&format!("to-the-end-{carrier}"));
+        let mut node = record(nodes.path(), &publisher.ticket, &archive);
+        publisher.program.succeeds(PATIENCE);
+        until("the last signatures are kept", || {
+            let report = recipient.check(&archive);
+            report.proven == report.frames && report.frames >= 50
+        });
+        node.stop();
+        let report = recipient.check(&archive);
+        assert_eq!((report.faults, report.notes), (vec![], vec![]), "{carrier}");
+        for sound in [false, true] {
+            let last = report.groups.iter().rfind(|signed| signed.sound == sound);
+            let last = last.expect("signatures");
+            assert!(last.frames > 0 && last.proven == last.frames, "{carrier}: {last:?}");
+        }
+    }
+    drop(dir);
+}
+
+#[test]
 fn a_node_records_at_a_constant_rate_whatever_carries_it() {
     let recipient = recipient();
     // At the last of these rates no record of a group fits a cell.

@@ -13,6 +13,7 @@ use sealcast_proto::session::{OutgoingSound, RepairNeed};
 use sealcast_proto::sign::UnsignedPart;
 use sealcast_proto::unit::{Selection, StreamInfo};
 use sealcast_proto::wire::{Hearing, MediaFrom};
+use tokio::task::JoinSet;
 
 use super::multicast::Multicast;
 use super::{Group, MemberFrame, Seat, State, Told, unusable};
@@ -64,6 +65,7 @@ pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>
             }
         }
         if queue.finished() {
+            group.sign_rest(&shared.observation.metrics).await;
             group.finish();
             // The members' tasks send what is queued, and end.
             return std::future::pending().await;
@@ -201,7 +203,7 @@ impl Group {
         state.give_members(shared, &sealed, frame, answers);
         state.give_up_lost(observation.clock.now());
         if let Some(part) = part {
-            self.sign_beside(part, &observation.metrics);
+            self.sign_beside(&mut state.signing, part, &observation.metrics);
         }
         Ok(took)
     }
@@ -230,16 +232,17 @@ impl Group {
         }
         state.give_members_sound(shared, &sealed, frame);
         if let Some(part) = sealing.part {
-            self.sign_beside(part, &observation.metrics);
+            self.sign_beside(&mut state.signing, part, &observation.metrics);
         }
         Ok(())
     }
 
     /// Signs a part of the stream on another thread, and gives it to all members.
-    fn sign_beside(self: &Arc<Self>, part: UnsignedPart, metrics: &Metrics) {
+    fn sign_beside(self: &Arc<Self>, signing: &mut JoinSet<()>, part: UnsignedPart, metrics: &Metrics) {
+        while signing.try_join_next().is_some() {}
         let group = Arc::clone(self);
         let metrics = metrics.clone();
-        tokio::task::spawn_blocking(move || {
+        signing.spawn_blocking(move || {
             let Some(key) = &group.gop_key else { return };
             let began = Instant::now();
             match key.sign(part) {
@@ -255,6 +258,19 @@ impl Group {
                 Err(failure) => tracing::error!("a group of pictures goes unsigned: {failure}"),
             }
         });
+    }
+
+    /// Signs the parts that the end of the source leaves, and waits for all signatures: nobody is told any afterwards.
+    async fn sign_rest(self: &Arc<Self>, metrics: &Metrics) {
+        let mut signing = {
+            let mut state = self.lock();
+            let state = &mut *state;
+            for part in state.sealer.close_parts() {
+                self.sign_beside(&mut state.signing, part, metrics);
+            }
+            std::mem::take(&mut state.signing)
+        };
+        while signing.join_next().await.is_some() {}
     }
 
     /// True if all of the source is sealed, and nothing follows.

@@ -20,6 +20,7 @@ use sealcast_proto::sign::{SignMode, TeslaTimes};
 use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{GroupMessage, Hearing, MediaFrom};
 use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
 
 use super::queue::Queued;
 use super::serve_viewer::VIDEO;
@@ -182,6 +183,8 @@ struct State {
     relayed: Relayed,
     /// Number of the next frame to be sealed.
     next_frame: u64,
+    /// Signatures of groups of pictures that are being made.
+    signing: JoinSet<()>,
     /// The source has ended: nothing follows.
     over: bool,
 }
@@ -241,6 +244,7 @@ impl Group {
                 numbers: options.numbers,
                 seats: Vec::new(),
                 next_frame: 0,
+                signing: JoinSet::new(),
                 over: false,
             }),
             suite,
