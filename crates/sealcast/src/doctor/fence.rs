@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::finding::Finding;
-use crate::codec::{Decoder, jpeg};
+use crate::codec::{Decoder, fence, jpeg};
 use crate::failure::{FailureKind, Result};
 use crate::media::{Codec, Picture};
 
@@ -14,7 +14,7 @@ pub(super) fn check(program: &Path) -> Finding {
     judge(tried(program))
 }
 
-/// What the kernel lacks of the fence, after a picture came through it.
+/// What the fence lacks, after a picture came through it.
 fn tried(program: &Path) -> Result<Option<&'static str>> {
     let mut decoder = Decoder::by_program(program, Codec::Mjpeg)?;
     decoder.decode(&jpeg::encode(&Picture::black(16, 16), 85)?)?;
@@ -26,10 +26,20 @@ fn judge(tried: Result<Option<&'static str>>) -> Finding {
         Ok(None) => Finding::ok(CHECK, "pictures are decoded behind landlock and seccomp"),
         Ok(Some(lacks)) => Finding::warning(
             CHECK,
-            format!("the fence around the decoder is incomplete: this kernel lacks {lacks}"),
-            "use a kernel of Linux 5.13 or newer with landlock in its list: cat /sys/kernel/security/lsm",
+            format!("the fence around the decoder is incomplete: {lacks}"),
+            remedy(),
         ),
         Err(failure) => Finding::wrong(CHECK, FailureKind::Sink, failure.what, failure.hint),
+    }
+}
+
+/// What makes the fence whole.
+fn remedy() -> &'static str {
+    if fence::LISTS_CALLS {
+        "use a kernel of Linux 5.13 or newer with landlock in its list: cat /sys/kernel/security/lsm"
+    } else {
+        "watch publishers that you do not trust on a 64-bit system, whose program has the list; use Linux 5.13 or \
+         newer with landlock in its list: cat /sys/kernel/security/lsm"
     }
 }
 
@@ -41,7 +51,7 @@ mod tests {
     #[test]
     fn a_fence_with_a_gap_is_a_warning_and_a_decoder_that_does_not_start_wrong() {
         assert_eq!(judge(Ok(None)).verdict, Verdict::Ok);
-        let gap = judge(Ok(Some("landlock")));
+        let gap = judge(Ok(Some("this kernel lacks landlock")));
         assert!(
             gap.verdict == Verdict::Warning && gap.saw.contains("landlock"),
             "{gap:?}"

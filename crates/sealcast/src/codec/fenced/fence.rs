@@ -3,16 +3,12 @@
 //! It reads requests and answers them on descriptor 0, writes pictures to descriptor 1, and takes and returns memory.
 //! Files, sockets, other processes and new privileges are out of its reach.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetStatus, Scope};
 use rustix::process::{Resource, Rlimit, setrlimit};
-use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen as Width, SeccompCmpOp as Is, SeccompCondition,
-    SeccompFilter, SeccompRule,
-};
 
+use super::calls;
 use crate::failure::{Failure, FailureKind, Result};
 
 /// Most memory that the process may map, its own program included. A decoded picture of 8192x4320 pixels has 53 MB,
@@ -25,19 +21,16 @@ const MAX_DESCRIPTORS: i32 = 4096;
 /// Newest version of landlock whose rights are refused; older kernels refuse those that they know.
 const LANDLOCK: ABI = ABI::V7;
 
-/// The descriptor for requests and their answers,
-const REQUESTS: u64 = 0;
-/// the one for pictures,
-const PICTURES: u64 = 1;
-/// and standard error, which leads nowhere.
-const NOWHERE: u64 = 2;
+/// True if this program has a list of system calls for its kind of processor.
+pub const LISTS_CALLS: bool = calls::LISTED;
 
 /// What of the fence the kernel put up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raised {
     /// Landlock: no files, no connections.
     pub landlock: bool,
-    /// Seccomp: no system call but those for reading requests, writing answers, and memory.
+    /// Seccomp: no system call but those for reading requests, writing answers, and memory. Never where the program
+    /// has no list of them ([`LISTS_CALLS`]).
     pub seccomp: bool,
 }
 
@@ -45,14 +38,14 @@ pub struct Raised {
 /// 2 are closed.
 ///
 /// # Errors
-/// A limit cannot be set, or privileges cannot be given up. What the kernel lacks altogether is no error, and stands in
-/// the result.
+/// A limit cannot be set, or privileges cannot be given up. What the kernel or this program lacks altogether is no
+/// error, and stands in the result.
 pub fn raise() -> Result<Raised> {
     give_up_privileges()?;
     close_descriptors();
     let landlock = refuse_files_and_connections();
     limit()?;
-    let seccomp = refuse_system_calls();
+    let seccomp = calls::refuse_all_others();
     Ok(Raised { landlock, seccomp })
 }
 
@@ -112,75 +105,4 @@ fn limit() -> Result<()> {
         setrlimit(resource, most).map_err(|error| failed("limit itself", error))?;
     }
     Ok(())
-}
-
-/// Seccomp: any system call that is not listed ends the process. False if the kernel has none.
-pub fn refuse_system_calls() -> bool {
-    filter().is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok())
-}
-
-fn filter() -> Result<BpfProgram, BackendError> {
-    let architecture = std::env::consts::ARCH.try_into()?;
-    SeccompFilter::new(rules()?, SeccompAction::KillProcess, SeccompAction::Allow, architecture)?.try_into()
-}
-
-/// The calls that are left: each with the conditions of which one must hold, or with none.
-fn rules() -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
-    let descriptor = |number| when(0, Width::Dword, Is::Eq, number);
-    let not_executable = || when(2, Width::Qword, Is::MaskedEq(bits(libc::PROT_EXEC)), 0);
-    let no_file = when(
-        3,
-        Width::Dword,
-        Is::MaskedEq(bits(libc::MAP_ANONYMOUS)),
-        bits(libc::MAP_ANONYMOUS),
-    );
-    let own = || when(0, Width::Dword, Is::Eq, u64::from(std::process::id()));
-    let mut rules = BTreeMap::from([
-        (libc::SYS_read, vec![all([descriptor(REQUESTS)?])?]),
-        (
-            libc::SYS_write,
-            vec![all([descriptor(REQUESTS)?])?, all([descriptor(NOWHERE)?])?],
-        ),
-        (libc::SYS_pwrite64, vec![all([descriptor(PICTURES)?])?]),
-        (libc::SYS_mmap, vec![all([not_executable()?, no_file?])?]),
-        (libc::SYS_mprotect, vec![all([not_executable()?])?]),
-        // An abort, which says more than the end for a forbidden call: glibc's, and musl's.
-        (libc::SYS_tgkill, vec![all([own()?])?]),
-        (libc::SYS_tkill, vec![all([own()?])?]),
-    ]);
-    let free = [
-        libc::SYS_brk,
-        libc::SYS_clock_gettime,
-        libc::SYS_exit,
-        libc::SYS_exit_group,
-        libc::SYS_futex,
-        libc::SYS_getpid,
-        libc::SYS_getrandom,
-        libc::SYS_gettid,
-        libc::SYS_gettimeofday,
-        libc::SYS_madvise,
-        libc::SYS_mremap,
-        libc::SYS_munmap,
-        libc::SYS_restart_syscall,
-        libc::SYS_rt_sigaction,
-        libc::SYS_rt_sigprocmask,
-        libc::SYS_rt_sigreturn,
-        libc::SYS_sched_yield,
-        libc::SYS_sigaltstack,
-    ];
-    rules.extend(free.map(|call| (call, Vec::new())));
-    Ok(rules)
-}
-
-fn when(argument: u8, width: Width, is: Is, value: u64) -> Result<SeccompCondition, BackendError> {
-    SeccompCondition::new(argument, width, is, value)
-}
-
-fn all<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule, BackendError> {
-    SeccompRule::new(conditions.into())
-}
-
-/// Flags of the kernel are positive.
-fn bits(flags: i32) -> u64 {
-    u64::from(flags.unsigned_abs())
 }

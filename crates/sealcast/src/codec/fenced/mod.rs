@@ -5,6 +5,12 @@
 //! back. When that process dies, the picture stays away until the next keyframe, which a new process decodes.
 
 mod answer;
+// The library that compiles the list for the kernel knows these three.
+#[cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")),
+    path = "no_calls.rs"
+)]
+mod calls;
 mod channel;
 mod child;
 mod cpu;
@@ -90,10 +96,10 @@ impl Decoder {
         self.process.as_ref().map(|process| process.child.id())
     }
 
-    /// What the kernel lacks of the fence around its process; `None` if the fence is whole, and while there is no
-    /// process.
+    /// What the fence around its process lacks, and whether the kernel or this program is to blame; `None` if the fence
+    /// is whole, and while there is no process.
     pub fn lacks(&self) -> Option<&'static str> {
-        missing(self.process.as_ref()?.raised)
+        missing(self.process.as_ref()?.raised, fence::LISTS_CALLS)
     }
 
     /// The number of frames that went to its processes.
@@ -255,21 +261,34 @@ fn in_words(status: ExitStatus) -> String {
     }
 }
 
-/// Say in the log, once, if the kernel lacks a part of the fence.
+/// Say in the log, once, if the fence lacks a part.
 fn say_what_is_missing(raised: Raised) {
     static SAID: Once = Once::new();
-    if let Some(missing) = missing(raised) {
-        SAID.call_once(|| {
-            tracing::warn!("the fence around the decoder is incomplete, because this kernel lacks {missing}");
-        });
+    if let Some(missing) = missing(raised, fence::LISTS_CALLS) {
+        SAID.call_once(|| tracing::warn!("the fence around the decoder is incomplete: {missing}"));
     }
 }
 
-fn missing(raised: Raised) -> Option<&'static str> {
-    match (raised.landlock, raised.seccomp) {
-        (true, true) => None,
-        (false, true) => Some("landlock: its list of allowed system calls (seccomp) alone keeps it from files"),
-        (true, false) => Some("seccomp: landlock keeps it from files, and nothing from other system calls"),
-        (false, false) => Some("landlock and seccomp: nothing keeps it from your files and the network"),
+/// What is missing in words. `listed`: this program has a list of system calls for its processor.
+fn missing(raised: Raised, listed: bool) -> Option<&'static str> {
+    match (raised.landlock, raised.seccomp, listed) {
+        (true, true, _) => None,
+        (false, true, _) => {
+            Some("this kernel lacks landlock; its list of allowed system calls (seccomp) alone keeps it from files")
+        }
+        (true, false, true) => {
+            Some("this kernel lacks seccomp; landlock keeps it from files, and nothing from other system calls")
+        }
+        (false, false, true) => {
+            Some("this kernel lacks landlock and seccomp; nothing keeps it from your files and the network")
+        }
+        (true, false, false) => Some(
+            "this program has no list of system calls (seccomp) for this kind of processor; landlock keeps it from \
+             files, and nothing from other system calls",
+        ),
+        (false, false, false) => Some(
+            "this kernel lacks landlock, and this program has no list of system calls (seccomp) for this kind of \
+             processor; nothing keeps it from your files and the network",
+        ),
     }
 }

@@ -131,14 +131,21 @@ fn nobody_can_shrink_or_grow_the_memory_of_pictures() {
 }
 
 #[test]
-fn a_kernel_without_a_part_of_the_fence_is_named_in_words() {
-    let words = |landlock, seccomp| super::missing(Raised { landlock, seccomp });
-    assert_eq!(words(true, true), None);
-    for (landlock, seccomp, named) in [
-        (false, true, "landlock:"),
-        (true, false, "seccomp:"),
-        (false, false, "landlock and"),
+fn a_part_that_the_fence_lacks_is_named_with_who_lacks_it() {
+    let words = |landlock, seccomp, listed| super::missing(Raised { landlock, seccomp }, listed);
+    assert_eq!(words(true, true, true), None);
+    for (landlock, seccomp, listed, named) in [
+        (false, true, true, "this kernel lacks landlock;"),
+        (true, false, true, "this kernel lacks seccomp;"),
+        (false, false, true, "this kernel lacks landlock and seccomp;"),
+        (true, false, false, "this program has no list of system calls"),
+        (
+            false,
+            false,
+            false,
+            "this kernel lacks landlock, and this program has no list",
+        ),
     ] {
-        assert!(words(landlock, seccomp).is_some_and(|words| words.starts_with(named)));
+        assert!(words(landlock, seccomp, listed).is_some_and(|words| words.starts_with(named)));
     }
 }
