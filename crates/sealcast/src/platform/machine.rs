@@ -106,16 +106,19 @@ fn cpu_features() -> Vec<CpuFeature> {
 
 #[cfg(target_arch = "arm")]
 fn cpu_features() -> Vec<CpuFeature> {
-    arm_features(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default())
+    arm_features(rustix::param::linux_hwcap())
 }
 
-/// What the kernel lists: the compiler has no stable way to ask on 32-bit Arm.
+/// What the kernel tells each program that it starts (`AT_HWCAP` and `AT_HWCAP2`; `asm/hwcap.h` has the bits): the
+/// compiler has no stable way to ask on 32-bit Arm.
 #[cfg(any(target_arch = "arm", test))]
-fn arm_features(cpuinfo: &str) -> Vec<CpuFeature> {
-    let fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
-    let features = fields.filter(|(name, _)| name.trim() == "Features");
-    let words: Vec<&str> = features.flat_map(|(_, words)| words.split_whitespace()).collect();
-    list(&["neon", "aes", "pmull", "sha2"].map(|name| (name, words.contains(&name))))
+fn arm_features((first, second): (usize, usize)) -> Vec<CpuFeature> {
+    list(&[
+        ("neon", first & 1 << 12 != 0),
+        ("aes", second & 1 << 0 != 0),
+        ("pmull", second & 1 << 1 != 0),
+        ("sha2", second & 1 << 3 != 0),
+    ])
 }
 
 #[cfg(not(any(
@@ -167,12 +170,17 @@ mod tests {
     }
 
     #[test]
-    fn a_32_bit_arm_machine_has_the_features_that_its_kernel_lists() {
-        let cpuinfo = "processor\t: 0\nFeatures\t: half thumb fastmult vfp edsp neon vfpv3 sha1\n";
-        let found = arm_features(cpuinfo);
-        let there: Vec<&str> = found.iter().filter(|one| one.detected).map(|one| one.name).collect();
-        assert_eq!((there, found.len()), (vec!["neon"], 4));
-        assert!(arm_features("").iter().all(|one| !one.detected));
+    fn a_32_bit_arm_machine_has_the_features_that_its_kernel_tells() {
+        let there = |bits| {
+            let found = arm_features(bits);
+            assert_eq!(found.len(), 4);
+            let there = found.into_iter().filter(|one| one.detected).map(|one| one.name);
+            there.collect::<Vec<&str>>()
+        };
+        // The words of a Cortex-A7, and of a Cortex-A72 in its 32-bit mode.
+        assert_eq!(there((0x003f_b0d6, 0)), ["neon"]);
+        assert_eq!(there((0x003f_b0d6, 0x1f)), ["neon", "aes", "pmull", "sha2"]);
+        assert!(there((!(1 << 12), 0)).is_empty());
     }
 
     #[test]
