@@ -24,6 +24,7 @@ fail() {
 cat "$folder/config.log"
 uses() { grep -E "^ +$1 +$2\$" "$folder/config.log" >/dev/null || fail "print-config does not say that $1 uses $2"; }
 # The emulator's processor has all extensions.
+fence='.*'
 case $(LC_ALL=C readelf --file-header "$foreign" | grep Machine:) in
 *AArch64)
     uses AES-GCM 'aes pmull'
@@ -33,6 +34,7 @@ case $(LC_ALL=C readelf --file-header "$foreign" | grep Machine:) in
     uses 'H.264 codec' neon
     ;;
 *ARM)
+    fence='.*no list of system calls'
     uses ChaCha20-Poly1305 neon
     uses 'H.264 codec' neon
     ;;
@@ -43,6 +45,7 @@ say "doctor"
 SEALCAST_HOME=$folder/doctor "$foreign" doctor >"$folder/doctor.log" 2>&1 || true
 cat "$folder/doctor.log"
 grep -q '^ok *codec' "$folder/doctor.log" || fail "its codecs do not work"
+grep -q "^[a-z]* *fence *$fence" "$folder/doctor.log" || fail "the doctor does not say what the fence lacks"
 # The emulator has neither landlock nor seccomp: there the fence is a warning. A port may be another program's.
 if grep '^wrong' "$folder/doctor.log" | grep -v '^wrong *port '; then fail "the doctor finds something wrong"; fi
 

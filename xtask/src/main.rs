@@ -52,8 +52,8 @@ cargo xtask COMMAND
   test                      install what the tests need (Debian packages), then run everything a change must not break
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
-                            (600), two builds with the same bytes, the address sanitizer and Miri, aarch64,
-                            the relay client, cameras, GStreamer, the package, the image and the alerts, formal
+                            (600), two builds with the same bytes, the address sanitizer and Miri, aarch64 and
+                            armv7, the relay client, cameras, GStreamer, the package, the image and the alerts, formal
                             models
 
  Parts of them, and other tools:
@@ -68,9 +68,9 @@ cargo xtask COMMAND
                             program with their dependencies, also in C and C++; and some of them in Miri
   aarch64                   tests on aarch64, in an emulator, but for those that it cannot run, which are named
   cross TARGET [--profile NAME] [--install]
-                            build the program for aarch64, or as one static file (static-x86_64, static-aarch64), and
-                            stream between it and this machine's; --profile release is faster to build than dist,
-                            which users are given; --install installs a compiler and an emulator
+                            build the program for aarch64 or armv7, or as one static file (static-x86_64,
+                            static-aarch64), and stream between it and this machine's; --profile release is faster
+                            to build than dist, which users are given; --install installs a compiler and an emulator
   deny [--install]          the rules of deny.toml for dependencies: licences, bans, sources, advisories; --install
                             installs cargo-deny, without which advisories are not looked at
   installed                 check that the program built alone refuses study suites and contains none of their code
@@ -204,7 +204,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("installed", installed::step);
     summary.step("same bytes", || reproducible::step("dist", false));
     sanitizers(summary);
-    for name in ["aarch64", "static-x86_64", "static-aarch64"] {
+    for name in ["aarch64", "armv7", "static-x86_64", "static-aarch64"] {
         other_machine(name, "release", summary);
     }
     summary.step("aarch64", cross::suite);

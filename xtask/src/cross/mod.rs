@@ -42,7 +42,7 @@ enum Compiler {
     Zig,
 }
 
-const TARGETS: [Target; 3] = [
+const TARGETS: [Target; 4] = [
     Target {
         name: "aarch64",
         step: "cross",
@@ -50,6 +50,14 @@ const TARGETS: [Target; 3] = [
         compiler: Compiler::Gcc("aarch64-linux-gnu"),
         emulator: ("qemu-aarch64", "/usr/aarch64-linux-gnu"),
         packages: &["g++-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"],
+    },
+    Target {
+        name: "armv7",
+        step: "cross armv7",
+        triple: "armv7-unknown-linux-gnueabihf",
+        compiler: Compiler::Gcc("arm-linux-gnueabihf"),
+        emulator: ("qemu-arm", "/usr/arm-linux-gnueabihf"),
+        packages: &["g++-arm-linux-gnueabihf", "libc6-dev-armhf-cross", "qemu-user"],
     },
     Target {
         name: "static-x86_64",
@@ -281,6 +289,7 @@ mod tests {
     fn a_program_runs_without_an_emulator_on_its_own_kind_of_machine() {
         for (name, arch) in [
             ("aarch64", "aarch64"),
+            ("armv7", "arm"),
             ("static-x86_64", "x86_64"),
             ("static-aarch64", "aarch64"),
         ] {
