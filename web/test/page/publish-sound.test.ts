@@ -5,14 +5,12 @@ import { test } from "node:test";
 
 import { assert, same } from "../support/harness.ts";
 import { OPTIONS, type Profile, type Visit, withProfile } from "./support/browser.ts";
+import { beganTooLate, untilInTime } from "./support/late-sound.ts";
 import { checkBeeps, decoded, onsets, soundHashes, streamsOf } from "./support/opus.ts";
 import { publishing, reportOf, stop, withViewer } from "./support/servers.ts";
 
 /** Packets that a test waits for, of 20 ms each. */
 const ENOUGH = 150;
-
-/** How often a busy machine may have the sound begin too late. */
-const TRIES = 5;
 
 declare global {
   /** What the page asked the browser for, and the tracks of sound that it got. */
@@ -78,9 +76,6 @@ async function end(visit: Visit): Promise<void> {
   await visit.untilNotice("ended");
 }
 
-/** The words of a file that has no track for sound which begins after the picture's first second. */
-const TOO_LATE = "sound is left out from here on: it began or changed too late";
-
 /** Streams a page's picture and sound to a file. Returns false if a busy machine had sound begin too late for it. */
 async function writesSound(): Promise<boolean> {
   let whole = false;
@@ -103,7 +98,7 @@ async function writesSound(): Promise<boolean> {
       await end(visit);
       same(await tracks(visit), ["ended"], "the microphone is closed");
       await stop(viewer);
-      if (viewer.program.stderr.includes(TOO_LATE)) {
+      if (beganTooLate(viewer.program.stderr)) {
         return;
       }
       const file = join(viewer.folder, "out.mp4");
@@ -125,11 +120,7 @@ async function writesSound(): Promise<boolean> {
 
 void test("the program writes picture and sound of a page, each packet whole, and the microphone's beeps are in it",
   OPTIONS, async () => {
-    let tries = 1;
-    while (!await writesSound()) {
-      assert(tries < TRIES, `the sound began too late ${tries} times`);
-      tries += 1;
-    }
+    await untilInTime(writesSound);
   });
 
 void test("nothing is heard before the user asks for it, and a muted microphone is closed", OPTIONS, async () => {
