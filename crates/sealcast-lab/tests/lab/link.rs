@@ -68,10 +68,11 @@ fn check_table(out: &Path, srt: bool) -> usize {
         assert_eq!(number("frames"), 90.0, "{row:?}");
         let (low, share, high) = (number("shown_low"), number("shown_in_time"), number("shown_high"));
         assert!(0.0 <= low && low <= share && share <= high && high <= 1.0, "{row:?}");
-        assert!(
-            share <= number("whole_in_time") + 1e-9 && number("overhead") > 0.0,
-            "{row:?}"
-        );
+        let (whole, overhead) = (number("whole_in_time"), number("overhead"));
+        assert!(share <= whole + 1e-9, "{row:?}");
+        // The sender of a busy machine leaves frames out: then less is sent than was made.
+        let least = if whole < 1.0 { -1.0 } else { 0.0 };
+        assert!(overhead > least, "{row:?}");
         let lost = number("packets_lost");
         assert!((0.001..0.1).contains(&lost), "{row:?}");
     }
