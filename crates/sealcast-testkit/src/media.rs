@@ -144,6 +144,24 @@ pub fn times(file: &Path) -> Vec<i64> {
     times
 }
 
+/// Digest and time of each packet of a stream of a file, in seconds.
+pub fn packets(file: &Path, stream: &str) -> Vec<(String, f64)> {
+    let args = ["-v", "error", "-select_streams", stream, "-show_data_hash", "md5"];
+    let shown = ["-show_entries", "packet=pts_time,data_hash", "-of", "csv=p=0"];
+    let output = tool("ffprobe")
+        .args(args)
+        .args(shown)
+        .arg(file)
+        .output()
+        .expect("ffprobe runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    let packet = |line: &str| {
+        let (time, digest) = line.trim_end_matches(',').split_once(',')?;
+        Some((digest.to_owned(), time.parse().ok()?))
+    };
+    text.lines().filter_map(packet).collect()
+}
+
 /// Opens a file without pacing, to be read at full speed.
 pub fn unpaced(file: &Path) -> FileSource {
     FileSource::open(

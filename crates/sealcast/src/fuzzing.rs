@@ -35,11 +35,11 @@ pub fn held<S: AsyncRead + AsyncWrite + Unpin + Send>(transport: &StreamTranspor
 /// # Errors
 /// The words that a user would see.
 pub fn mp4(info: &StreamInfo, frames: &[ReceivedFrame]) -> Result<Vec<u8>, String> {
-    let (mut file, mut out) = (Fragmenter::new(info.clone()), Vec::new());
+    let (mut file, mut out) = (Fragmenter::new(info.clone(), false), Vec::new());
     for frame in frames {
-        out.extend(file.push(frame)?.into_iter().flatten());
+        out.extend(file.push(frame)?.into_iter().flat_map(|piece| piece.fragment));
     }
-    out.extend(file.finish()?.into_iter().flatten());
+    out.extend(file.finish()?.into_iter().flat_map(|piece| piece.fragment));
     Ok(out)
 }
 

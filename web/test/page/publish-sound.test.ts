@@ -5,7 +5,6 @@ import { test } from "node:test";
 
 import { assert, same } from "../support/harness.ts";
 import { OPTIONS, type Profile, type Visit, withProfile } from "./support/browser.ts";
-import { beganTooLate, untilInTime } from "./support/late-sound.ts";
 import { checkBeeps, decoded, onsets, soundHashes, streamsOf } from "./support/opus.ts";
 import { publishing, reportOf, stop, withViewer } from "./support/servers.ts";
 
@@ -76,88 +75,88 @@ async function end(visit: Visit): Promise<void> {
   await visit.untilNotice("ended");
 }
 
-/** Streams a page's picture and sound to a file. Returns false if a busy machine had sound begin too late for it. */
-async function writesSound(): Promise<boolean> {
-  let whole = false;
-  await withViewer("out.mp4", async (viewer) => {
-    await withProfile(async (profile) => {
-      const visit = await form(profile, viewer.link);
-      await visit.page.locator("[name=sound]").selectOption("microphone");
-      await visit.page.locator("[name=treatment]").selectOption("stereo");
-      const names = await visit.page.locator("[name=microphone] option").allInnerTexts();
-      assert(names.includes("Fake Audio Input 1"), `microphones: ${names.join()}`);
-      await publish(visit);
-      await untilSent(visit, ENOUGH);
-      assert(await visit.page.locator("#microphone-level").isVisible(), "the page shows how loud it is");
-      await visit.page.waitForFunction(() =>
-        (document.querySelector<HTMLMeterElement>("#microphone-level")?.value ?? -60) > -20);
-      await visit.screenshot("publish-sound");
-      const { figures, sounds } = await visit.told();
-      same([figures?.sending?.name, figures?.sending?.dropped], ["Opus, 48 kHz, 2 channels", 0], "figures");
-      assert(sounds.length >= ENOUGH, `${sounds.length} packets`);
-      await end(visit);
-      same(await tracks(visit), ["ended"], "the microphone is closed");
-      await stop(viewer);
-      if (beganTooLate(viewer.program.stderr)) {
-        return;
-      }
-      const file = join(viewer.folder, "out.mp4");
-      same(streamsOf(file).map(({ codec_name: name, channels }) => [name, channels]),
-        [["h264", undefined], ["opus", 2]], "what the file has");
-      const given = (await visit.told()).sounds.map(({ sha256 }) => sha256);
-      const got = soundHashes(file);
-      const first = given.indexOf(got[0] ?? "");
-      same(got, given.slice(first, first + got.length), "packets, in order, without a gap");
-      assert(first >= 0 && got.length >= ENOUGH - 10, `${got.length} of ${given.length} packets from ${first} on`);
-      checkBeeps(onsets(decoded(file), 48_000), got.length * 20);
-      const { totals } = await reportOf(viewer.folder);
-      same(Object.values(totals.open_failures).reduce((sum, count) => sum + count, 0), 0, "refused records");
-      whole = true;
-    });
-  });
-  return whole;
-}
-
 void test("the program writes picture and sound of a page, each packet whole, and the microphone's beeps are in it",
   OPTIONS, async () => {
-    await untilInTime(writesSound);
-  });
-
-void test("nothing is heard before the user asks for it, and a muted microphone is closed", OPTIONS, async () => {
-  await withViewer("null:", async (viewer) => {
-    await withProfile(async (profile) => {
-      const visit = await form(profile, viewer.link);
-      await publish(visit);
-      await visit.until("pictures", ({ told }) => (told.at(-1)?.figures?.frames ?? 0) >= 30, 0);
-      same(await visit.page.evaluate(() => globalThis.asked), ["false"], "what the browser was asked for");
-      const told = await visit.told();
-      same([told.figures?.sending, told.sounds], [undefined, []], "sound that was sent");
-      const button = visit.page.locator("#microphone");
-      same(await button.innerText(), "Send sound", "the button");
-      await button.click();
-      await untilSent(visit, 20);
-      same(await tracks(visit), ["live"], "microphones");
-      await visit.page.getByRole("button", { name: "Mute" }).click();
-      await visit.until("the figures that say so", ({ told: all }) => all.at(-1)?.figures?.sending?.on === false, 0);
-      same(await tracks(visit), ["ended"], "microphones while it is muted");
-      const sent = (await visit.told()).figures?.sending?.packets ?? NaN;
-      await visit.page.locator("#microphone-choice").selectOption({ label: "Fake Audio Input 2" });
-      same(await tracks(visit), ["ended"], "a choice opens nothing");
-      const reports = (await visit.told()).reports + 3;
-      await visit.until("new figures", ({ told: all }, wanted) => (all.at(-1)?.reports ?? 0) >= wanted, reports);
-      same((await visit.told()).figures?.sending?.packets, sent, "packets while it is muted");
-      await button.click();
-      await untilSent(visit, sent + 20);
-      await visit.page.locator("#microphone-choice").selectOption({ label: "Fake Audio Input 1" });
-      await untilSent(visit, sent + 60);
-      same(await tracks(visit), ["ended", "ended", "live"], "another microphone takes the place of the one before");
-      const wishes = await visit.page.evaluate(() => globalThis.asked.slice(1).map((wish) => wish.includes("exact")));
-      same(wishes, [false, true, true], "wishes that name a microphone");
-      await end(visit);
-      same(await tracks(visit), ["ended", "ended", "ended"], "microphones at the end");
+    await withViewer("out.mp4", async (viewer) => {
+      await withProfile(async (profile) => {
+        const visit = await form(profile, viewer.link);
+        await visit.page.locator("[name=sound]").selectOption("microphone");
+        await visit.page.locator("[name=treatment]").selectOption("stereo");
+        const names = await visit.page.locator("[name=microphone] option").allInnerTexts();
+        assert(names.includes("Fake Audio Input 1"), `microphones: ${names.join()}`);
+        await publish(visit);
+        await untilSent(visit, ENOUGH);
+        assert(await visit.page.locator("#microphone-level").isVisible(), "the page shows how loud it is");
+        await visit.page.waitForFunction(() =>
+          (document.querySelector<HTMLMeterElement>("#microphone-level")?.value ?? -60) > -20);
+        await visit.screenshot("publish-sound");
+        await end(visit);
+        same(await tracks(visit), ["ended"], "the microphone is closed");
+        await stop(viewer);
+        const { figures, sounds } = await visit.told();
+        same(figures?.sending?.name, "Opus, 48 kHz, 2 channels", "figures");
+        // A busy machine may leave packets out, and says so.
+        const numbers = sounds.map(({ frame }) => frame);
+        const left = Math.max(...numbers) - Math.min(...numbers) + 1 - sounds.length;
+        assert(left <= (figures?.sending?.dropped ?? 0), `${left} packets were left out`);
+        const file = join(viewer.folder, "out.mp4");
+        same(streamsOf(file).map(({ codec_name: name, channels }) => [name, channels]),
+          [["h264", undefined], ["opus", 2]], "what the file has");
+        const given = sounds.map(({ sha256 }) => sha256);
+        const got = soundHashes(file);
+        const first = given.indexOf(got[0] ?? "");
+        same(got, given.slice(first, first + got.length), "packets, in order, without a gap");
+        assert(first >= 0 && got.length >= ENOUGH - 10, `${got.length} of ${given.length} packets from ${first} on`);
+        checkBeeps(onsets(decoded(file), 48_000), got.length * 20);
+        const { totals } = await reportOf(viewer.folder);
+        same(Object.values(totals.open_failures).reduce((sum, count) => sum + count, 0), 0, "refused records");
+      });
     });
   });
-});
+
+void test("nothing is heard before the user asks, a muted microphone is closed, and a recording has the rest", OPTIONS,
+  async () => {
+    await withViewer("out.mp4", async (viewer) => {
+      await withProfile(async (profile) => {
+        const visit = await form(profile, viewer.link);
+        await publish(visit);
+        await visit.until("pictures", ({ told }) => (told.at(-1)?.figures?.frames ?? 0) >= 30, 0);
+        same(await visit.page.evaluate(() => globalThis.asked), ["false"], "what the browser was asked for");
+        const told = await visit.told();
+        same([told.figures?.sending, told.sounds], [undefined, []], "sound that was sent");
+        const button = visit.page.locator("#microphone");
+        same(await button.innerText(), "Send sound", "the button");
+        await button.click();
+        await untilSent(visit, 20);
+        same(await tracks(visit), ["live"], "microphones");
+        await visit.page.getByRole("button", { name: "Mute" }).click();
+        await visit.until("the figures that say so", ({ told: all }) => all.at(-1)?.figures?.sending?.on === false, 0);
+        same(await tracks(visit), ["ended"], "microphones while it is muted");
+        const sent = (await visit.told()).figures?.sending?.packets ?? NaN;
+        await visit.page.locator("#microphone-choice").selectOption({ label: "Fake Audio Input 2" });
+        same(await tracks(visit), ["ended"], "a choice opens nothing");
+        const reports = (await visit.told()).reports + 3;
+        await visit.until("new figures", ({ told: all }, wanted) => (all.at(-1)?.reports ?? 0) >= wanted, reports);
+        same((await visit.told()).figures?.sending?.packets, sent, "packets while it is muted");
+        await button.click();
+        await untilSent(visit, sent + 20);
+        await visit.page.locator("#microphone-choice").selectOption({ label: "Fake Audio Input 1" });
+        await untilSent(visit, sent + 60);
+        same(await tracks(visit), ["ended", "ended", "live"], "another microphone takes the place of the one before");
+        const wishes = await visit.page.evaluate(() => globalThis.asked.slice(1).map((wish) => wish.includes("exact")));
+        same(wishes, [false, true, true], "wishes that name a microphone");
+        await end(visit);
+        same(await tracks(visit), ["ended", "ended", "ended"], "microphones at the end");
+        await stop(viewer);
+        const file = join(viewer.folder, "out.mp4");
+        same(streamsOf(file).map(({ codec_name: name }) => name), ["h264", "opus"], "what the file has");
+        const given = (await visit.told()).sounds.map(({ sha256 }) => sha256);
+        const got = soundHashes(file);
+        same(got, given.slice(0, got.length), "packets, from the first on");
+        assert(got.length >= sent + 50, `${got.length} of ${given.length} packets`);
+      });
+    });
+  });
 
 void test("a microphone that is refused, and a browser without an encoder, are said in words", OPTIONS, async () => {
   await withViewer("null:", async (viewer) => {

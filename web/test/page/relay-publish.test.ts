@@ -10,7 +10,6 @@ import { assert, same } from "../support/harness.ts";
 import { authority } from "./support/authority.ts";
 import { inspect } from "./support/axe.ts";
 import { BINARY, type Profile, TEST_TIMEOUT_MS, type Visit, withProfile } from "./support/browser.ts";
-import { beganTooLate, untilInTime } from "./support/late-sound.ts";
 import { checkBeeps, decoded, onsets, soundHashes, streamsOf } from "./support/opus.ts";
 import { Relay, SKIP_RELAY } from "./support/relay.ts";
 import { type Server, reportOf, tool, withPublisher } from "./support/servers.ts";
@@ -115,54 +114,43 @@ void test("page to page: each picture comes whole, in order, with its age, and b
     });
   });
 
-/** A page's sound goes to a page and to a file. Returns false if a busy machine had it begin too late for the file. */
-async function soundGoesThrough(): Promise<boolean> {
-  let whole = false;
-  await withStage(async ({ relay, page }) => {
-    await withProfile(async (one) => {
-      const camera = await publishing(one, page, relay.url(NAME), 2, "microphone");
-      const ticket = await ticketOf(camera);
-      await withFolder(async (home) => {
-        const file = join(home, "out.mp4");
-        await writeFile(join(home, "ticket"), ticket, { mode: 0o600 });
-        const program = Program.start(BINARY, home, ["watch", "@ticket", "--to", `file:${file}`, "--seconds", "400"]);
-        await untilAudience(camera, ["watching"]);
-        await withProfile(async (other) => {
-          const viewer = await other.visit(`${page}#${ticket.replace("#", "%23")}`);
-          await viewer.untilNotice("none");
-          await viewer.page.getByRole("button", { name: "Play the sound" }).click();
-          await viewer.until("four seconds of sound", ({ told }) =>
-            (told.at(-1)?.figures?.sound?.decoded ?? 0) >= 200, 0);
-          const { figures } = await viewer.told();
-          same([figures?.sound?.name, figures?.sound?.lost], ["Opus, 48 kHz, 1 channel", 0], "sound");
-          same([figures?.refused, figures?.membership?.refused], [{}, {}], "refused");
-          const heard = await viewer.page.evaluate(() =>
-            globalThis.decoded.map(({ planes, rate }) => [rate, planes[0]?.length ?? 0] as const));
-          same([...new Set(heard.map(([rate, length]) => length / rate))], [0.02], "seconds of a packet");
-          await viewer.screenshot("relay-sound");
-        });
-        program.stop();
-        await within(program.exited, "the program's end");
-        if (beganTooLate(program.stderr)) {
-          return;
-        }
-        same(streamsOf(file).map(({ codec_name: name }) => name), ["h264", "opus"], "what the file has");
-        const given = (await camera.told()).sounds.map(({ sha256 }) => sha256);
-        const got = soundHashes(file);
-        const first = given.indexOf(got[0] ?? "");
-        same(got, given.slice(first, first + got.length), "packets, in order, without a gap");
-        assert(first >= 0 && got.length >= 150, `${got.length} of ${given.length} packets from ${first} on`);
-        checkBeeps(onsets(decoded(file), 48_000), got.length * 20);
-        whole = true;
-      });
-    });
-  });
-  return whole;
-}
-
 void test("page to page and to the program: the sound of a page goes through a relay, each packet whole", OPTIONS,
   async () => {
-    await untilInTime(soundGoesThrough);
+    await withStage(async ({ relay, page }) => {
+      await withProfile(async (one) => {
+        const camera = await publishing(one, page, relay.url(NAME), 2, "microphone");
+        const ticket = await ticketOf(camera);
+        await withFolder(async (home) => {
+          const file = join(home, "out.mp4");
+          await writeFile(join(home, "ticket"), ticket, { mode: 0o600 });
+          const program = Program.start(BINARY, home, ["watch", "@ticket", "--to", `file:${file}`, "--seconds", "400"]);
+          await untilAudience(camera, ["watching"]);
+          await withProfile(async (other) => {
+            const viewer = await other.visit(`${page}#${ticket.replace("#", "%23")}`);
+            await viewer.untilNotice("none");
+            await viewer.page.getByRole("button", { name: "Play the sound" }).click();
+            await viewer.until("four seconds of sound", ({ told }) =>
+              (told.at(-1)?.figures?.sound?.decoded ?? 0) >= 200, 0);
+            const { figures } = await viewer.told();
+            same([figures?.sound?.name, figures?.sound?.lost], ["Opus, 48 kHz, 1 channel", 0], "sound");
+            same([figures?.refused, figures?.membership?.refused], [{}, {}], "refused");
+            const heard = await viewer.page.evaluate(() =>
+              globalThis.decoded.map(({ planes, rate }) => [rate, planes[0]?.length ?? 0] as const));
+            same([...new Set(heard.map(([rate, length]) => length / rate))], [0.02], "seconds of a packet");
+            await viewer.screenshot("relay-sound");
+          });
+          program.stop();
+          await within(program.exited, "the program's end");
+          same(streamsOf(file).map(({ codec_name: name }) => name), ["h264", "opus"], "what the file has");
+          const given = (await camera.told()).sounds.map(({ sha256 }) => sha256);
+          const got = soundHashes(file);
+          const first = given.indexOf(got[0] ?? "");
+          same(got, given.slice(first, first + got.length), "packets, in order, without a gap");
+          assert(first >= 0 && got.length >= 150, `${got.length} of ${given.length} packets from ${first} on`);
+          checkBeeps(onsets(decoded(file), 48_000), got.length * 20);
+        });
+      });
+    });
   });
 
 void test("where no QUIC gets through, pages reach the relay by a WebSocket, and say so", OPTIONS,

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::Sink;
-use super::file_mp4::{Fragmenter, SoundPlace};
+use super::file_mp4::{Fragmenter, Piece, SoundPlace};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::private_file;
@@ -113,6 +114,17 @@ impl FileSink {
         self.written += bytes.len() as u64;
         Ok(())
     }
+
+    fn put_piece(&mut self, piece: Option<Piece>) -> Result<()> {
+        let Some(Piece { header, fragment }) = piece else {
+            return Ok(());
+        };
+        // First, so that a process that is killed in between leaves no fragment of a track that no header describes.
+        if let Some(header) = header {
+            self.file.write_all_at(&header, 0).map_err(|e| told(&self.path, &e))?;
+        }
+        self.put(&fragment)
+    }
 }
 
 impl Sink for FileSink {
@@ -150,7 +162,7 @@ impl Sink for FileSink {
         }
         self.codec = Some(info.codec);
         if self.format == Format::Mp4 && self.mp4.is_none() {
-            self.mp4 = Some(Fragmenter::new(info.clone()));
+            self.mp4 = Some(Fragmenter::new(info.clone(), self.regular));
         }
         Ok(())
     }
@@ -164,19 +176,22 @@ impl Sink for FileSink {
             return Ok(());
         };
         let place = mp4.start_sound(info).map_err(|why| unwritable(&self.path, &why))?;
-        if place == SoundPlace::TooLate && !std::mem::replace(&mut self.silence_told, true) {
+        let why = match place {
+            SoundPlace::Track => return Ok(()),
+            SoundPlace::TooLate => "it began after the header was written, and this is no file that can be changed",
+            SoundPlace::Changed => "it is of another kind than at the beginning, and the file has one track",
+        };
+        if !std::mem::replace(&mut self.silence_told, true) {
             let codec = info.codec.name();
-            tracing::warn!(file = %path, codec, "sound is left out from here on: it began or changed too late");
+            tracing::warn!(file = %path, codec, why, "sound is left out from here on");
         }
         Ok(())
     }
 
     fn write_sound(&mut self, packet: &ReceivedFrame) -> Result<()> {
         let Some(mp4) = &mut self.mp4 else { return Ok(()) };
-        match mp4.push_sound(packet).map_err(|why| unwritable(&self.path, &why))? {
-            Some(bytes) => self.put(&bytes),
-            None => Ok(()),
-        }
+        let piece = mp4.push_sound(packet).map_err(|why| unwritable(&self.path, &why))?;
+        self.put_piece(piece)
     }
 
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
@@ -186,10 +201,8 @@ impl Sink for FileSink {
                 _ => self.put(&frame.data),
             };
         };
-        match mp4.push(frame).map_err(|why| unwritable(&self.path, &why))? {
-            Some(bytes) => self.put(&bytes),
-            None => Ok(()),
-        }
+        let piece = mp4.push(frame).map_err(|why| unwritable(&self.path, &why))?;
+        self.put_piece(piece)
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -197,9 +210,7 @@ impl Sink for FileSink {
             Some(mp4) => mp4.finish().map_err(|why| unwritable(&self.path, &why))?,
             None => None,
         };
-        if let Some(bytes) = rest {
-            self.put(&bytes)?;
-        }
+        self.put_piece(rest)?;
         // Some file systems report a full disk only now.
         match self.regular && self.written > 0 {
             true => self.file.sync_all().map_err(|e| told(&self.path, &e)),

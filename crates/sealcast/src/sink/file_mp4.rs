@@ -24,6 +24,13 @@ const FRAGMENT_BYTES: usize = 32 << 20;
 /// Maximum of bytes of sound that wait for a picture to end the fragment.
 const SOUND_BYTES: usize = 256 << 10;
 
+/// Bytes kept free behind a header without sound, for the track of sound that begins later. It takes about 500, and
+/// the codec's parameters at most 268.
+const ROOM: usize = 1024;
+
+/// Size and type of a box without content.
+const BOX_HEADER: usize = 8;
+
 type Result<T> = std::result::Result<T, String>;
 
 /// A frame whose duration is not known yet.
@@ -41,6 +48,10 @@ pub(crate) struct Fragmenter {
     description: Option<Description>,
     /// True until the header has been written, together with the first fragment.
     header_due: bool,
+    /// True if the beginning of what is written can be written again.
+    rewritable: bool,
+    /// Bytes at the beginning of the file that belong to the header, if it can be written again.
+    room: usize,
     first_shown: Option<Duration>,
     clock: DecodeClock,
     held: Option<Held>,
@@ -53,6 +64,8 @@ pub(crate) struct Fragmenter {
     begins: Option<Duration>,
     /// True once the muxer knows when the track of sound begins.
     sound_placed: bool,
+    /// True once the header has a track of sound.
+    sound_described: bool,
 }
 
 /// What becomes of sound that a file is told of.
@@ -60,12 +73,24 @@ pub(crate) struct Fragmenter {
 pub(crate) enum SoundPlace {
     /// It gets a track.
     Track,
-    /// The header is written already, and has no such track.
+    /// The header is written already, without a track of sound, and cannot be written again.
     TooLate,
+    /// The header describes another kind of sound.
+    Changed,
+}
+
+/// Bytes to write now.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    /// To be written first, over the beginning of the file: the header, which has another track now.
+    pub(crate) header: Option<Vec<u8>>,
+    /// To be appended.
+    pub(crate) fragment: Vec<u8>,
 }
 
 impl Fragmenter {
-    pub(crate) fn new(info: StreamInfo) -> Self {
+    /// The beginning of the file is written again for sound that begins late, if it is `rewritable`.
+    pub(crate) fn new(info: StreamInfo, rewritable: bool) -> Self {
         let rate = info.rate;
         let nominal = u64::from(TIMESCALE) * u64::from(rate.denominator) / u64::from(rate.numerator.max(1));
         Self {
@@ -73,6 +98,8 @@ impl Fragmenter {
             muxer: Fmp4SegmentMuxer::new().unwrap_or_else(|_| unreachable!("default options are valid")),
             description: None,
             header_due: true,
+            rewritable,
+            room: 0,
             first_shown: None,
             clock: DecodeClock::default(),
             held: None,
@@ -83,6 +110,7 @@ impl Fragmenter {
             sound: None,
             begins: None,
             sound_placed: false,
+            sound_described: false,
         }
     }
 
@@ -91,17 +119,22 @@ impl Fragmenter {
         if self.sound.as_ref().is_some_and(|sound| sound.is_of(info)) {
             return Ok(SoundPlace::Track);
         }
-        if self.header_due {
+        let described = self.sound_described;
+        if self.header_due || (self.room > 0 && !described) {
             self.sound = Some(SoundTrack::new(info.clone())?);
             return Ok(SoundPlace::Track);
         }
         // What follows is not of the kind that the header describes.
         self.sound = None;
-        Ok(SoundPlace::TooLate)
+        Ok(if described {
+            SoundPlace::Changed
+        } else {
+            SoundPlace::TooLate
+        })
     }
 
     /// Takes the next packet of sound; returns the bytes to write now.
-    pub(crate) fn push_sound(&mut self, packet: &ReceivedFrame) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn push_sound(&mut self, packet: &ReceivedFrame) -> Result<Option<Piece>> {
         let begins = self.begins;
         let Some(sound) = &mut self.sound else { return Ok(None) };
         if begins.is_some_and(|begins| packet.media_time < begins) && sound.first().is_none() {
@@ -116,7 +149,7 @@ impl Fragmenter {
     }
 
     /// Takes the next frame; returns the bytes to write now.
-    pub(crate) fn push(&mut self, frame: &ReceivedFrame) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn push(&mut self, frame: &ReceivedFrame) -> Result<Option<Piece>> {
         let description = match &self.description {
             Some(description) => description,
             None => {
@@ -165,7 +198,7 @@ impl Fragmenter {
     }
 
     /// Returns the last fragment.
-    pub(crate) fn finish(&mut self) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn finish(&mut self) -> Result<Option<Piece>> {
         if let Some(last) = self.held.take() {
             self.add(last, self.last_duration);
         }
@@ -197,7 +230,7 @@ impl Fragmenter {
         self.last_duration = duration;
     }
 
-    fn cut(&mut self) -> Result<Vec<u8>> {
+    fn cut(&mut self) -> Result<Piece> {
         let told = |e: MuxError| e.to_string();
         self.place_tracks().map_err(told)?;
         if let Some(sound) = &mut self.sound {
@@ -205,15 +238,46 @@ impl Fragmenter {
             self.samples.extend(samples);
             self.payload.append(&mut payload);
         }
-        let fragment = self.muxer.create_media_segment_metadata(&self.samples).map_err(told)?;
-        let mut out = Vec::new();
-        if std::mem::take(&mut self.header_due) {
-            out = self.muxer.init_segment_bytes().map_err(told)?;
-        }
-        out.extend_from_slice(&fragment);
-        out.append(&mut self.payload);
+        let mut fragment = self.muxer.create_media_segment_metadata(&self.samples).map_err(told)?;
+        fragment.append(&mut self.payload);
         self.samples.clear();
-        Ok(out)
+        let has_sound = self.sound.is_some();
+        let header = match self.header_due {
+            true => {
+                let header = self.first_header(has_sound)?;
+                fragment.splice(..0, header);
+                None
+            }
+            false if self.sound_placed && !self.sound_described => {
+                self.sound_described = true;
+                Some(self.padded_header()?)
+            }
+            false => None,
+        };
+        Ok(Piece { header, fragment })
+    }
+
+    /// The header at the beginning, with room behind it for the track of sound that it lacks.
+    fn first_header(&mut self, has_sound: bool) -> Result<Vec<u8>> {
+        self.header_due = false;
+        self.sound_described = has_sound;
+        let header = self.muxer.init_segment_bytes().map_err(|e| e.to_string())?;
+        if has_sound || !self.rewritable {
+            return Ok(header);
+        }
+        self.room = header.len() + ROOM;
+        self.padded_header()
+    }
+
+    /// The header with an empty box behind it that fills its room.
+    fn padded_header(&self) -> Result<Vec<u8>> {
+        let mut header = self.muxer.init_segment_bytes().map_err(|e| e.to_string())?;
+        let free = self.room.checked_sub(header.len()).filter(|free| *free >= BOX_HEADER);
+        let free = free.ok_or("the description of its sound is too long")?;
+        header.extend_from_slice(&u32::try_from(free).unwrap_or(0).to_be_bytes());
+        header.extend_from_slice(b"free");
+        header.resize(self.room, 0);
+        Ok(header)
     }
 
     /// Lets the muxer know both tracks, and that one begins later than the other. It has no setting for that; an empty
@@ -364,8 +428,9 @@ mod tests {
 
     #[test]
     fn every_keyframe_ends_a_fragment_but_the_first_which_waits_for_sound_and_comes_with_the_header() {
-        let mut mp4 = Fragmenter::new(jpegs());
-        let mut push = |number: u64| mp4.push(&frame(number, 5000 + 40 * number)).expect("fine");
+        let mut mp4 = Fragmenter::new(jpegs(), false);
+        let fragment = |piece: Option<Piece>| piece.map(|piece| piece.fragment);
+        let mut push = |number: u64| fragment(mp4.push(&frame(number, 5000 + 40 * number)).expect("fine"));
         let begun = (0..50).find_map(|number| push(number).map(|fragment| (number, fragment)));
         let (number, first) = begun.expect("a fragment");
         assert!(number > 20, "{number} pictures of 40 ms");
@@ -373,13 +438,13 @@ mod tests {
         let second = push(number + 1).expect("a fragment");
         assert_eq!(&second[4..8], b"moof");
         assert!(second.ends_with(&[number as u8; 100]));
-        let last = mp4.finish().expect("fine").expect("a fragment");
+        let last = fragment(mp4.finish().expect("fine")).expect("a fragment");
         assert!(last.ends_with(&[number as u8 + 1; 100]));
         assert!(mp4.finish().expect("fine").is_none());
     }
 
     #[test]
     fn nothing_in_is_nothing_out() {
-        assert!(Fragmenter::new(jpegs()).finish().expect("fine").is_none());
+        assert!(Fragmenter::new(jpegs(), true).finish().expect("fine").is_none());
     }
 }

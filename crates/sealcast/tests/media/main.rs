@@ -6,6 +6,7 @@ mod fence;
 mod files;
 mod h264_slices;
 mod http_sink;
+mod late_sound;
 mod rtsp_cameras;
 mod rtsp_sound;
 mod rtsps_cameras;

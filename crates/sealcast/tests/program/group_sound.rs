@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use sealcast::archive::check;
 use sealcast_proto::unit::SOUND_STREAM;
 use sealcast_testkit::attack::{Act, Direction, LENGTH, Proxy};
-use sealcast_testkit::media::path;
+use sealcast_testkit::media::{packets, path};
 use sealcast_testkit::program::{
     PATIENCE, Program, Publisher, file_url, home, number, publish, publish_by, report, sealcast, unbroken, until, watch,
 };
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::archive_nodes::{NODE, camera, frames_in, node_of, record};
 use super::archives::{recipient, text};
 use super::groups::MEMBER;
-use super::sound::{ENOUGH, assert_lips_in_time, clip_with, nothing_dropped, packets};
+use super::sound::{ENOUGH, assert_lips_in_time, clip_with, nothing_dropped};
 
 pub(super) const TRACKS: [&str; 2] = ["v:0", "a:0"];
 /// A clip that waits for nobody gives way over a stalled byte stream, and the whole of it is compared here.

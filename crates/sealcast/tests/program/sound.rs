@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sealcast_proto::unit::SOUND_STREAM;
 use sealcast_testkit::attack::{Act, Direction, LENGTH, Proxy, Tap};
-use sealcast_testkit::media::{BUNNY, clip, ffmpeg, path, tool};
+use sealcast_testkit::media::{BUNNY, clip, ffmpeg, packets, path, tool};
 use sealcast_testkit::program::{
     PATIENCE, Program, counted_missing, file_url, home, number, publish, report, sealcast, unbroken, watch,
 };
@@ -43,24 +43,6 @@ pub(super) fn digests(file: &Path) -> String {
         "-",
     ];
     String::from_utf8(ffmpeg(&args)).expect("text")
-}
-
-/// Digest and time of each packet of a stream of a file, in seconds.
-pub(super) fn packets(file: &Path, stream: &str) -> Vec<(String, f64)> {
-    let args = ["-v", "error", "-select_streams", stream, "-show_data_hash", "md5"];
-    let shown = ["-show_entries", "packet=pts_time,data_hash", "-of", "csv=p=0"];
-    let output = tool("ffprobe")
-        .args(args)
-        .args(shown)
-        .arg(file)
-        .output()
-        .expect("ffprobe runs");
-    let text = String::from_utf8(output.stdout).expect("text");
-    let packet = |line: &str| {
-        let (time, digest) = line.trim_end_matches(',').split_once(',')?;
-        Some((digest.to_owned(), time.parse().ok()?))
-    };
-    text.lines().filter_map(packet).collect()
 }
 
 /// How much later than in the original a stream of a recording is.
