@@ -28,7 +28,10 @@ fn pipelines_that_cannot_start_say_why() {
         ("videotestsrc name=sealcast", "sealcast"),
         ("v4l2src device=/dev/video77", "/dev/video77"),
         ("filesrc location=/nowhere/at/all ! h264parse", "/nowhere/at/all"),
-        ("videotestsrc ! vp8enc", "gives video/x-vp8, not H.264, JPEG or raw"),
+        (
+            "videotestsrc ! vp8enc",
+            "gives video/x-vp8, not H.264, H.265, AV1, JPEG or raw",
+        ),
         ("audiotestsrc", "gives audio/x-raw, not H.264"),
         (
             "videotestsrc ! video/x-raw,width=321,height=240 ! videoconvert",

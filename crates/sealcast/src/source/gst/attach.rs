@@ -10,11 +10,37 @@ use crate::gst::Pipeline;
 /// Name of the element that takes the frames.
 pub(super) const SINK: &str = "sealcast";
 
-/// H.264 in whole access units with start codes.
-const UNITS: &str = "video/x-h264,stream-format=byte-stream,alignment=au";
-/// Profiles with 4:2:0 and 8 bits, which every viewer decodes. An encoder that is not told makes 4:4:4 of a source that
-/// offers it.
-const PROFILES: &str = "profile={constrained-baseline,baseline,main,constrained-high,progressive-high,high}";
+/// A codec whose frames pass through.
+struct Carried {
+    media_type: &'static str,
+    /// Whole access units: with start codes, or of AV1 a sequence of OBUs.
+    units: &'static str,
+    /// Profiles with 4:2:0, which viewers decode. An encoder that is not told makes 4:4:4 of a source that offers it.
+    profiles: &'static str,
+    /// The element that makes such units of another form.
+    parser: &'static str,
+}
+
+const CARRIED: [Carried; 3] = [
+    Carried {
+        media_type: "video/x-h264",
+        units: "video/x-h264,stream-format=byte-stream,alignment=au",
+        profiles: "profile={constrained-baseline,baseline,main,constrained-high,progressive-high,high}",
+        parser: "h264parse",
+    },
+    Carried {
+        media_type: "video/x-h265",
+        units: "video/x-h265,stream-format=byte-stream,alignment=au",
+        profiles: "profile={main,main-10}",
+        parser: "h265parse",
+    },
+    Carried {
+        media_type: "video/x-av1",
+        units: "video/x-av1,stream-format=obu-stream,alignment=tu",
+        profiles: "profile=main",
+        parser: "av1parse",
+    },
+];
 /// Pictures as the program's encoder takes them.
 const PICTURES: &str = "video/x-raw,format=I420,colorimetry=bt601";
 
@@ -28,23 +54,38 @@ fn caps(text: &str) -> Result<Caps> {
     })
 }
 
+/// Formats that pass through as they are; those with profiles only in the ones that viewers decode, if `told`.
+fn passed_through(told: bool) -> Result<Caps> {
+    let format = |carried: &Carried| match told {
+        true => format!("{},{}", carried.units, carried.profiles),
+        false => carried.units.to_owned(),
+    };
+    let formats: Vec<String> = CARRIED.iter().map(format).collect();
+    caps(&format!("{}; image/jpeg", formats.join("; ")))
+}
+
 /// Lets `sink` take what sealcast carries, and puts a converter before it where one is needed.
 ///
 /// # Errors
 /// The pipeline gives something else, or the converter is not installed.
 pub(super) fn attach(pipeline: &Pipeline, sink: &AppSink) -> Result<()> {
-    let coded = caps(&format!("{UNITS}; image/jpeg"))?;
+    let coded = passed_through(false)?;
     let pad = sink
         .static_pad("sink")
         .ok_or_else(|| pipeline.broken("its end is missing"))?;
     let offered = pad.peer().map(|peer| (peer.query_caps(None), peer));
     let Some((offered, peer)) = offered.filter(|(offered, _)| !offered.is_any()) else {
         // What comes is known only when it comes.
-        sink.set_caps(Some(&caps(&format!("{UNITS}; image/jpeg; video/x-raw,format=I420"))?));
+        sink.set_caps(Some(&caps(&format!("{coded}; video/x-raw,format=I420"))?));
         return Ok(());
     };
-    if offered.can_intersect(&coded) {
-        let played = caps(&format!("{UNITS},{PROFILES}; image/jpeg"))?;
+    // A form that is left open, as av1enc leaves its own, is none that the sink may insist on.
+    let is_carried = |name: &str| CARRIED.iter().any(|carried| carried.media_type == name);
+    let formed = offered
+        .iter()
+        .all(|structure| !is_carried(structure.name()) || structure.has_field("stream-format"));
+    if formed && offered.can_intersect(&coded) {
+        let played = passed_through(true)?;
         let told = offered.iter().all(|structure| structure.has_field("profile"));
         let chosen = if told && offered.can_intersect(&played) {
             played
@@ -54,12 +95,24 @@ pub(super) fn attach(pipeline: &Pipeline, sink: &AppSink) -> Result<()> {
         sink.set_caps(Some(&chosen));
         return Ok(());
     }
-    let (h264, raw) = (caps("video/x-h264")?, caps("video/x-raw")?);
-    let (converter, taken) = if offered.can_intersect(&h264) {
-        ("h264parse", UNITS)
-    } else if offered.can_intersect(&raw) {
-        ("videoconvert", PICTURES)
-    } else {
+    let mut converter = None;
+    for Carried {
+        media_type,
+        units,
+        parser,
+        ..
+    } in CARRIED
+    {
+        let whatever_form = caps(media_type)?;
+        if converter.is_none() && offered.can_intersect(&whatever_form) {
+            converter = Some((parser, units));
+        }
+    }
+    let raw = caps("video/x-raw")?;
+    if converter.is_none() && offered.can_intersect(&raw) {
+        converter = Some(("videoconvert", PICTURES));
+    }
+    let Some((converter, taken)) = converter else {
         return Err(not_carried(&offered));
     };
     sink.set_caps(Some(&caps(taken)?));
@@ -90,7 +143,7 @@ fn not_carried(offered: &Caps) -> Failure {
     let what = match names.as_slice() {
         [] => "the GStreamer pipeline gives nothing: its elements do not agree on a format".to_owned(),
         names => format!(
-            "the GStreamer pipeline gives {}, not H.264, JPEG or raw pictures",
+            "the GStreamer pipeline gives {}, not H.264, H.265, AV1, JPEG or raw pictures",
             names.join(", ")
         ),
     };

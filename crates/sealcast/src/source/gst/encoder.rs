@@ -1,4 +1,4 @@
-//! The H.264 encoder in a user's pipeline, as far as it can be told what to do.
+//! The encoder in a user's pipeline, as far as it can be told what to do.
 
 use gstreamer::Element;
 use gstreamer::prelude::*;
@@ -13,7 +13,7 @@ const MAX_ELEMENTS: usize = 64;
 const PARTS: u64 = 20;
 
 /// Encoders whose property `bitrate` may change while they run, and how many bits per second its unit is.
-const UNITS: [(&str, u64); 9] = [
+const UNITS: [(&str, u64); 19] = [
     ("x264enc", 1000),
     ("openh264enc", 1),
     ("nvh264enc", 1000),
@@ -23,6 +23,16 @@ const UNITS: [(&str, u64); 9] = [
     ("qsvh264enc", 1000),
     ("msdkh264enc", 1000),
     ("amfh264enc", 1000),
+    ("x265enc", 1000),
+    ("nvh265enc", 1000),
+    ("vah265enc", 1000),
+    ("vah265lpenc", 1000),
+    ("vaapih265enc", 1000),
+    ("qsvh265enc", 1000),
+    ("msdkh265enc", 1000),
+    ("amfh265enc", 1000),
+    ("qsvav1enc", 1000),
+    ("amfav1enc", 1000),
 ];
 
 /// An encoder of the pipeline.

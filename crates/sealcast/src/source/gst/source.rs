@@ -17,8 +17,9 @@ use crate::media::{Codec, Frame, FrameRate, Picture, StreamInfo, Track};
 use crate::source::coded::{ASSUMED_RATE, MAX_FRAME_BYTES, sane_rate};
 use crate::source::gst_options::GstOptions;
 use crate::source::picture_encoder::PictureEncoder;
+use crate::source::predicted::Predicted;
 use crate::source::v4l2::whole_image;
-use crate::source::{Encoding, SOURCE_PATIENCE, Skip, Source, contain, h264, stood_still};
+use crate::source::{Encoding, SOURCE_PATIENCE, Skip, Source, contain, stood_still};
 
 /// Encoded frames that wait for this program at most; then the pipeline waits.
 const FRAMES_WAITING: u32 = 8;
@@ -31,9 +32,9 @@ const KEYFRAME_PATIENCE: u32 = 60;
 
 /// What becomes of what the pipeline gives.
 enum Maker {
-    /// Access units, passed through.
-    H264 {
-        stream: h264::Stream,
+    /// Access units in which frames depend on those before them, passed through.
+    Predicted {
+        stream: Predicted,
         /// True while waiting for a keyframe: at the start, and after a damaged frame.
         waiting: bool,
         /// The encoder that made them, if it is in the pipeline.
@@ -116,7 +117,7 @@ impl GstSource {
             Some((
                 _,
                 _,
-                Maker::H264 {
+                Maker::Predicted {
                     encoder: Some(encoder), ..
                 },
             )) => (encoder.name(), encoder.follows()),
@@ -227,8 +228,7 @@ impl GstSource {
             .map(|structure| structure.name().to_string())
             .unwrap_or_default();
         let maker = match (self.stream.take(), name.as_str()) {
-            (Some((_, _, maker @ Maker::H264 { .. })), "video/x-h264")
-            | (Some((_, _, maker @ Maker::Mjpeg(_))), "image/jpeg") => maker,
+            (Some((_, _, maker)), name) if maker.codec().is_some_and(|codec| of_name(name) == Some(codec)) => maker,
             (Some((_, _, Maker::Raw { mut encoder, .. })), "video/x-raw") => {
                 let (info, size) = raw(caps)?;
                 encoder.restart(size, rate)?;
@@ -262,12 +262,13 @@ impl GstSource {
                 "write them as properties, as in x264enc bitrate=2000 (kbit/s) key-int-max=60",
             ));
         }
-        if name == "image/jpeg" {
+        let codec = of_name(name).unwrap_or(Codec::H264);
+        if codec == Codec::Mjpeg {
             return Ok(Maker::Mjpeg((0, 0)));
         }
         let encoder = PipelineEncoder::before(self.sink.upcast_ref());
-        Ok(Maker::H264 {
-            stream: h264::Stream::default(),
+        Ok(Maker::Predicted {
+            stream: Predicted::of(codec),
             waiting: true,
             makes_keyframes: encoder.is_some(),
             encoder,
@@ -296,7 +297,7 @@ impl GstSource {
     fn nothing_usable(&self) -> Failure {
         let seconds = SOURCE_PATIENCE.as_secs();
         let what = match &self.stream {
-            Some((.., Maker::H264 { .. })) => format!("the GStreamer pipeline gives no keyframe for {seconds} s"),
+            Some((.., Maker::Predicted { .. })) => format!("the GStreamer pipeline gives no keyframe for {seconds} s"),
             _ => format!("the GStreamer pipeline gives nothing but damaged pictures for {seconds} s"),
         };
         Failure::new(
@@ -319,10 +320,19 @@ impl GstSource {
 }
 
 impl Maker {
+    /// The codec of what passes through.
+    fn codec(&self) -> Option<Codec> {
+        match self {
+            Self::Predicted { stream, .. } => Some(stream.codec()),
+            Self::Mjpeg(_) => Some(Codec::Mjpeg),
+            Self::Raw { .. } => None,
+        }
+    }
+
     /// The frame of an encoded buffer: `None` if it is damaged, nothing if it is left out while a keyframe is awaited.
     fn take(&mut self, bytes: &[u8], sync: bool) -> Option<Option<(Bytes, bool)>> {
         match self {
-            Self::H264 {
+            Self::Predicted {
                 stream,
                 waiting,
                 asked,
@@ -351,6 +361,17 @@ impl Maker {
             }
             Self::Raw { .. } => None,
         }
+    }
+}
+
+/// The codec that GStreamer calls so.
+fn of_name(name: &str) -> Option<Codec> {
+    match name {
+        "video/x-h264" => Some(Codec::H264),
+        "video/x-h265" => Some(Codec::H265),
+        "video/x-av1" => Some(Codec::Av1),
+        "image/jpeg" => Some(Codec::Mjpeg),
+        _ => None,
     }
 }
 
@@ -402,7 +423,7 @@ fn picture(buffer: &gstreamer::BufferRef, info: &VideoInfo) -> Result<Picture> {
 impl Source for GstSource {
     fn info(&self) -> StreamInfo {
         match &self.stream {
-            Some((_, rate, Maker::H264 { stream, .. })) => stream.info(Some(*rate)),
+            Some((_, rate, Maker::Predicted { stream, .. })) => stream.info(Some(*rate)),
             Some((.., Maker::Raw { encoder, .. })) => encoder.info(),
             Some((_, rate, Maker::Mjpeg((width, height)))) => images(*rate, (*width, *height)),
             None => images(ASSUMED_RATE, (0, 0)),
@@ -430,7 +451,7 @@ impl Source for GstSource {
             Some((.., Maker::Raw { encoder, .. })) => encoder.request_keyframe(),
             Some((
                 ..,
-                Maker::H264 {
+                Maker::Predicted {
                     encoder: Some(_),
                     asked,
                     ..
@@ -447,7 +468,7 @@ impl Source for GstSource {
 
     fn makes_keyframes(&self) -> bool {
         match self.maker_of() {
-            Some(Maker::H264 { makes_keyframes, .. }) => *makes_keyframes,
+            Some(Maker::Predicted { makes_keyframes, .. }) => *makes_keyframes,
             Some(Maker::Raw { .. }) => true,
             _ => false,
         }
@@ -457,7 +478,7 @@ impl Source for GstSource {
         match &mut self.stream {
             Some((
                 ..,
-                Maker::H264 {
+                Maker::Predicted {
                     encoder: Some(encoder), ..
                 },
             )) => encoder.set_bitrate(bits_per_second),
