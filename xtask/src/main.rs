@@ -88,7 +88,8 @@ cargo xtask COMMAND
                             --install installs what makes one
   image [--program FILE] [--install]
                             make the container image and stream between containers of it; --install installs podman
-  alerts [--install]        check the alerts for Prometheus, and when each fires; --install installs promtool
+  alerts [--install]        check the alerts for Prometheus, when each fires, and the dashboard for Grafana; --install
+                            installs promtool and Grafana's library
   sbom                      write the bill of materials of the program (CycloneDX) to target/sealcast.cdx.json
   dist [--counts FILE]      build the program to install with profile-guided optimisation (20 minutes); with the counts
                             of another build of these sources it has the same bytes
