@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::shell::{output, run};
+use crate::sbom;
+use crate::shell::{command, output, run};
 
 /// The places that a build sees, and the names that they get.
 pub(crate) struct Places {
@@ -54,13 +55,46 @@ impl Places {
 /// Takes the names of assembly files out of a program's symbols: nasm writes whole paths, and has no option for that.
 /// The linker's build id is a hash of the program with those names, so it goes, too.
 pub(crate) fn forget_assembly(program: &Path) -> Result<(), String> {
-    run(Command::new("objcopy")
+    run(compilers_tool("rust-objcopy")?
         .args([
             "--wildcard",
             "--strip-symbol=*.asm",
             "--remove-section=.note.gnu.build-id",
         ])
-        .arg(program))
+        .arg(program))?;
+    is_hardened(program)
+}
+
+/// Fails if a program's table of addresses could be overwritten while it runs. GNU objcopy takes that protection from
+/// programs of LLVM's linker when it removes a section.
+pub(crate) fn is_hardened(program: &Path) -> Result<(), String> {
+    let said = output(
+        Command::new("readelf")
+            .args(["--wide", "--program-headers", "--dynamic"])
+            .arg(program),
+    );
+    let said = said.ok_or_else(|| format!("readelf cannot read {}: install binutils", program.display()))?;
+    let missing: Vec<&str> = ["GNU_RELRO", "BIND_NOW"]
+        .into_iter()
+        .filter(|protection| !said.contains(protection))
+        .collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(format!("{} lacks {}", program.display(), missing.join(" and "))),
+    }
+}
+
+/// A tool that comes with the compiler, and knows programs of all machines. It needs the compiler's libraries.
+pub(crate) fn compilers_tool(name: &str) -> Result<Command, String> {
+    let root = output(&mut command("rustc", &["--print", "sysroot"])).ok_or("`rustc --print sysroot` failed")?;
+    let libraries = Path::new(root.trim()).join("lib");
+    let tool = libraries.join("rustlib").join(sbom::host()?).join("bin").join(name);
+    if !tool.is_file() {
+        return Err(format!("there is no {}", tool.display()));
+    }
+    let mut tool = Command::new(tool);
+    tool.env("LD_LIBRARY_PATH", libraries);
+    Ok(tool)
 }
 
 /// Cargo's own folder, which holds the sources of dependencies.

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use crate::deb;
 use crate::packages;
-use crate::paths::{Places, cargo_home};
+use crate::paths::{Places, cargo_home, compilers_tool, is_hardened};
 use crate::sbom;
 use crate::shell::{cargo, command, exists, output, root, run, target_dir};
 use crate::summary::Outcome;
@@ -179,6 +179,7 @@ impl Target {
             "--remove-section=.note.gnu.build-id",
         ];
         run(compilers_tool("rust-objcopy")?.args(strip).arg(program).arg(&given))?;
+        is_hardened(&given)?;
         let mut licences = deb::third_party(self.triple)?;
         if matches!(self.compiler, Compiler::Zig) {
             licences.push_str(&zig::licences()?);
@@ -239,19 +240,6 @@ fn is_alone(program: &Path) -> Result<(), String> {
             program.display()
         )),
     }
-}
-
-/// A tool that comes with the compiler, and knows programs of all machines. It needs the compiler's libraries.
-fn compilers_tool(name: &str) -> Result<Command, String> {
-    let root = output(&mut command("rustc", &["--print", "sysroot"])).ok_or("`rustc --print sysroot` failed")?;
-    let libraries = Path::new(root.trim()).join("lib");
-    let tool = libraries.join("rustlib").join(sbom::host()?).join("bin").join(name);
-    if !tool.is_file() {
-        return Err(format!("there is no {}", tool.display()));
-    }
-    let mut tool = Command::new(tool);
-    tool.env("LD_LIBRARY_PATH", libraries);
-    Ok(tool)
 }
 
 #[cfg(test)]
