@@ -3,8 +3,9 @@
 # over each carrier in both directions, whose pictures must arrive bit for bit. Arguments: the program of this machine, and
 # the other one, which starts here by itself (emulated.sh).
 set -eu
-native=$1
-foreign=$2
+# The decoder's process starts in another folder.
+native=$(realpath "$1")
+foreign=$(realpath "$2")
 folder=$(mktemp -d)
 publisher=
 end() {
