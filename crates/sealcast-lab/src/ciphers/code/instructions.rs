@@ -48,8 +48,24 @@ fn on_aarch64(code: &[u8], at: u64) -> Vec<u64> {
             let scale = if whole { 4 } else { word >> 30 };
             named.extend(pages[from].map(|page| page + (offset << scale)));
         }
+        for register in overwritten(word) {
+            pages[register] = None;
+        }
     }
     named
+}
+
+/// The general registers that hold something else after this instruction, which is not `adrp`: at most two.
+fn overwritten(word: u32) -> impl Iterator<Item = usize> {
+    let [first, second] = [word & 31, word >> 10 & 31].map(|register| register as usize);
+    // Branches, and what writes to vector registers.
+    let elsewhere = word & 0x0400_0000 != 0;
+    let is_page = word & 0x9f00_0000 == 0x9000_0000;
+    let stores = word & 0x0a40_0000 == 0x0800_0000;
+    let is_pair = word & 0x3a00_0000 == 0x2800_0000;
+    let writes = !(elsewhere || is_page || stores);
+    let first = writes.then_some(first);
+    first.into_iter().chain((writes && is_pair).then_some(second))
 }
 
 /// The lowest `bits` of a word as a signed number.
@@ -88,5 +104,25 @@ mod tests {
         let bytes: Vec<u8> = code.into_iter().flat_map(u32::to_le_bytes).collect();
         let named = named(Architecture::Aarch64, &bytes, 0x1000);
         assert_eq!(named, Some(vec![0x1010, 0x1000, 0x2100, 0x2010, 0x2010]));
+    }
+
+    #[test]
+    fn a_page_is_forgotten_once_its_register_holds_something_else() {
+        for (between, known) in [
+            (0x9104_0108, false), // add x8, x8, #0x100
+            (0x5280_8008, false), // mov w8, #0x400
+            (0xf940_0108, false), // ldr x8, [x8]
+            (0xa940_23e9, false), // ldp x9, x8, [sp]
+            (0xf900_03e8, true),  // str x8, [sp]
+            (0xa900_23e9, true),  // stp x9, x8, [sp]
+            (0x3dc0_0108, true),  // ldr q8, [x8]
+            (0x9400_0008, true),  // bl 0x1024
+        ] {
+            // adrp x8, 0x2000; the instruction; ldr x9, [x8, #24]
+            let code = [0xb000_0008, between, 0xf940_0d09];
+            let bytes: Vec<u8> = code.into_iter().flat_map(u32::to_le_bytes).collect();
+            let named = named(Architecture::Aarch64, &bytes, 0x1000).expect("known");
+            assert_eq!(named.contains(&0x2018), known, "{between:#x}");
+        }
     }
 }
