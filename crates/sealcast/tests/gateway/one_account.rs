@@ -6,7 +6,7 @@ use std::fs;
 use sealcast::keys::files::{End, create_identity, read_identity};
 use sealcast_testkit::gateways::{Camera, Plain, Player, camera_gateway, viewer_gateway};
 use sealcast_testkit::media::path;
-use sealcast_testkit::program::{file_url, free_port, home, publish, sealcast, until, watch};
+use sealcast_testkit::program::{PATIENCE, file_url, free_port, home, publish, sealcast, until, watch};
 
 #[test]
 fn one_account_publishes_watches_and_runs_both_gateways_at_once() {
@@ -53,11 +53,7 @@ fn an_identity_that_all_ends_shared_is_not_used_and_said_to_be_there() {
     let publisher = publish(home.path(), "test:320x240@25", &[]);
     assert!(!publisher.ticket.contains(&old));
     let words = format!("mv -i {} {}", path(&shared), path(&keys.join("identity-publisher")));
-    assert!(
-        publisher.program.said().contains(&words),
-        "{}",
-        publisher.program.said()
-    );
+    publisher.program.says(&words, PATIENCE);
     drop(publisher);
     // What the line says keeps the peer id.
     fs::rename(&shared, keys.join("identity-publisher")).expect("moved");

@@ -125,8 +125,7 @@ fn has_a_picture_at_once(listen: &str, more: &[&str], words: &str) -> Result<(),
     let measured = number(&report, "/stages/end_to_end/count");
     let on_the_way = (FRAMES - BEFORE) as f64;
     assert!(measured <= on_the_way, "{measured} frames were on their way");
-    let said = camera.publisher.program.said();
-    assert!(said.contains(words), "{said}");
+    camera.publisher.program.says(words, PATIENCE);
     Ok(())
 }
 
