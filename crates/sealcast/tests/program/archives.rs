@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use sealcast::archive::{ArchiveIdentity, Folder, Report, check, read_identities};
 use sealcast::failure::FailureKind;
+use sealcast_proto::archive::{Block, Segment};
 use sealcast_testkit::media::{STREET, clip};
 use sealcast_testkit::program::{MANY_USES, PATIENCE, Program, beginning, file_url, home, publish, sealcast, watch};
 use tempfile::TempDir;
@@ -167,6 +168,21 @@ fn members_of_a_group_record_the_cameras_signatures_whatever_carries_them() {
     }
 }
 
+/// The time of each frame of an archive (ns since 1970), and whether it is a keyframe.
+fn stamped(archive: &Path) -> Vec<(u64, bool)> {
+    let mut frames = Vec::new();
+    for segment in Folder::open(archive).expect("a folder").segments().expect("readable") {
+        let bytes = segment.read().expect("readable");
+        let mut segment = Segment::new(&bytes).expect("a segment");
+        while let Some(block) = segment.next_block() {
+            if let Block::Frame(frame) = block.expect("whole") {
+                frames.push((frame.time, frame.keyframe));
+            }
+        }
+    }
+    frames
+}
+
 #[test]
 fn a_part_of_an_archive_is_replayed_by_its_times_and_strangers_get_nothing() {
     let (alice, mallory) = (recipient(), recipient());
@@ -175,12 +191,23 @@ fn a_part_of_an_archive_is_replayed_by_its_times_and_strangers_get_nothing() {
     let out = alice.archive("out.h264");
     let exported = alice.export(&archive, &out, &["--from", "+1s", "--to", "+2s"]);
     assert!(exported.status.success(), "{}", text(&exported.stderr));
-    let part = frames(&out).len() as u64;
-    assert!(
-        (20..=40).contains(&part) && part < all.frames,
-        "{part} of {}",
-        all.frames
-    );
+    let part = frames(&out);
+    // From the last keyframe before one second to the last frame before two, however fast the camera was.
+    let stamped = stamped(&archive);
+    let until = |seconds: u64| {
+        let limit = stamped[0].0 + seconds * 1_000_000_000;
+        let later = stamped.iter().position(|frame| frame.0 > limit);
+        later.expect("it is longer")
+    };
+    let begin = stamped[..until(1)]
+        .iter()
+        .rposition(|frame| frame.1)
+        .expect("a keyframe");
+    assert!(alice.export(&archive, &out, &[]).status.success());
+    let whole = frames(&out);
+    assert_eq!((whole.len(), stamped.len() as u64), (stamped.len(), all.frames));
+    assert!(begin > 0 && until(2) < whole.len(), "{begin} to {}", until(2));
+    assert_eq!(part, whole[begin..until(2)]);
     let refused = mallory.export(&archive, &out, &[]);
     assert_eq!(refused.status.code(), Some(FailureKind::Keys.exit_code().into()));
     assert!(
