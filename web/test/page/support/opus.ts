@@ -34,6 +34,11 @@ export function soundHashes(file: string): string[] {
   return packets.map(({ data_hash: hash }) => hash.replace("SHA256:", "").toLowerCase());
 }
 
+/** Where a file's packets stand among those that were sent, without a gap; -1 if nowhere. Silent ones are equal. */
+export function placeOf(packets: readonly string[], sent: readonly string[]): number {
+  return sent.findIndex((_, at) => packets.every((packet, number) => sent[at + number] === packet));
+}
+
 /** Times (ms) at which it gets loud after it was not. */
 export function onsets(samples: Float32Array, rate: number): number[] {
   const found: number[] = [];
