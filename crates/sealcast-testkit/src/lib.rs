@@ -24,6 +24,8 @@ pub mod gateways;
 )]
 pub mod handshake;
 #[cfg(feature = "program")]
+mod log;
+#[cfg(feature = "program")]
 pub mod media;
 #[cfg(feature = "program")]
 pub mod page;

@@ -10,8 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::built::built;
+use crate::log::Log;
 use crate::media::{ffmpeg, path};
 
 /// Time limit for anything that takes no considerable time itself, on a busy machine.
@@ -69,8 +70,7 @@ pub struct Program {
     name: &'static str,
     child: Child,
     lines: Option<Receiver<String>>,
-    said: Arc<Mutex<String>>,
-    reader: Option<thread::JoinHandle<()>>,
+    log: Log,
 }
 
 impl Drop for Program {
@@ -106,23 +106,15 @@ impl Program {
 
     /// Runs a command; the caller reads its standard output.
     pub fn piped(name: &'static str, command: &mut Command) -> (Self, ChildStdout) {
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let log = Log::new();
+        command.stdout(Stdio::piped()).stderr(log.end());
         let mut child = command.spawn().expect("the program starts");
         let output = child.stdout.take().expect("piped");
-        let errors = BufReader::new(child.stderr.take().expect("piped"));
-        let said = Arc::new(Mutex::new(String::new()));
-        let heard = Arc::clone(&said);
-        let reader = thread::spawn(move || {
-            for line in errors.lines().map_while(Result::ok) {
-                *heard.lock().expect("not poisoned") += &(line + "\n");
-            }
-        });
         let program = Self {
             name,
             child,
             lines: None,
-            said,
-            reader: Some(reader),
+            log,
         };
         (program, output)
     }
@@ -134,7 +126,7 @@ impl Program {
 
     /// Its standard error so far.
     pub fn said(&self) -> String {
-        self.said.lock().expect("not poisoned").clone()
+        self.log.text()
     }
 
     /// The next line of its standard output.
@@ -181,9 +173,6 @@ impl Program {
             assert!(began.elapsed() < within, "{} does not end within {within:?}", self.name);
             thread::sleep(LOOK);
         };
-        // Reads the rest of its output before anyone evaluates it.
-        let reader = self.reader.take().map(thread::JoinHandle::join);
-        assert!(reader.is_none_or(|read| read.is_ok()));
         status.code().unwrap_or(-1)
     }
 

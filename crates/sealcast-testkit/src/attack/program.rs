@@ -13,6 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::built::built;
+use crate::log::Log;
 use crate::program::{MANY_USES, PATIENCE, write_private};
 
 /// Printed by an end that has received nothing from the other for two seconds.
@@ -125,25 +126,25 @@ pub fn total(report: &Value, family: &str, name: &str) -> u64 {
 pub struct Program {
     child: Child,
     out: Arc<Mutex<Vec<u8>>>,
-    err: Arc<Mutex<Vec<u8>>>,
-    readers: Vec<thread::JoinHandle<()>>,
+    log: Log,
+    reader: Option<thread::JoinHandle<()>>,
 }
 
 impl Program {
     /// Starts a command and reads its output.
     pub fn start(mut command: Command) -> Self {
+        let log = Log::new();
         let mut child = command
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(log.end())
             .spawn()
             .expect("the program starts");
-        let (out, reads_out) = collect(child.stdout.take().expect("piped"));
-        let (err, reads_err) = collect(child.stderr.take().expect("piped"));
+        let (out, reader) = collect(child.stdout.take().expect("piped"));
         Self {
             child,
             out,
-            err,
-            readers: vec![reads_out, reads_err],
+            log,
+            reader: Some(reader),
         }
     }
 
@@ -159,7 +160,7 @@ impl Program {
 
     /// Its standard error so far.
     pub fn said(&self) -> String {
-        String::from_utf8_lossy(&self.err.lock().expect("no panic")).into_owned()
+        self.log.text()
     }
 
     /// The ticket it printed.
@@ -213,9 +214,9 @@ impl Program {
     /// Waits until it ends by itself; returns the exit code.
     pub fn ends(&mut self) -> i32 {
         let status = until("the program ends", || self.child.try_wait().expect("our own child"));
-        self.readers
-            .drain(..)
-            .for_each(|reader| reader.join().expect("a reader"));
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("a reader");
+        }
         status
             .code()
             .unwrap_or_else(|| panic!("it ended by a signal: {status}"))
