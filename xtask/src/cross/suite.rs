@@ -178,11 +178,6 @@ const LEFT_OUT: &[LeftOut] = &[
             "multicast::tests::what_is_sent_to_a_group_is_heard_by_all_who_listen_and_strangers_are_passed_over",
         ],
     },
-    LeftOut {
-        program: "sealcast_lab",
-        why: "the emulator refuses the scheduling policy of what goes behind others",
-        tests: &["awake::tests::processors_are_busy_until_they_need_no_longer_be"],
-    },
 ];
 
 /// Runs all tests but those left out.
