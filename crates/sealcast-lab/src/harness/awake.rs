@@ -9,6 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use sealcast::failure::{Failure, FailureKind, Result};
 use thread_priority::{
     NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+    thread_schedule_policy,
 };
 
 /// While it lives, no processor that this process may use goes to sleep: each runs a spinning thread of policy
@@ -65,8 +66,12 @@ fn go_behind(processor: usize) -> Result<()> {
     alone.set(processor);
     sched_setaffinity(None, &alone).map_err(|error| refused(&error))?;
     let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
-    let behind = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy);
-    behind.map_err(|error| refused(&error))
+    match set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, policy) {
+        // After the policy it sets the niceness, to 0, which users who are nicer may not; behind others it counts for
+        // nothing.
+        Err(_) if thread_schedule_policy().is_ok_and(|now| now == policy) => Ok(()),
+        set => set.map_err(|error| refused(&error)),
+    }
 }
 
 fn refused(error: &dyn std::fmt::Display) -> Failure {
@@ -78,6 +83,9 @@ fn refused(error: &dyn std::fmt::Display) -> Failure {
 mod tests {
     use std::path::PathBuf;
     use std::time::{Duration, Instant};
+
+    use rustix::process::setpriority_process;
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
     use super::*;
 
@@ -116,8 +124,29 @@ mod tests {
         met()
     }
 
+    /// Without the right to lower it again.
+    fn become_nice() {
+        setpriority_process(None, 5).expect("anybody may be nicer");
+        let mut rights = capabilities(None).expect("Linux");
+        rights.effective.remove(CapabilitySet::SYS_NICE);
+        set_capabilities(None, rights).expect("anybody may give up a right");
+    }
+
+    /// One test, since all threads of a process are looked at.
     #[test]
     fn processors_are_busy_until_they_need_no_longer_be() {
+        stay_awake();
+        let nice = thread::spawn(|| {
+            become_nice();
+            stay_awake();
+        });
+        assert!(
+            nice.join().is_ok(),
+            "a user with a niceness cannot keep processors awake"
+        );
+    }
+
+    fn stay_awake() {
         let awake = Awake::keep().expect("anybody may go behind others");
         let threads = behind();
         let processors = sched_getaffinity(None).expect("Linux").count() as usize;
