@@ -20,6 +20,14 @@ pub(crate) fn packages() -> Outcome {
     npm_each(&[&INSTALL])
 }
 
+/// Installs them where they are not.
+pub(crate) fn bring_packages() -> Result<(), String> {
+    match root().join("web/node_modules").is_dir() {
+        true => Ok(()),
+        false => run_whole(&mut node()?.npm(&INSTALL)),
+    }
+}
+
 /// Everything but the tests of the page.
 pub(crate) fn step() -> Outcome {
     npm_each(&[

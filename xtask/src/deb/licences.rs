@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::sbom;
 use crate::shell::root;
+use crate::web;
 
 /// Names with which files of licences and notices begin.
 const NAMES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "COPYRIGHT"];
@@ -63,6 +64,7 @@ fn crates(target: &str) -> Result<Vec<Part>, String> {
 
 /// The libraries in the page, which the lock file of `web` lists.
 fn page() -> Result<Vec<Part>, String> {
+    web::bring_packages()?;
     let lock = root().join("web/package-lock.json");
     let text = fs::read_to_string(&lock).map_err(|error| format!("{}: {error}", lock.display()))?;
     let lock: Value = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", lock.display()))?;
