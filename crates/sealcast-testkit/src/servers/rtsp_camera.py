@@ -4,9 +4,10 @@
 rtsp_camera.py FILE [--port N] [--udp FIRST LAST] [--audio] [--law LAW]
                [--user U --password P --method basic|digest] [--tls PEM]
 
-Serves H.264 from MP4 (with --audio its AAC as well, with --law pcmu, pcma or opus a tone), H.265 from FILE.h265.mp4,
-Motion JPEG from AVI and G.711 from WAV at rtsp://127.0.0.1:PORT/cam. With --tls, a file with a certificate and its key,
-it serves rtsps:// only. Prints "port N" once it listens, and "TEARDOWN" for each TEARDOWN of a client.
+Serves H.264 from MP4 (with --audio its AAC as well), H.265 from FILE.h265.mp4, Motion JPEG from AVI and G.711 from WAV
+at rtsp://127.0.0.1:PORT/cam; with --law pcmu, pcma, aac, opus or g722 a tone beside it. With --tls, a file with a
+certificate and its key, it serves rtsps:// only. Prints "port N" once it listens, and "TEARDOWN" for each TEARDOWN of a
+client.
 """
 
 import argparse
@@ -26,7 +27,9 @@ def say(text):
 TONES = {
     "pcmu": "audio/x-raw,rate=8000,channels=1 ! mulawenc ! rtppcmupay name=pay1 pt=0 ptime-multiple=20000000",
     "pcma": "audio/x-raw,rate=8000,channels=1 ! alawenc ! rtppcmapay name=pay1 pt=8 ptime-multiple=20000000",
+    "aac": "audio/x-raw,rate=48000,channels=2 ! avenc_aac ! aacparse ! rtpmp4gpay name=pay1 pt=97",
     "opus": "audio/x-raw,rate=48000,channels=2 ! opusenc ! rtpopuspay name=pay1 pt=97",
+    "g722": "audio/x-raw,rate=16000,channels=1 ! avenc_g722 ! rtpg722pay name=pay1 pt=9",
 }
 
 
@@ -36,7 +39,7 @@ def main():
     parser.add_argument("--port", default="0")
     parser.add_argument("--udp", type=int, nargs=2, help="ports that RTP over UDP is sent from")
     parser.add_argument("--audio", action="store_true")
-    parser.add_argument("--law", choices=["pcmu", "pcma", "opus"])
+    parser.add_argument("--law", choices=sorted(TONES))
     parser.add_argument("--user")
     parser.add_argument("--password")
     parser.add_argument("--method", choices=["basic", "digest"], default="digest")

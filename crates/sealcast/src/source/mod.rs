@@ -25,6 +25,7 @@ mod predicted;
 mod raw;
 mod reconnect;
 pub mod rtsp;
+mod rtsp_frames;
 mod rtsp_options;
 mod rtsp_session;
 mod rtsp_sound;

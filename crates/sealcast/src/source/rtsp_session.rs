@@ -1,20 +1,19 @@
 //! One RTSP session with a camera: from DESCRIBE to TEARDOWN.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::StreamExt;
-use retina::client::{self, Demuxed, PlayOptions, SessionGroup, SessionOptions, SetupOptions, TeardownPolicy};
+use retina::client::{self, SessionGroup, SessionOptions, SetupOptions, TeardownPolicy};
 use retina::codec::aac::Framing;
-use retina::codec::{AudioFrame, CodecItem, FrameFormat, ParameterSetInsertion, ParametersRef, VideoFrame};
+use retina::codec::{FrameFormat, ParameterSetInsertion, ParametersRef, VideoFrame};
 use tokio::runtime::Runtime;
 
 use super::coded::{MAX_FRAME_BYTES, MediaError, sane_rate};
 use super::h264::nal_units;
 use super::mjpeg::image_size;
 use super::predicted::Predicted;
+use super::rtsp_frames::{Frames, JPEG, Parts, Received, SoundPacket, first_line};
 use super::rtsp_options::{PASSWORD_VARIABLE, RtspOptions, Transport};
 use super::rtsp_sound::{Kind, Offered, SoundClock, elapsed};
 use super::sound::MAX_SOUND_BYTES;
@@ -46,13 +45,14 @@ pub(super) struct Arrived {
 /// The stream of the camera's sound.
 struct Sound {
     number: usize,
+    kind: Kind,
     info: SoundInfo,
 }
 
 /// An RTSP session in the playing state.
 pub(super) struct Session {
     options: RtspOptions,
-    demuxed: Pin<Box<Demuxed>>,
+    frames: Frames,
     group: Arc<SessionGroup>,
     /// Index of the camera's stream.
     number: usize,
@@ -143,11 +143,13 @@ impl Session {
             Ok(sound) => (sound, None),
             Err(why) => (None, Some(why)),
         };
-        let demuxed = Box::pin(session.play(PlayOptions::default()).await?.demuxed()?);
+        let by_packet = codec == Codec::Mjpeg || sound.as_ref().is_some_and(|sound| sound.kind == Kind::Opus);
+        let parts = by_packet.then(|| Parts::new(&session, number, sound.as_ref().map(|sound| sound.number), format));
+        let frames = Frames::play(session, parts.transpose().map_err(Refusal::Codec)?).await?;
         let (stream, size) = (Predicted::of(codec), (0, 0));
         let mut new = Self {
             options: options.clone(),
-            demuxed,
+            frames,
             group,
             number,
             codec,
@@ -180,9 +182,9 @@ impl Session {
         let name = session.streams()[number].encoding_name().to_owned();
         let set_up = session.setup(number, options).await;
         set_up.map_err(|e| format!("{name}, which it does not send: {}", first_line(&e)))?;
-        let info = rtsp_sound::describe(&session.streams()[number], kind);
+        let info = rtsp_sound::describe(&session.streams()[number], kind, session.sdp());
         // Its packets come now, and are not looked at if they are not described.
-        info.map(|info| Some(Sound { number, info }))
+        info.map(|info| Some(Sound { number, kind, info }))
             .ok_or_else(|| format!("{name}, which it does not describe"))
     }
 
@@ -212,27 +214,25 @@ impl Session {
     /// Waits for the next frame, of the picture or the sound.
     pub(super) async fn receive(&mut self, deadline: Instant) -> Result<Arrived> {
         loop {
-            let item = tokio::time::timeout_at(deadline.into(), self.demuxed.next()).await;
+            let item = tokio::time::timeout_at(deadline.into(), self.frames.next()).await;
             let Ok(item) = item else {
                 return Err(lost(&self.options, "it sends nothing any more"));
             };
             match item {
-                Some(Ok(CodecItem::VideoFrame(frame))) if frame.stream_id() == self.number => {
-                    match self.arrived(frame) {
-                        Ok(Some(arrived)) => {
-                            self.complaint = None;
-                            return Ok(arrived);
-                        }
-                        Ok(None) => {}
-                        Err(e) => return Err(lost(&self.options, &format!("its stream {e}"))),
+                Some(Ok(Received::Picture(frame))) => match self.arrived(frame) {
+                    Ok(Some(arrived)) => {
+                        self.complaint = None;
+                        return Ok(arrived);
                     }
-                }
-                Some(Ok(CodecItem::AudioFrame(packet))) => {
-                    if let Some(arrived) = self.heard(&packet) {
+                    Ok(None) => {}
+                    Err(e) => return Err(lost(&self.options, &format!("its stream {e}"))),
+                },
+                Some(Ok(Received::Sound(packet))) => {
+                    if let Some(arrived) = self.heard(packet) {
                         return Ok(arrived);
                     }
                 }
-                Some(Ok(CodecItem::Rtcp(report))) => {
+                Some(Ok(Received::Report(report))) => {
                     let of_sound = self
                         .sound
                         .as_ref()
@@ -241,11 +241,10 @@ impl Session {
                         self.clock.reported(of_sound, &report);
                     }
                 }
-                Some(Ok(_)) => {}
-                // A packet from the middle of a frame, as the first one often is, or an invalid one.
-                Some(Err(e)) if is_about_a_packet(&e) => {
+                // The first packets are often of the middle of a frame.
+                Some(Ok(Received::Damaged(what))) => {
                     self.spoilt = true;
-                    self.complaint = Some(first_line(&e));
+                    self.complaint = Some(what);
                 }
                 Some(Err(e)) => return Err(answer(&self.options, &e)),
                 None => {
@@ -304,28 +303,25 @@ impl Session {
         .filter(|arrived| !arrived.data.is_empty()))
     }
 
-    /// A packet of sound, if it is of the stream that is taken and was made after the first picture.
-    fn heard(&mut self, packet: &AudioFrame) -> Option<Arrived> {
-        let sound = self.sound.as_ref()?;
-        if packet.stream_id() != sound.number || packet.data().is_empty() || packet.data().len() > MAX_SOUND_BYTES {
+    /// A packet of sound, if it was made after the first picture.
+    fn heard(&mut self, packet: SoundPacket) -> Option<Arrived> {
+        if self.sound.is_none() || packet.data.is_empty() || packet.data.len() > MAX_SOUND_BYTES {
             return None;
         }
-        let captured = packet.ctx().received();
-        let time = self.clock.time(elapsed(packet.timestamp()), captured)? - self.begins;
+        let time = self.clock.time(elapsed(packet.stamp), packet.captured)? - self.begins;
         Some(Arrived {
             track: Track::Sound,
             keyframe: true,
             lost: false,
             time: Duration::from_nanos(u64::try_from(time).ok()?),
-            captured,
-            data: Bytes::copy_from_slice(packet.data()),
+            captured: packet.captured,
+            data: packet.data,
         })
     }
 
     /// Stores the parameter sets of the session description, or of the latest frame.
     fn learn_parameters(&mut self) -> std::result::Result<(), MediaError> {
-        let stream = &self.demuxed.streams()[self.number];
-        match stream.parameters() {
+        match self.frames.parameters(self.number) {
             Some(ParametersRef::Video(video)) if self.codec != Codec::Mjpeg => {
                 nal_units(video.extra_data()).try_for_each(|nal| self.stream.learn(nal))
             }
@@ -335,9 +331,9 @@ impl Session {
 
     /// Sends TEARDOWN, and waits a moment for the camera to confirm it.
     pub(super) fn tear_down(self, runtime: Runtime) {
-        let Self { demuxed, group, .. } = self;
+        let Self { frames, group, .. } = self;
         runtime.block_on(async {
-            drop(demuxed);
+            drop(frames);
             let _ = tokio::time::timeout(TEARDOWN_PATIENCE, group.await_teardown()).await;
         });
     }
@@ -365,7 +361,7 @@ fn choose(streams: &[client::Stream]) -> std::result::Result<(usize, Codec, Opti
         let codec = match stream.encoding_name() {
             "h264" => Codec::H264,
             "h265" => Codec::H265,
-            "jpeg" => Codec::Mjpeg,
+            JPEG => Codec::Mjpeg,
             _ => continue,
         };
         #[expect(
@@ -389,17 +385,6 @@ fn choose(streams: &[client::Stream]) -> std::result::Result<(usize, Codec, Opti
 pub(super) fn lost(options: &RtspOptions, what: &str) -> Failure {
     let hint = "check the camera and the network to it";
     Failure::new(FailureKind::Source, format!("{} failed: {what}", options.shown()), hint)
-}
-
-/// True if an error concerns a single packet, after which the stream continues. The library shows this only in its
-/// message, which then names the packet.
-fn is_about_a_packet(error: &retina::Error) -> bool {
-    error.to_string().contains("\npkt: ")
-}
-
-/// Keep the first line only: the library appends details of its connection.
-fn first_line(error: &retina::Error) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 /// Translates an error of the library into a failure.

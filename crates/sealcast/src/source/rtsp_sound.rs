@@ -6,11 +6,14 @@ use retina::client;
 use retina::codec::{AudioParameters, ParametersRef};
 use retina::rtcp::{ReceivedCompoundPacket, TypedPacketRef};
 
+use super::rtsp_frames::{OPUS, format_parameters};
 use super::sound;
 use crate::media::{SoundCodec, SoundInfo};
 
 /// What the camera says of sound and picture is believed if it differs by no more than this from when they came.
 const PLAUSIBLE: i128 = 500_000_000;
+/// Samples a second of Opus.
+const OPUS_RATE: u32 = 48_000;
 /// A correction below this many nanoseconds is the inaccuracy of the camera's reports.
 const NOTICEABLE: i128 = 5_000_000;
 /// Seconds of an NTP timestamp in its upper 32 bits.
@@ -26,6 +29,7 @@ pub(super) enum Offered {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Aac,
+    Opus,
     G711(SoundCodec),
 }
 
@@ -40,6 +44,7 @@ pub(super) fn choose(streams: &[client::Stream]) -> Option<Offered> {
     let carried = sounds().find_map(|(number, stream)| {
         let kind = match stream.encoding_name() {
             "mpeg4-generic" => Kind::Aac,
+            OPUS => Kind::Opus,
             "pcmu" => Kind::G711(SoundCodec::Ulaw),
             "pcma" => Kind::G711(SoundCodec::Alaw),
             _ => return None,
@@ -53,8 +58,12 @@ pub(super) fn choose(streams: &[client::Stream]) -> Option<Offered> {
     })
 }
 
-/// Describes the sound of a stream that was set up. `None` if the camera describes it so that no decoder could know it.
-pub(super) fn describe(stream: &client::Stream, kind: Kind) -> Option<SoundInfo> {
+/// Describes the sound of a stream that was set up, in the session of this description. `None` if the camera describes
+/// it so that no decoder could know it.
+pub(super) fn describe(stream: &client::Stream, kind: Kind, sdp: &[u8]) -> Option<SoundInfo> {
+    if kind == Kind::Opus {
+        return opus(format_parameters(sdp, stream.media(), stream.rtp_payload_type()));
+    }
     let Some(ParametersRef::Audio(parameters)) = stream.parameters() else {
         return None;
     };
@@ -62,7 +71,22 @@ pub(super) fn describe(stream: &client::Stream, kind: Kind) -> Option<SoundInfo>
     match kind {
         Kind::Aac => sound::aac(AudioParameters::extra_data(parameters), channels),
         Kind::G711(codec) => sound::g711(codec, channels, parameters.clock_rate()),
+        Kind::Opus => None,
     }
+}
+
+/// Describes Opus with these parameters (RFC 7587, section 6.1). All of it says that it has two channels, and
+/// `sprop-stereo` whether it has.
+fn opus(parameters: Option<&str>) -> Option<SoundInfo> {
+    let stereo = parameters
+        .unwrap_or_default()
+        .split(';')
+        .any(|parameter| parameter.trim() == "sprop-stereo=1");
+    // Who joins has no beginning of the stream, of which samples would have to be left out.
+    let pre_skip = [0, 0];
+    let [a, b, c, d] = OPUS_RATE.to_be_bytes();
+    let dops = [&[0, 1 + u8::from(stereo)][..], &pre_skip, &[a, b, c, d], &[0; 3]].concat();
+    sound::opus(&dops, 0)
 }
 
 /// One stream's part of the clock.

@@ -320,6 +320,57 @@ fn joining_in_the_middle_and_losing_packets_leaves_only_whole_frames_behind_a_ke
     );
 }
 
+/// A packet of a picture: the first of one if `at` is 0, else the part with this offset (RFC 2435, section 3.1).
+fn jpeg_packet(at: u8, part: &[u8]) -> Vec<u8> {
+    [&[0, 0, 0, at, 0, 50, 2, 2][..], part].concat()
+}
+
+#[test]
+fn a_motion_jpeg_picture_that_lacks_packets_is_not_handed_on() {
+    let first = |number: u8| jpeg_packet(0, &[number; 8]);
+    let (middle, last) = (jpeg_packet(8, &[0x11; 8]), jpeg_packet(16, &[0x22; 8]));
+    let packets = vec![
+        // The first packet that comes may be of the middle of a picture.
+        (9, 0, true, last.clone()),
+        (10, 3600, false, first(1)),
+        (11, 3600, false, middle.clone()),
+        (12, 3600, true, last.clone()),
+        // 14 is lost, of the middle.
+        (13, 7200, false, first(2)),
+        (15, 7200, true, last.clone()),
+        // 18 is lost, the last.
+        (16, 10_800, false, first(3)),
+        (17, 10_800, false, middle.clone()),
+        (19, 14_400, false, first(4)),
+        (20, 14_400, false, middle.clone()),
+        (21, 14_400, true, last.clone()),
+        // 22 is lost, the first.
+        (23, 18_000, false, middle.clone()),
+        (24, 18_000, true, last.clone()),
+        // 27 is lost, the last but one.
+        (25, 21_600, false, first(5)),
+        (26, 21_600, false, middle.clone()),
+        (28, 21_600, true, jpeg_packet(24, &[0x33; 8])),
+        (29, 25_200, false, first(6)),
+        (30, 25_200, false, middle),
+        (31, 25_200, true, last),
+    ];
+    let port = scripted("m=video 0 RTP/AVP 96\r\na=rtpmap:96 JPEG/90000", packets);
+    let mut camera = open(&format!("rtsp://127.0.0.1:{port}/cam?transport=tcp"));
+    let frames = receive(&mut *camera, 3);
+    let came: Vec<_> = frames
+        .iter()
+        .map(|frame| {
+            (
+                frame.media_time.as_millis(),
+                frame.data[frame.data.len() - 26..].to_vec(),
+            )
+        })
+        .collect();
+    let whole = |number: u8| [&[number; 8][..], &[0x11; 8], &[0x22; 8], &[0xff, 0xd9]].concat();
+    assert_eq!(came, [(0, whole(1)), (120, whole(4)), (240, whole(6))]);
+}
+
 #[test]
 fn a_camera_that_hangs_up_is_called_again_and_goes_on_with_a_keyframe() {
     let dir = scratch();
