@@ -11,7 +11,7 @@ use sealcast_testkit::shown;
 use super::groups::MEMBER;
 
 /// Number of sessions at the same time.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 2;
 
 /// Fifty pictures of the test card from its source: 640x480, with a keyframe every ten frames.
 fn card(home: &Home) -> Clip {

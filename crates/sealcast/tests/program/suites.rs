@@ -10,7 +10,7 @@ use sealcast_testkit::program::{PATIENCE, assert_accounted, home, number, publis
 use serde_json::Value;
 
 /// Number of sessions at the same time.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 2;
 
 /// The names that this build offers, from a list in the configuration.
 fn offered(list: &str) -> Vec<String> {
