@@ -126,7 +126,7 @@ mod tests {
 
     /// Without the right to lower it again.
     fn become_nice() {
-        setpriority_process(None, 5).expect("anybody may be nicer");
+        setpriority_process(None, 19).expect("anybody may be as nice as can be");
         let mut rights = capabilities(None).expect("Linux");
         rights.effective.remove(CapabilitySet::SYS_NICE);
         set_capabilities(None, rights).expect("anybody may give up a right");
