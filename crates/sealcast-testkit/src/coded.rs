@@ -58,21 +58,28 @@ pub fn stored(file: &Path) -> String {
 
 /// What ffprobe says of the video of a file, as `codec_name,width,height`.
 pub fn probed(file: &Path) -> String {
-    shown(file, "stream=codec_name,width,height").trim().to_owned()
+    shown(file, "v", "stream=codec_name,width,height").trim().to_owned()
+}
+
+/// What ffprobe says of the sound of a file, as `codec_name,channels,channel_layout`.
+pub fn probed_sound(file: &Path) -> String {
+    shown(file, "a", "stream=codec_name,channels,channel_layout")
+        .trim()
+        .to_owned()
 }
 
 /// Which frames of a file ffprobe takes for keyframes, in the order in which they are stored.
 pub fn keyframes(file: &Path) -> Vec<bool> {
-    let flags = shown(file, "packet=flags");
+    let flags = shown(file, "v", "packet=flags");
     flags.lines().map(|flags| flags.starts_with('K')).collect()
 }
 
-fn shown(file: &Path, entries: &str) -> String {
+fn shown(file: &Path, stream: &str, entries: &str) -> String {
     let arguments = [
         "-v",
         "error",
         "-select_streams",
-        "v",
+        stream,
         "-of",
         "csv=p=0",
         "-show_entries",

@@ -1,11 +1,13 @@
 // Sound in the page: what is decoded, and whether it is heard with the picture.
 
+import { join } from "node:path";
 import { test } from "node:test";
 
+import { withFolder } from "../node/program.ts";
 import { assert, same } from "../support/harness.ts";
 import { OPTIONS, type Visit, withProfile } from "./support/browser.ts";
 import { PagePublisher } from "./support/page-server.ts";
-import { withPublisher } from "./support/servers.ts";
+import { tool, withPublisher } from "./support/servers.ts";
 import { type FlashClip, RATE, SECONDS, notice, play, withFlashClip } from "./support/sounding.ts";
 
 /** Milliseconds up to which nobody sees that lips are not in time. */
@@ -160,6 +162,34 @@ void test("the sound of a file that the program publishes is decoded whole", OPT
         const visit = await profile.visit(link);
         await switchOn(visit);
         run.diagnostic(await checkDecoded(visit, clip, PRIMING));
+      });
+    });
+  });
+});
+
+void test("surround of a published file is decoded, each channel in its place", OPTIONS, async (run) => {
+  await withFolder(async (folder) => {
+    const file = join(folder, "surround.mp4");
+    // Left, right, centre, low frequencies, left and right behind, as WebCodecs has them too.
+    const sound = `aevalsrc=0|0|0.5*sin(2*PI*440*t)|0|0.25*sin(2*PI*660*t)|0:c=5.1:s=${RATE}:d=${SECONDS}`;
+    tool(
+      "ffmpeg", "-f", "lavfi", "-i", `testsrc2=s=320x240:r=25:d=${SECONDS}`, "-f", "lavfi", "-i", sound,
+      "-c:v", "libx264", "-preset", "ultrafast", "-c:a", "libopus", "-mapping_family", "1", file,
+    );
+    await withPublisher(`file:${file}?loop`, [], async ({ link }) => {
+      await withProfile(async (profile) => {
+        const visit = await profile.visit(link);
+        await switchOn(visit);
+        await visit.until("sound", ({ told }) => (told.at(-1)?.figures?.sound?.decoded ?? 0) > 100, 0);
+        const energies = await visit.page.evaluate(() => globalThis.decoded.reduce<number[]>((sums, { planes }) =>
+          planes.map((plane, channel) => plane.reduce((sum, value) => sum + value * value, sums[channel] ?? 0)), []));
+        run.diagnostic(`energies ${energies.map((energy) => energy.toFixed(1)).join(", ")}`);
+        const { name, lost } = (await visit.told()).figures?.sound ?? {};
+        same([name, lost], ["Opus, 48 kHz, 6 channels", 0], "what the page says of it");
+        const [, , centre = 0, , behind = 0] = energies;
+        const others = energies.filter((_, channel) => channel !== 2 && channel !== 4);
+        assert(behind > 1 && Math.abs(centre / behind - 4) < 0.4, "the centre is twice as loud as what is behind");
+        assert(others.length === 4 && others.every((energy) => energy < behind / 100), "the others are silent");
       });
     });
   });

@@ -1,6 +1,7 @@
 //! Headers of MP4 boxes, in files and in memory.
 
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 
 use super::coded::{MediaError, Result};
 
@@ -82,4 +83,43 @@ pub(super) fn children(mut data: &[u8]) -> impl Iterator<Item = Child<'_>> {
 /// Returns the first box of type `kind` in memory.
 pub(super) fn child<'a>(data: &'a [u8], kind: &[u8; 4]) -> Option<Child<'a>> {
     children(data).find(|child| &child.kind == kind)
+}
+
+/// Where the contents of a nested box stand in memory: the first of each type of the path, from the outermost inwards.
+pub(super) fn contents(data: &[u8], path: &[&[u8; 4]]) -> Option<Range<usize>> {
+    let mut within = 0..data.len();
+    for kind in path {
+        let mut end = within.start;
+        let found = children(data.get(within)?).find(|child| {
+            end += child.whole.len();
+            child.kind == **kind
+        })?;
+        within = end - found.body.len()..end;
+    }
+    Some(within)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn boxed(kind: &[u8; 4], body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(body.len() + 8).expect("short");
+        [&length.to_be_bytes()[..], kind, body].concat()
+    }
+
+    #[test]
+    fn the_contents_of_a_nested_box_are_found_behind_others_and_behind_a_long_header() {
+        let wide = [&1_u32.to_be_bytes()[..], b"wide", &18_u64.to_be_bytes(), b"ab"].concat();
+        let tree = [
+            boxed(b"free", b"xyz"),
+            boxed(b"outr", &[boxed(b"skip", b""), wide].concat()),
+        ]
+        .concat();
+        let at = contents(&tree, &[b"outr", b"wide"]).expect("it is there");
+        assert_eq!(&tree[at], b"ab");
+        assert_eq!(contents(&tree, &[]), Some(0..tree.len()));
+        assert_eq!(contents(&tree, &[b"outr", b"none"]), None);
+        assert_eq!(contents(&tree[..tree.len() - 1], &[b"outr", b"wide"]), None);
+    }
 }

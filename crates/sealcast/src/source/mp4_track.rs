@@ -1,21 +1,30 @@
 //! The tracks of an MP4 file: format and positions of their frames.
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 
+use shiguredo_mp4::Decode;
 use shiguredo_mp4::aux::SampleTableAccessor;
 use shiguredo_mp4::boxes::{
     Avc1Box, EdtsBox, HvccBox, Mp4aBox, MvexBox, MvhdBox, SampleEntry, StblBox, StsdBox, TrakBox,
 };
-use shiguredo_mp4::{Decode, Encode};
 
 use super::coded::{MediaError, Result, sane_rate};
-use super::mp4_boxes::{Child, child, children};
+use super::mp4_boxes::{Child, child, children, contents};
 use super::mp4_fragments::Defaults;
 use super::sound;
 use crate::media::{FrameRate, SoundInfo};
 
 /// Length in bytes of the fixed fields of a visual sample entry, before its boxes.
 const VISUAL_FIELDS_BYTES: usize = 78;
+/// The same of a sample entry of sound.
+const SOUND_FIELDS_BYTES: usize = 28;
+/// Length in bytes of what stands before the entries in a box `stsd`: version, flags and their number.
+const STSD_FIELDS_BYTES: usize = 8;
+
+/// What a sample entry of Opus is called for the library, which refuses the whole track if it has more than two
+/// channels, and passes over what it does not know.
+const OPUS_UNREAD: &[u8] = b"opus";
 
 /// Object type of JPEG in MPEG-4 Systems.
 pub(crate) const JPEG_OBJECT_TYPE: u8 = 0x6c;
@@ -127,7 +136,7 @@ pub(super) fn read_movie(index: &[u8]) -> Result<Movie> {
             }
             None => continue,
         }
-        let track = read_track(&trak, movie_timescale)?;
+        let track = read_track(trak.whole, movie_timescale)?;
         if let Some(Entry::Other(name)) = track.entries.first() {
             others.push(name.clone());
         } else if found.is_none() {
@@ -158,7 +167,7 @@ pub(super) fn read_movie(index: &[u8]) -> Result<Movie> {
 
 /// Reads a track of sound, or says in words why it is left out.
 fn read_sound(trak: &Child<'_>, movie_timescale: NonZeroU32) -> std::result::Result<(Track, SoundInfo), String> {
-    let track = read_track(trak, movie_timescale).map_err(|error| {
+    let track = read_track(&without_opus(trak.whole), movie_timescale).map_err(|error| {
         let form = "sound in a form that is not read here, as QuickTime writes it: rewrap the file with ffmpeg";
         format!("{form} -i IN -c copy OUT.mp4 (it {error})")
     })?;
@@ -203,8 +212,23 @@ fn handler(trak: &Child<'_>) -> Option<[u8; 4]> {
     child(mdia.body, b"hdlr")?.body.get(8..)?.first_chunk().copied()
 }
 
-fn read_track(trak: &Child<'_>, movie_timescale: NonZeroU32) -> Result<Track> {
-    let (trak, _) = TrakBox::decode(trak.whole).map_err(damaged)?;
+/// The box `trak`, with a sample entry of Opus under the name by which the library passes over it.
+fn without_opus(trak: &[u8]) -> Cow<'_, [u8]> {
+    let kind = contents(trak, &[b"trak", b"mdia", b"minf", b"stbl", b"stsd"])
+        .map(|stsd| stsd.start + STSD_FIELDS_BYTES + 4)
+        .map(|kind| kind..kind + OPUS_UNREAD.len());
+    match kind {
+        Some(kind) if trak.get(kind.clone()) == Some(b"Opus") => {
+            let mut trak = trak.to_vec();
+            trak[kind].copy_from_slice(OPUS_UNREAD);
+            trak.into()
+        }
+        _ => trak.into(),
+    }
+}
+
+fn read_track(trak: &[u8], movie_timescale: NonZeroU32) -> Result<Track> {
+    let (trak, _) = TrakBox::decode(trak).map_err(damaged)?;
     let timescale = trak.mdia_box.mdhd_box.timescale;
     let stbl = trak.mdia_box.minf_box.stbl_box;
     let common = stbl.stts_box.entries.iter().max_by_key(|entry| entry.sample_count);
@@ -248,10 +272,6 @@ fn describe(entry: &SampleEntry, samples: u32) -> Result<Entry> {
             description: av1.av1c_box.config_obus.clone(),
         },
         SampleEntry::Mp4a(mp4a) => aac_entry(mp4a),
-        SampleEntry::Opus(opus) => {
-            let dops = opus.dops_box.encode_to_vec().map_err(damaged)?;
-            sound_entry("Opus", sound::opus(dops.get(8..).unwrap_or_default(), samples))
-        }
         SampleEntry::Flac(_) => Entry::Other("FLAC sound".into()),
         SampleEntry::Unknown(unknown) => match unknown.box_type.as_bytes() {
             // As avc1, but parameter sets may also be stored between the frames.
@@ -260,6 +280,7 @@ fn describe(entry: &SampleEntry, samples: u32) -> Result<Entry> {
                 let avc1 = [&size.to_be_bytes()[..], b"avc1", &unknown.payload].concat();
                 avc_entry(&Avc1Box::decode(&avc1).map_err(damaged)?.0)
             }
+            OPUS_UNREAD => opus_entry(&unknown.payload, samples),
             b"jpeg" | b"mjpa" => Entry::Jpeg,
             b"mp4v" if object_type(&unknown.payload) == Some(JPEG_OBJECT_TYPE) => Entry::Jpeg,
             b"mp4v" => name("MPEG-4 part 2"),
@@ -274,6 +295,15 @@ fn sound_entry(name: &str, info: Option<SoundInfo>) -> Entry {
     info.map_or_else(
         || Entry::Other(format!("{name} sound of an unknown kind")),
         Entry::Sound,
+    )
+}
+
+/// `samples` is how many of them most packets have.
+fn opus_entry(payload: &[u8], samples: u32) -> Entry {
+    let boxes = payload.get(SOUND_FIELDS_BYTES..).unwrap_or_default();
+    sound_entry(
+        "Opus",
+        child(boxes, b"dOps").and_then(|dops| sound::opus(dops.body, samples)),
     )
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sealcast_proto::unit::SOUND_STREAM;
 use sealcast_testkit::attack::{Act, Direction, LENGTH, Proxy, Tap};
+use sealcast_testkit::coded::probed_sound;
 use sealcast_testkit::media::{BUNNY, clip, ffmpeg, packets, path, tool};
 use sealcast_testkit::program::{
     PATIENCE, Program, counted_missing, file_url, home, number, publish, report, sealcast, unbroken, watch,
@@ -122,6 +123,15 @@ fn opus_with_its_beginning_in_an_edit_list_arrives_whole_and_in_time() {
         assert_eq!(digests(&out), digests(&clip), "{sound:?}");
         assert_lips_in_time(&clip, &out);
     }
+}
+
+#[test]
+fn surround_of_opus_arrives_whole_and_with_its_channels() {
+    let surround = ["-ac", "6", "-c:a", "libopus", "-mapping_family", "1"];
+    let (_dir, clip) = clip_with("2", &surround);
+    let (_home, out, _) = watched(&clip, &[], &[]);
+    assert_eq!(digests(&out), digests(&clip));
+    assert_eq!(probed_sound(&out), "opus,6,5.1");
 }
 
 #[test]
