@@ -11,6 +11,7 @@ mod gst;
 mod gst_options;
 pub mod h264;
 pub mod h265;
+mod losses;
 mod lost;
 pub mod mjpeg;
 pub mod mp4;

@@ -4,15 +4,19 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 
+use super::losses::Losses;
 use super::reconnect::{Backoff, Camera, STALL, next_frame};
 pub use super::rtsp_options::{RtspOptions, Transport};
 use super::rtsp_session::{Arrived, Session, lost};
-use super::{SOURCE_PATIENCE, Source};
+use super::{Lost, SOURCE_PATIENCE, Source};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, SoundInfo, StampKind, StreamInfo, Track};
 
 /// Longest pause between attempts to reconnect to a camera.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// What helps against pictures that come damaged.
+const ADVICE: &str = "take a lower bit rate of it, or a better path to it; over UDP what is lost is not sent again";
 
 /// A camera.
 ///
@@ -30,6 +34,7 @@ pub struct RtspSource {
     ahead: Option<Arrived>,
     /// True while waiting for a keyframe: at the start, after lost packets, and after reconnecting.
     waiting: bool,
+    losses: Losses,
     /// Arrival and media time of the last delivered frame.
     last: Option<(Instant, Duration)>,
     /// Offset to add to the times of the current connection.
@@ -67,6 +72,7 @@ impl RtspSource {
             session: Some(session),
             ahead: None,
             waiting: true,
+            losses: Losses::new(ADVICE),
             last: None,
             base: Duration::ZERO,
             first: None,
@@ -119,7 +125,13 @@ impl Camera for RtspSource {
             let (Some(runtime), Some(session)) = (&self.runtime, &mut self.session) else {
                 return Err(lost(&self.options, "it is gone"));
             };
-            let frame = runtime.block_on(session.receive(deadline))?;
+            let frame = runtime.block_on(session.receive(deadline));
+            let damaged = Lost {
+                damaged: session.take_damaged(),
+                ..Lost::default()
+            };
+            self.losses.count(self.options.shown(), damaged);
+            let frame = frame?;
             if frame.track == Track::Sound {
                 if self.pictured.elapsed() >= STALL.max(deadline.saturating_duration_since(Instant::now())) {
                     return Err(lost(&self.options, "it sends sound, and no pictures any more"));
@@ -132,6 +144,12 @@ impl Camera for RtspSource {
             self.pictured = Instant::now();
             self.waiting |= frame.lost && !frame.keyframe;
             if self.waiting && !frame.keyframe {
+                let left_out = Lost {
+                    // Before the first keyframe nothing is lost.
+                    left_out: self.first.is_some().into(),
+                    ..Lost::default()
+                };
+                self.losses.count(self.options.shown(), left_out);
                 if Instant::now() >= deadline {
                     return Err(Failure::new(
                         FailureKind::Source,
@@ -221,10 +239,15 @@ impl Source for RtspSource {
     }
 
     fn request_keyframe(&mut self) {}
+
+    fn take_lost(&mut self) -> Lost {
+        self.losses.take()
+    }
 }
 
 impl Drop for RtspSource {
     fn drop(&mut self) {
+        self.losses.say_rest(self.options.shown());
         let (Some(runtime), Some(session)) = (self.runtime.take(), self.session.take()) else {
             return;
         };

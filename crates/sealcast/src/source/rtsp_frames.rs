@@ -24,7 +24,8 @@ pub(super) enum Received {
     Picture(VideoFrame),
     Sound(SoundPacket),
     Report(ReceivedCompoundPacket),
-    /// A packet that is invalid or came without those before it, or a picture that lacks some: the error in words.
+    /// The error in words: of Motion JPEG one for each picture that lacks packets or has invalid ones, else one for
+    /// each packet that is invalid or came without those before it.
     Damaged(String),
 }
 
@@ -89,8 +90,8 @@ impl Frames {
         match self {
             Self::Demuxed(frames) => frames.streams()[picture].parameters(),
             Self::ByPacket(frames) => match &frames.parts.picture.form {
-                Form::Library { depacketizer, .. } => depacketizer.parameters(),
-                Form::Itself(_) => None,
+                Form::Library(depacketizer) => depacketizer.parameters(),
+                Form::Jpeg(_) | Form::Itself(_) => None,
             },
         }
     }
@@ -132,14 +133,19 @@ struct Part {
 
 /// How packets become frames.
 enum Form {
-    Library {
-        depacketizer: Depacketizer,
-        is_jpeg: bool,
-        /// A packet of the Motion JPEG picture under way was lost.
-        broken: bool,
-    },
+    Library(Depacketizer),
+    Jpeg(Box<Jpeg>),
     /// Each packet's payload is a frame, as that of Opus (RFC 7587): the newest one, until it is taken.
     Itself(Option<SoundPacket>),
+}
+
+/// Pictures of Motion JPEG.
+struct Jpeg {
+    depacketizer: Depacketizer,
+    /// The time of the picture under way, in ticks.
+    under_way: Option<i64>,
+    /// What is wrong with it.
+    broken: Option<String>,
 }
 
 impl Parts {
@@ -177,25 +183,22 @@ impl Form {
             format_parameters(sdp, stream.media(), stream.rtp_payload_type()),
         )?;
         depacketizer.set_frame_format(format);
-        Ok(Self::Library {
-            depacketizer,
-            is_jpeg: stream.encoding_name() == JPEG,
-            broken: false,
+        Ok(match stream.encoding_name() == JPEG {
+            false => Self::Library(depacketizer),
+            true => Self::Jpeg(Box::new(Jpeg {
+                depacketizer,
+                under_way: None,
+                broken: None,
+            })),
         })
     }
 
     fn push(&mut self, packet: ReceivedPacket, buffer: &mut DepacketizeBuf) -> Result<(), String> {
         match self {
-            Self::Library {
-                depacketizer,
-                is_jpeg,
-                broken,
-            } => {
-                let payload = packet.payload();
-                // What was lost before the first packet of a picture belongs to another.
-                *broken = *is_jpeg && !begins_picture(payload) && (*broken || packet.loss() > 0);
-                buffer.push(depacketizer, PacketMeta::from_received(&packet), payload)
+            Self::Library(depacketizer) => {
+                buffer.push(depacketizer, PacketMeta::from_received(&packet), packet.payload())
             }
+            Self::Jpeg(jpeg) => jpeg.push(&packet, buffer),
             Self::Itself(newest) => {
                 *newest = Some(SoundPacket {
                     stamp: packet.timestamp(),
@@ -210,15 +213,45 @@ impl Form {
     /// The next frame that the packets so far complete. Nothing may be pushed before it returned `None` or an error.
     fn pull(&mut self) -> Option<Received> {
         match self {
-            Self::Library {
-                depacketizer, broken, ..
-            } => match depacketizer.pull()? {
-                Ok(_) if std::mem::take(broken) => Some(Received::Damaged("packets of a picture were lost".to_owned())),
-                Ok(item) => received(item),
-                Err(_) => Some(Received::Damaged("it sends an invalid packet".to_owned())),
-            },
+            Self::Library(depacketizer) => pulled(depacketizer),
+            Self::Jpeg(jpeg) => jpeg.pull(),
             Self::Itself(newest) => newest.take().map(Received::Sound),
         }
+    }
+}
+
+/// What a depacketizer completes. Nothing may be pushed before it returned `None` or an error.
+fn pulled(depacketizer: &mut Depacketizer) -> Option<Received> {
+    match depacketizer.pull()? {
+        Ok(item) => received(item),
+        Err(_) => Some(Received::Damaged("it sends an invalid packet".to_owned())),
+    }
+}
+
+impl Jpeg {
+    /// Takes a packet. The error is that of the picture before, which no packet ended.
+    fn push(&mut self, packet: &ReceivedPacket, buffer: &mut DepacketizeBuf) -> Result<(), String> {
+        let (time, payload) = (packet.timestamp().timestamp(), packet.payload());
+        let incomplete = || "packets of a picture were lost".to_owned();
+        let before = self.under_way.replace(time).filter(|before| *before != time);
+        let unended = before.map(|_| self.broken.take().unwrap_or_else(incomplete));
+        if begins_picture(payload) {
+            // What was lost before it belongs to another picture.
+            self.broken = None;
+        } else if packet.loss() > 0 {
+            self.broken.get_or_insert_with(incomplete);
+        }
+        if let Err(what) = buffer.push(&mut self.depacketizer, PacketMeta::from_received(packet), payload) {
+            self.broken.get_or_insert(what);
+        }
+        unended.map_or(Ok(()), Err)
+    }
+
+    /// As [`Form::pull`].
+    fn pull(&mut self) -> Option<Received> {
+        let complete = pulled(&mut self.depacketizer)?;
+        self.under_way = None;
+        Some(self.broken.take().map_or(complete, Received::Damaged))
     }
 }
 

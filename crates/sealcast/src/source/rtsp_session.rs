@@ -71,6 +71,8 @@ pub(super) struct Session {
     origin: Option<i64>,
     /// True if the previous frame was incomplete.
     spoilt: bool,
+    /// Pictures since the first one that came damaged, and were not counted yet.
+    damaged: u64,
     /// The error in packets received since the last good frame.
     complaint: Option<String>,
 }
@@ -162,6 +164,7 @@ impl Session {
             begins: 0,
             origin: None,
             spoilt: false,
+            damaged: 0,
             complaint: None,
         };
         // An error in them is reported with the first frame.
@@ -211,6 +214,11 @@ impl Session {
         }
     }
 
+    /// How many pictures came damaged since the last call: at least one wherever packets are missing.
+    pub(super) fn take_damaged(&mut self) -> u64 {
+        std::mem::take(&mut self.damaged)
+    }
+
     /// Waits for the next frame, of the picture or the sound.
     pub(super) async fn receive(&mut self, deadline: Instant) -> Result<Arrived> {
         loop {
@@ -244,6 +252,7 @@ impl Session {
                 // The first packets are often of the middle of a frame.
                 Some(Ok(Received::Damaged(what))) => {
                     self.spoilt = true;
+                    self.damaged += u64::from(self.codec == Codec::Mjpeg && self.origin.is_some());
                     self.complaint = Some(what);
                 }
                 Some(Err(e)) => return Err(answer(&self.options, &e)),
@@ -263,6 +272,8 @@ impl Session {
 
     fn arrived(&mut self, frame: VideoFrame) -> std::result::Result<Option<Arrived>, MediaError> {
         let lost = frame.loss() > 0 || std::mem::take(&mut self.spoilt);
+        // It is not known of how many pictures these packets were. Each one of Motion JPEG is counted as it comes.
+        self.damaged += u64::from(lost && self.codec != Codec::Mjpeg && self.origin.is_some());
         let captured = frame.end_ctx().received();
         let stamp = frame.timestamp();
         if self.origin.is_none() {
@@ -286,6 +297,7 @@ impl Session {
                 // If the last packets of an image are lost, the library does not notice.
                 if data.len() > MAX_FRAME_BYTES || !data.ends_with(&[0xff, 0xd9]) {
                     self.spoilt = true;
+                    self.damaged += 1;
                     return Ok(None);
                 }
                 self.size = image_size(&data)?;

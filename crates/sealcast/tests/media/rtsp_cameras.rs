@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, FailureKind};
 use sealcast::media::{Codec, Frame, Track};
 use sealcast::source::h264::nal_units;
-use sealcast::source::{self, SOURCE_PATIENCE, Source};
+use sealcast::source::{self, Lost, SOURCE_PATIENCE, Source};
 use sealcast_testkit::media::{BUNNY, STREET, clip, path, pictures, unpaced};
 use sealcast_testkit::program::{PATIENCE, write_private};
 use sealcast_testkit::servers::{gstreamer, jpeg_clip, vlc};
@@ -318,6 +318,12 @@ fn joining_in_the_middle_and_losing_packets_leaves_only_whole_frames_behind_a_ke
             .collect::<Vec<_>>(),
         [0, 40, 160, 200]
     );
+    let lost = Lost {
+        dropped: 0,
+        damaged: 1,
+        left_out: 1,
+    };
+    assert_eq!(camera.take_lost(), lost, "15 and what follows it up to a keyframe");
 }
 
 /// A packet of a picture: the first of one if `at` is 0, else the part with this offset (RFC 2435, section 3.1).
@@ -369,6 +375,11 @@ fn a_motion_jpeg_picture_that_lacks_packets_is_not_handed_on() {
         .collect();
     let whole = |number: u8| [&[number; 8][..], &[0x11; 8], &[0x22; 8], &[0xff, 0xd9]].concat();
     assert_eq!(came, [(0, whole(1)), (120, whole(4)), (240, whole(6))]);
+    let damaged = Lost {
+        damaged: 4,
+        ..Lost::default()
+    };
+    assert_eq!(camera.take_lost(), damaged, "one each: 14, 18, 22 and 27");
 }
 
 #[test]

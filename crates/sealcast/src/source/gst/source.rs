@@ -16,13 +16,18 @@ use crate::gst::Pipeline;
 use crate::media::{Codec, Frame, FrameRate, Picture, StreamInfo, Track};
 use crate::source::coded::{ASSUMED_RATE, MAX_FRAME_BYTES, sane_rate};
 use crate::source::gst_options::GstOptions;
+use crate::source::losses::Losses;
 use crate::source::picture_encoder::PictureEncoder;
 use crate::source::predicted::Predicted;
 use crate::source::v4l2::whole_image;
-use crate::source::{Encoding, SOURCE_PATIENCE, Skip, Source, contain, stood_still};
+use crate::source::{Encoding, Lost, SOURCE_PATIENCE, Skip, Source, contain, stood_still};
 
 /// Encoded frames that wait for this program at most; then the pipeline waits.
 const FRAMES_WAITING: u32 = 8;
+
+/// The source in messages about lost frames, and what helps against them.
+const NAME: &str = "the GStreamer pipeline";
+const ADVICE: &str = "its frames must be whole; GST_DEBUG=3 shows what its elements complain about";
 
 /// Longest wait between two looks at what the elements report.
 const LOOK: Duration = Duration::from_millis(100);
@@ -62,8 +67,7 @@ pub(in crate::source) struct GstSource {
     live: bool,
     stamps: Stamps,
     ahead: Option<Frame>,
-    /// Frames left out because they were damaged.
-    damaged: u64,
+    losses: Losses,
     /// Why it stopped, if it has.
     failed: Option<Failure>,
 }
@@ -95,7 +99,7 @@ impl GstSource {
             encoding: options.encoding,
             stream: None,
             ahead: None,
-            damaged: 0,
+            losses: Losses::new(ADVICE),
             failed: None,
         };
         source.ahead = source.take(Instant::now() + SOURCE_PATIENCE)?;
@@ -204,12 +208,13 @@ impl GstSource {
         let fits = (1..=MAX_FRAME_BYTES).contains(&buffer.size());
         let bytes = buffer.map_readable().ok().filter(|_| fits);
         let made = bytes.and_then(|bytes| maker.take(&bytes, sync));
-        if made.is_none() {
-            self.damaged += 1;
-            if self.damaged == 1 {
-                tracing::warn!("the GStreamer pipeline gave a frame that is damaged or too large, and is left out");
-            }
-        }
+        let missing = Lost {
+            damaged: made.is_none().into(),
+            // Before the first keyframe nothing is lost.
+            left_out: (made == Some(None) && self.losses.any()).into(),
+            dropped: 0,
+        };
+        self.losses.count(NAME, missing);
         Ok(made.flatten())
     }
 
@@ -497,6 +502,10 @@ impl Source for GstSource {
         aimed
     }
 
+    fn take_lost(&mut self) -> Lost {
+        self.losses.take()
+    }
+
     fn skip_if(&mut self, skip: Skip) {
         if let Some(encoder) = self.raw_encoder() {
             encoder.skip_if(skip);
@@ -516,11 +525,6 @@ fn images(rate: FrameRate, (width, height): (u16, u16)) -> StreamInfo {
 
 impl Drop for GstSource {
     fn drop(&mut self) {
-        if self.damaged > 1 {
-            tracing::warn!(
-                frames = self.damaged,
-                "damaged frames of the GStreamer pipeline were left out"
-            );
-        }
+        self.losses.say_rest(NAME);
     }
 }

@@ -9,7 +9,6 @@ mod convert;
 mod device;
 mod format;
 mod jpeg_tables;
-mod losses;
 mod options;
 mod source;
 mod streaming;

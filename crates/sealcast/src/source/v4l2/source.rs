@@ -10,16 +10,19 @@ use super::clock::KernelClock;
 use super::convert::Layout;
 use super::device::{Camera, told};
 use super::format::{PixelFormat, shown};
-use super::losses::Losses;
 use super::options::V4l2Options;
 use super::streaming::{Buffer, Streaming};
 use super::uvc_jpeg::whole_image;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Frame, FrameRate, Picture, StampKind, StreamInfo, Track};
 use crate::source::coded::MAX_FRAME_BYTES;
+use crate::source::losses::Losses;
 use crate::source::picture_encoder::PictureEncoder;
 use crate::source::reconnect::{self, Backoff, Camera as _};
 use crate::source::{Lost, SOURCE_PATIENCE, Skip, Source, contain, h264};
+
+/// What helps against lost frames.
+const ADVICE: &str = "take a smaller picture or a lower rate, or Motion JPEG where the bus to it is slow";
 
 /// Longest pause between attempts to open a camera again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -97,7 +100,7 @@ impl V4l2Source {
             rate,
             streaming: Some(streaming),
             clock: KernelClock::read(),
-            losses: Losses::default(),
+            losses: Losses::new(ADVICE),
             ahead: None,
             times: None,
             stamps: Vec::new(),

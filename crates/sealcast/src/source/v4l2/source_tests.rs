@@ -32,7 +32,7 @@ fn camera(format: PixelFormat) -> V4l2Source {
         rate: RATE,
         streaming: None,
         clock: KernelClock::read(),
-        losses: Losses::default(),
+        losses: Losses::new(ADVICE),
         ahead: None,
         times: None,
         stamps: Vec::new(),

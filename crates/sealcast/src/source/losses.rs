@@ -1,15 +1,17 @@
-//! Frames of a camera that were lost.
+//! Frames of a camera that were lost: their count, and what the log says of them.
 
 use std::time::{Duration, Instant};
 
-use crate::source::Lost;
+use super::Lost;
 
 /// Shortest time between two messages.
 const PAUSE: Duration = Duration::from_secs(10);
 
 /// Counts lost frames, and says so without flooding the log.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Losses {
+    /// What to do about them.
+    advice: &'static str,
     /// Since the camera was opened first.
     all: Lost,
     /// Since they were taken last.
@@ -19,6 +21,16 @@ pub(super) struct Losses {
 }
 
 impl Losses {
+    /// None so far.
+    pub(super) fn new(advice: &'static str) -> Self {
+        Self {
+            advice,
+            all: Lost::default(),
+            untaken: Lost::default(),
+            said: None,
+        }
+    }
+
     /// Counts, and says so at the first loss and then at most every 10 s.
     pub(super) fn count(&mut self, camera: &str, lost: Lost) {
         self.all += lost;
@@ -26,6 +38,12 @@ impl Losses {
         if self.unsaid() > 0 && self.said.is_none_or(|(when, _)| when.elapsed() >= PAUSE) {
             self.say(camera);
         }
+    }
+
+    /// True if there are any.
+    #[cfg(feature = "gst")]
+    pub(super) fn any(&self) -> bool {
+        self.all.count() > 0
     }
 
     /// What was lost since the last call.
@@ -56,7 +74,8 @@ impl Losses {
             dropped,
             damaged,
             left_out,
-            "frames of the camera are missing so far"
+            "frames of the camera are missing so far: {}",
+            self.advice
         );
     }
 }
@@ -75,7 +94,7 @@ mod tests {
 
     #[test]
     fn every_loss_is_said_at_last_and_not_each_at_once() {
-        let mut losses = Losses::default();
+        let mut losses = Losses::new("lower its rate");
         losses.count("it", Lost::default());
         assert!(losses.said.is_none());
         losses.count("it", lost(2, 0, 0));
@@ -88,7 +107,7 @@ mod tests {
 
     #[test]
     fn every_loss_is_taken_once() {
-        let mut losses = Losses::default();
+        let mut losses = Losses::new("lower its rate");
         losses.count("it", lost(2, 0, 0));
         losses.count("it", lost(1, 1, 4));
         assert_eq!(losses.take(), lost(3, 1, 4));
