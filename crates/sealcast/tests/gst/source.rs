@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use sealcast::codec::BareDecoder;
-use sealcast::media::{Codec, Frame, Picture, StampKind};
+use sealcast::media::{Codec, Frame, Picture, StampKind, StreamInfo};
 use sealcast::sink::{FileSink, Sink as _};
-use sealcast::source::{Source, open};
+use sealcast::source::{Lost, Source, open};
 use sealcast_testkit::media::{path, pictures, received};
 
 /// An encoder whose pictures no decoder holds back.
@@ -78,11 +78,11 @@ fn h264_of_an_encoder_in_the_pipeline_passes_through() {
 }
 
 /// What ffmpeg decodes of these frames, recorded to MP4.
-fn recorded(source: &dyn Source, frames: &[Frame]) -> usize {
+fn recorded(info: &StreamInfo, frames: &[Frame]) -> usize {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let file = dir.path().join("out.mp4");
     let mut sink = FileSink::create(&file, false).expect("it opens");
-    sink.start(&source.info()).expect("it takes the stream");
+    sink.start(info).expect("it takes the stream");
     for frame in frames {
         sink.write(&received(frame)).expect("space");
     }
@@ -117,7 +117,7 @@ fn h265_and_av1_of_encoders_in_the_pipeline_pass_through() {
                 (50, vec![0, 25]),
                 "{encoder}{ending}"
             );
-            assert_eq!(recorded(&*source, &frames), 50, "{encoder}{ending}");
+            assert_eq!(recorded(&source.info(), &frames), 50, "{encoder}{ending}");
             for (number, frame) in (0u32..).zip(&frames) {
                 assert_eq!(
                     frame.media_time,
@@ -183,6 +183,44 @@ fn pictures_of_another_size_go_on_with_a_keyframe() {
 }
 
 #[test]
+fn coded_pictures_of_another_size_go_on_with_their_own_description() {
+    for (codec, chain) in [
+        (Codec::H264, "x264enc tune=zerolatency ! h264parse"),
+        (
+            Codec::H265,
+            "x265enc tune=zerolatency speed-preset=ultrafast ! h265parse",
+        ),
+        (
+            Codec::Av1,
+            "av1enc cpu-used=10 usage-profile=realtime lag-in-frames=0 ! av1parse",
+        ),
+    ] {
+        let part = |width, height| {
+            let caps = format!("video/x-raw,width={width},height={height},framerate=25/1");
+            format!("videotestsrc num-buffers=5 ! {caps} ! {chain} ! c.")
+        };
+        let mut source = opened(&format!("{} {} concat name=c", part(320, 240), part(160, 128)));
+        let (mut frames, mut sizes) = (Vec::new(), Vec::new());
+        let mut before = source.info();
+        let mut halves = Vec::new();
+        while let Some(frame) = source.next().expect("no failure") {
+            if source.info() != before {
+                halves.push((before, std::mem::take(&mut frames)));
+                before = source.info();
+            }
+            sizes.push((before.width, before.height));
+            frames.push(frame);
+        }
+        assert_eq!(sizes, [[(320, 240); 5], [(160, 128); 5]].concat(), "{chain}");
+        halves.push((before, frames));
+        for (info, frames) in halves {
+            assert_eq!((info.codec, keyframes(&frames)), (codec, vec![0]), "{chain}");
+            assert_eq!(recorded(&info, &frames), 5, "{chain}");
+        }
+    }
+}
+
+#[test]
 fn an_encoder_makes_a_keyframe_when_it_is_asked() {
     let x265 = "x265enc tune=zerolatency speed-preset=ultrafast key-int-max=10000 option-string=scenecut=0";
     for encoder in [ENCODER, "openh264enc gop-size=10000", x265] {
@@ -196,7 +234,7 @@ fn an_encoder_makes_a_keyframe_when_it_is_asked() {
         assert_eq!(keyframes(&after).len(), 1, "{encoder}: {:?}", keyframes(&after));
         assert!(keyframes(&after)[0] < 15, "{encoder}: {:?}", keyframes(&after));
         let from_there = &after[keyframes(&after)[0]..];
-        assert_eq!(recorded(&*source, from_there), from_there.len(), "{encoder}");
+        assert_eq!(recorded(&source.info(), from_there), from_there.len(), "{encoder}");
     }
 }
 
@@ -253,4 +291,26 @@ fn stamps_of_what_is_live_are_those_of_its_source() {
         let age = frame.captured - frame.began;
         assert!(age >= Duration::from_millis(300), "{age:?}");
     }
+}
+
+#[test]
+fn a_picture_of_the_pipeline_that_is_none_is_left_out_and_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |number: usize| folder.path().join(format!("{number}.jpg"));
+    let mut made = opened(&format!("videotestsrc num-buffers=3 ! {SMALL} ! jpegenc"));
+    for (number, frame) in all(&mut *made).iter().enumerate() {
+        let cut = frame.data.len() / if number == 1 { 2 } else { 1 };
+        std::fs::write(at(number), &frame.data[..cut]).expect("a file");
+    }
+    let files = folder.path().join("%d.jpg");
+    let mut source = opened(&format!(
+        "multifilesrc location={} caps=image/jpeg,framerate=25/1",
+        path(&files)
+    ));
+    assert_eq!(all(&mut *source).len(), 2);
+    let damaged = Lost {
+        damaged: 1,
+        ..Lost::default()
+    };
+    assert_eq!(source.take_lost(), damaged);
 }
