@@ -162,6 +162,10 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if !words.is_empty() {
+        eprintln!("there is no command `cargo xtask {}`\n", words.join(" "));
+    }
     eprint!("{USAGE}");
     ExitCode::from(2)
 }
@@ -249,18 +253,22 @@ fn check(summary: &mut Summary) -> bool {
 
 /// What is made of the program for other machines.
 fn packaging_command(words: &[&str], mut summary: Summary) -> ExitCode {
-    let _installed = match words {
-        ["install-test", "--install"] => summary.step("tools", install_test::install),
-        ["image", "--install"] => summary.step("tools", image::install),
-        ["alerts", "--install"] => summary.step("tools", alerts::install),
-        [_] | ["deb" | "install-test" | "image", "--program", _] => true,
+    let (name, options) = (words[0], &words[1..]);
+    let others: Vec<&str> = options.iter().copied().filter(|word| *word != "--install").collect();
+    let program = match (name, others.as_slice()) {
+        (_, []) => None,
+        ("deb" | "install-test" | "image", ["--program", file]) => Some(Path::new(*file)),
         _ => return usage(),
     };
-    let program = match words {
-        [_, "--program", file] => Some(Path::new(*file)),
-        _ => None,
-    };
-    let _went_well = match words[0] {
+    if options.contains(&"--install") {
+        let _installed = match name {
+            "install-test" => summary.step("tools", install_test::install),
+            "image" => summary.step("tools", image::install),
+            "alerts" => summary.step("tools", alerts::install),
+            _ => return usage(),
+        };
+    }
+    let _went_well = match name {
         "manual" => summary.step("manual", manual::step),
         "alerts" => summary.step("alerts", alerts::step),
         "deb" => summary.step("deb", || deb::step(program)),
