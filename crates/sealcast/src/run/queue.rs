@@ -4,10 +4,10 @@
 //! is dropped packet by packet, oldest first ([`FrameQueue::push_sound`]).
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 use std::time::Duration;
-
-use tokio::sync::Notify;
 
 use super::kept_group::MAX_KEPT_FRAMES;
 
@@ -89,6 +89,11 @@ struct State<F> {
     asked: bool,
     closed: bool,
     emptied: u64,
+    /// Something was pushed, or the queue closed, and the consumer neither saw it nor took all there was. Only the
+    /// first push of many wakes the consumer's task.
+    news: bool,
+    /// The consumer's task, while it waits.
+    task: Option<Waker>,
     /// Number of threads waiting for a frame. If there are none, the system call that would wake them is saved.
     threads: usize,
 }
@@ -122,7 +127,15 @@ impl<F: Queued> State<F> {
     fn next(&mut self) -> Option<F> {
         let gone = self.gone;
         let sound = self.begun && self.sound.front().is_some_and(|(before, _)| *before <= gone);
-        if sound { self.drop_sound() } else { self.pop() }
+        let next = if sound { self.drop_sound() } else { self.pop() };
+        // The end of the queue stays news until the consumer waited for it.
+        self.news &= self.closed || self.holds_frame();
+        next
+    }
+
+    /// True if a frame or packet of sound can be taken.
+    fn holds_frame(&self) -> bool {
+        !self.frames.is_empty() || (self.begun && !self.sound.is_empty())
     }
 
     fn pop(&mut self) -> Option<F> {
@@ -161,7 +174,6 @@ impl<F: Queued> State<F> {
 pub struct FrameQueue<F> {
     limits: QueueLimits,
     state: Mutex<State<F>>,
-    task: Notify,
     thread: Condvar,
 }
 
@@ -179,12 +191,13 @@ impl<F: Queued> FrameQueue<F> {
             asked: false,
             closed: false,
             emptied: 0,
+            news: false,
+            task: None,
             threads: 0,
         };
         Self {
             limits,
             state: Mutex::new(state),
-            task: Notify::new(),
             thread: Condvar::new(),
         }
     }
@@ -267,8 +280,7 @@ impl<F: Queued> FrameQueue<F> {
 
     /// True if a frame can be taken.
     pub fn holds_frame(&self) -> bool {
-        let state = self.lock();
-        !state.frames.is_empty() || (state.begun && !state.sound.is_empty())
+        self.lock().holds_frame()
     }
 
     /// True if one of the frames is a keyframe.
@@ -336,21 +348,39 @@ impl<F: Queued> FrameQueue<F> {
     /// True if the queue is closed and empty.
     pub fn finished(&self) -> bool {
         let state = self.lock();
-        state.closed && state.frames.is_empty() && (state.sound.is_empty() || !state.begun)
+        state.closed && !state.holds_frame()
     }
 
-    fn wake(&self, state: MutexGuard<'_, State<F>>) {
+    fn wake(&self, mut state: MutexGuard<'_, State<F>>) {
+        let task = match std::mem::replace(&mut state.news, true) {
+            false => state.task.take(),
+            true => None,
+        };
         let threads = state.threads;
         drop(state);
-        self.task.notify_one();
+        if let Some(task) = task {
+            task.wake();
+        }
         if threads > 0 {
             self.thread.notify_one();
         }
     }
 
-    /// Wait, in a task, until a frame was pushed or the queue was closed since the last wait. Cancel-safe.
+    /// Wait, in the consumer's task, until a frame was pushed or the queue was closed since the last wait; what was
+    /// pushed and taken meanwhile does not count. Cancel-safe.
     pub async fn changed(&self) {
-        self.task.notified().await;
+        poll_fn(|context| {
+            let mut state = self.lock();
+            if std::mem::take(&mut state.news) {
+                return Poll::Ready(());
+            }
+            match &mut state.task {
+                Some(task) => task.clone_from(context.waker()),
+                none => *none = Some(context.waker().clone()),
+            }
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Wait, on a thread, for the next frame; `None` once the queue is closed and empty.
@@ -372,227 +402,5 @@ impl<F: Queued> FrameQueue<F> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    impl Queued for (u32, bool) {
-        fn keyframe(&self) -> bool {
-            self.1
-        }
-
-        fn size(&self) -> usize {
-            10
-        }
-    }
-
-    fn queue(frames: usize) -> FrameQueue<(u32, bool)> {
-        FrameQueue::new(QueueLimits { frames, bytes: 1000 })
-    }
-
-    fn drain(queue: &FrameQueue<(u32, bool)>) -> Vec<u32> {
-        std::iter::from_fn(|| queue.pop()).map(|frame| frame.0).collect()
-    }
-
-    #[test]
-    fn sound_comes_in_its_place_and_outlives_dropped_pictures() {
-        let queue = queue(3);
-        queue.push_sound((100, true));
-        assert!(queue.pop().is_none(), "there is no sound before the picture");
-        queue.push((0, true));
-        queue.push_sound((101, true));
-        for number in 1..3 {
-            queue.push((number, false));
-        }
-        queue.push_sound((102, true));
-        assert_eq!(
-            (0..2)
-                .filter_map(|_| queue.pop())
-                .map(|frame| frame.0)
-                .collect::<Vec<_>>(),
-            [100, 0]
-        );
-        for number in 3..6 {
-            queue.push((number, false));
-        }
-        queue.push_sound((103, true));
-        queue.push((6, true));
-        queue.close();
-        assert!(!queue.finished());
-        assert_eq!(drain(&queue), [101, 102, 103, 6]);
-        assert!(queue.finished());
-    }
-
-    #[test]
-    fn too_much_sound_loses_the_oldest_and_no_picture() {
-        let queue = queue(3);
-        queue.push((0, true));
-        let dropped = (0..MAX_SOUND as u32 + 2)
-            .filter(|number| queue.push_sound((1000 + number, true)))
-            .count();
-        assert_eq!(dropped, 2);
-        let left = drain(&queue);
-        assert_eq!((left.len(), left[0], left[1]), (1 + MAX_SOUND, 0, 1002));
-    }
-
-    #[test]
-    fn a_consumer_that_lost_the_picture_asks_once_and_a_keyframe_is_an_answer() {
-        let queue = queue(5);
-        let asks = |number, keyframe| queue.push((number, keyframe)).wants_keyframe;
-        assert!(!asks(0, true));
-        queue.ask_for_keyframe();
-        assert!(asks(1, false) && !asks(2, false));
-        queue.ask_for_keyframe();
-        assert!(!asks(3, true) && !asks(4, false));
-    }
-
-    #[test]
-    fn a_queue_begins_with_a_keyframe() {
-        let queue = queue(5);
-        assert_eq!(
-            queue.push((0, false)),
-            Pushed {
-                dropped: 0,
-                wants_keyframe: true
-            }
-        );
-        queue.push((1, true));
-        queue.push((2, false));
-        assert_eq!(drain(&queue), [1, 2]);
-    }
-
-    #[test]
-    fn a_full_queue_keeps_the_newest_group_of_pictures() {
-        let queue = queue(5);
-        for number in 0..5 {
-            queue.push((number, number % 3 == 0));
-        }
-        assert_eq!(
-            queue.push((5, false)),
-            Pushed {
-                dropped: 3,
-                wants_keyframe: false
-            }
-        );
-        assert_eq!(drain(&queue), [3, 4, 5]);
-    }
-
-    #[test]
-    fn a_group_longer_than_the_queue_is_dropped_whole_and_the_next_keyframe_wanted() {
-        let queue = queue(3);
-        for number in 0..3 {
-            queue.push((number, number == 0));
-        }
-        assert_eq!(
-            queue.push((3, false)),
-            Pushed {
-                dropped: 4,
-                wants_keyframe: true
-            }
-        );
-        assert_eq!(
-            queue.push((4, false)),
-            Pushed {
-                dropped: 1,
-                wants_keyframe: true
-            }
-        );
-        queue.push((5, true));
-        assert_eq!(drain(&queue), [5]);
-    }
-
-    #[test]
-    fn a_consumer_that_fell_behind_goes_on_at_the_newest_keyframe() {
-        let queue = queue(20);
-        for number in 0..9 {
-            queue.push((number, number % 4 == 0));
-        }
-        let first = queue.pop().expect("queued");
-        let skipped = queue.skip_to_keyframe(first);
-        assert_eq!((skipped.dropped, skipped.next.map(|frame| frame.0)), (8, Some(8)));
-        queue.push((9, false));
-        let late = queue.pop().expect("queued");
-        let skipped = queue.skip_to_keyframe(late);
-        assert_eq!((skipped.dropped, skipped.next), (1, None));
-        queue.push((10, false));
-        queue.push((11, true));
-        assert_eq!(drain(&queue), [11]);
-    }
-
-    #[test]
-    fn room_is_made_by_forgetting_everything_and_only_where_there_is_none() {
-        let queue = FrameQueue::new(QueueLimits { frames: 2, bytes: 25 });
-        assert_eq!(queue.make_room(1000), (0, 0));
-        queue.push((0, true));
-        assert_eq!(queue.make_room(15), (0, 0));
-        assert_eq!(queue.make_room(16), (1, 1));
-        queue.push((1, true));
-        queue.push((2, false));
-        assert_eq!(queue.make_room(0), (2, 2));
-        assert!(drain(&queue).is_empty());
-    }
-
-    #[test]
-    fn bytes_are_bounded_too() {
-        let queue = FrameQueue::new(QueueLimits {
-            frames: 1000,
-            bytes: 45,
-        });
-        for number in 0..10 {
-            queue.push((number, true));
-        }
-        assert!(drain(&queue).len() <= 4);
-    }
-
-    /// A kept frame.
-    struct Kept(u32, bool);
-
-    impl Queued for Kept {
-        fn keyframe(&self) -> bool {
-            self.0 == 0
-        }
-
-        fn size(&self) -> usize {
-            1
-        }
-
-        fn kept(&self) -> bool {
-            self.1
-        }
-    }
-
-    #[test]
-    fn kept_frames_take_no_places_of_others_as_long_as_there_are_not_too_many() {
-        let limits = QueueLimits {
-            frames: 3,
-            bytes: 10_000,
-        };
-        let queue = FrameQueue::new(limits);
-        let most = MAX_KEPT_FRAMES as u32;
-        for number in 0..most {
-            assert_eq!(queue.push(Kept(number, true)).dropped, 0);
-        }
-        for number in 0..3 {
-            assert_eq!(queue.push(Kept(most + number, false)).dropped, 0);
-        }
-        assert_eq!(queue.pop().map(|frame| frame.0), Some(0));
-        assert_eq!(queue.push(Kept(most + 3, false)).dropped, MAX_KEPT_FRAMES + 3);
-        // Who calls everything kept gets no more room.
-        for number in 0..most + 3 {
-            assert_eq!(queue.push(Kept(number, true)).dropped, 0, "{number}");
-        }
-        assert_eq!(queue.push(Kept(most + 3, true)).dropped, MAX_KEPT_FRAMES + 4);
-    }
-
-    #[test]
-    fn a_closed_queue_gives_what_it_holds_and_then_nothing() {
-        let queue = queue(5);
-        queue.push((0, true));
-        queue.close();
-        assert!(!queue.finished());
-        assert_eq!(
-            (queue.wait_pop().map(|frame| frame.0), queue.wait_pop()),
-            (Some(0), None)
-        );
-        assert!(queue.finished());
-    }
-}
+#[path = "queue_tests.rs"]
+mod tests;
