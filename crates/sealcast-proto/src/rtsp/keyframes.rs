@@ -24,7 +24,8 @@ enum Codec {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keyframes {
     /// Payload type and codec, by track.
-    tracks: [Option<(u8, Codec)>; MAX_TRACKS as usize],
+    codecs: [Option<(u8, Codec)>; MAX_TRACKS as usize],
+    tracks: TrackSet,
 }
 
 impl Keyframes {
@@ -56,26 +57,21 @@ impl Keyframes {
 
     /// Sets the payload type and codec of the last track, of `tracks` so far.
     fn set(&mut self, tracks: usize, format: u8, codec: Codec) {
-        if let Some(track) = self.tracks.get_mut(tracks.wrapping_sub(1)) {
-            *track = Some((format, codec));
+        if let Some(track) = Track::new(tracks.wrapping_sub(1)) {
+            self.codecs[track.index()] = Some((format, codec));
+            self.tracks.insert(track);
         }
     }
 
     /// The tracks whose keyframes are recognised.
     pub fn tracks(&self) -> TrackSet {
-        let mut tracks = TrackSet::default();
-        for track in (0..self.tracks.len()).filter_map(Track::new) {
-            if self.tracks[track.index()].is_some() {
-                tracks.insert(track);
-            }
-        }
-        tracks
+        self.tracks
     }
 
     /// Returns true if a packet is the first of a keyframe; always false for RTCP and for tracks that are not among
     /// [`tracks`](Self::tracks).
     pub fn begins(&self, channel: Channel, packet: &[u8]) -> bool {
-        let Some((format, codec)) = self.tracks[channel.track.index()] else {
+        let Some((format, codec)) = self.codecs[channel.track.index()] else {
             return false;
         };
         let payload = payload(packet).filter(|(found, _)| *found == format && !channel.rtcp);

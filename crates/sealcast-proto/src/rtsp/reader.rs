@@ -65,6 +65,20 @@ impl MessageReader {
         MAX_UNREAD - (self.bytes.len() - self.at)
     }
 
+    /// Returns the channel and the bytes of the next message if it is interleaved data and complete, where they lie.
+    pub fn next_packet(&mut self) -> Option<(u8, &[u8])> {
+        self.skip_empty_lines();
+        let (&[_, channel, high, low], rest) = self.bytes[self.at..]
+            .split_first_chunk()
+            .filter(|(head, _)| head[0] == b'$')?;
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        if rest.len() < length {
+            return None;
+        }
+        self.read(4 + length);
+        Some((channel, &self.bytes[self.at - length..self.at]))
+    }
+
     /// Returns the next message, if it is complete.
     ///
     /// # Errors
@@ -74,7 +88,10 @@ impl MessageReader {
         let unread = &self.bytes[self.at..];
         match unread {
             waiting if waiting.len() < self.awaited.max(1) => Ok(None),
-            [b'$', ..] => Ok(self.next_data()),
+            [b'$', ..] => Ok(self.next_packet().map(|(channel, bytes)| Message::Data {
+                channel,
+                bytes: bytes.to_vec(),
+            })),
             _ => {
                 let Some(head) = head_length(unread, self.scanned) else {
                     // The last three bytes may contain the beginning of the head's end, so they are scanned again.
@@ -101,15 +118,6 @@ impl MessageReader {
         let lines = lines.count();
         self.at += lines;
         self.scanned = self.scanned.saturating_sub(lines);
-    }
-
-    fn next_data(&mut self) -> Option<Message> {
-        let (head, rest) = self.bytes[self.at..].split_first_chunk::<4>()?;
-        let [_, channel, high, low] = *head;
-        let length = usize::from(u16::from_be_bytes([high, low]));
-        let bytes = rest.get(..length)?.to_vec();
-        self.read(4 + length);
-        Some(Message::Data { channel, bytes })
     }
 
     fn next_text(&mut self, head: usize) -> Result<Option<Message>, NotRtsp> {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::intake::Intake;
 use super::{
     CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, MAX_COMMANDS, RESPONSE_PATIENCE,
 };
@@ -59,6 +60,7 @@ pub struct CameraClient {
     pub(super) session: Option<CameraSession>,
     pub(super) set_up: TrackSet,
     pub(super) interleaving: Interleaving,
+    intake: Intake,
     /// The camera's ports by track, where it named them.
     pub(super) udp: Vec<(Track, Option<PortPair>)>,
     pub(super) get_parameter: bool,
@@ -90,6 +92,7 @@ impl CameraClient {
             session: None,
             set_up: TrackSet::default(),
             interleaving: Interleaving::default(),
+            intake: Intake::default(),
             udp: Vec::new(),
             get_parameter: false,
             jobs: VecDeque::from([Job::Options, Job::Describe]),
@@ -144,11 +147,17 @@ impl CameraClient {
         match input {
             CameraInput::Bytes(bytes) => {
                 self.reader.push(bytes)?;
-                while let Some(message) = self.reader.next_message()? {
-                    match message {
-                        Message::Data { channel, bytes } => self.data(channel, bytes),
-                        Message::Response(response) => self.response(now, &response)?,
-                        Message::Request(request) => self.asked(&request),
+                loop {
+                    while let Some((number, packet)) = self.reader.next_packet() {
+                        let channel = self.interleaving.channel(number).filter(|_| !packet.is_empty());
+                        let taken = channel.map(|channel| (channel, self.intake.take(channel.track, packet)));
+                        let packet = taken.map(|(channel, packet)| CameraOutput::Packet(channel, packet));
+                        self.out.extend(packet);
+                    }
+                    match self.reader.next_message()? {
+                        Some(Message::Response(response)) => self.response(now, &response)?,
+                        Some(Message::Request(request)) => self.asked(&request),
+                        Some(Message::Data { .. }) | None => break,
                     }
                 }
             }
@@ -174,12 +183,6 @@ impl CameraClient {
             }
         }
         Ok(())
-    }
-
-    fn data(&mut self, number: u8, bytes: Vec<u8>) {
-        if let Some(channel) = self.interleaving.channel(number).filter(|_| !bytes.is_empty()) {
-            self.out.push_back(CameraOutput::Packet(channel, bytes));
-        }
     }
 
     /// Answers a request of the camera. Only OPTIONS is supported, with which a camera checks that the client is there.

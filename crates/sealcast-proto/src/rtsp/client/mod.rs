@@ -5,6 +5,7 @@
 //! returns [`CameraOutput::Timeout`]. It asks the camera for its description on its own, and then executes the commands
 //! of players. Packets over UDP do not pass through it; [`CameraClient::route`] returns where RTCP must be sent.
 
+mod intake;
 mod machine;
 mod requests;
 mod responses;
@@ -14,6 +15,8 @@ mod tests;
 pub use machine::CameraClient;
 
 use std::time::Duration;
+
+use bytes::Bytes;
 
 use super::auth::{AuthError, Credentials};
 use super::carried::{CarriedStatus, Parameters, Verb};
@@ -76,7 +79,7 @@ pub enum CameraOutput {
     /// An event for the program, which it may have to answer.
     Event(CameraEvent),
     /// A packet that was received on the RTSP connection, unmodified.
-    Packet(Channel, Vec<u8>),
+    Packet(Channel, Bytes),
     /// Nothing more for now. Call again with [`CameraInput::Timeout`] at this monotonic time, or never if it is
     /// `Duration::MAX`.
     Timeout(Duration),

@@ -140,14 +140,14 @@ fn packets_among_the_answers_are_handed_out_and_others_are_dropped() {
     bytes.extend_from_slice(b"RTSP/1.0 200 OK\r\nCSeq: 4\r\n\r\n");
     put_data(&mut bytes, 7, b"report");
     client.handle(NOW, CameraInput::Bytes(&bytes)).unwrap();
-    let came: Vec<(u8, Vec<u8>)> = std::iter::from_fn(|| match client.poll() {
+    let came: Vec<(u8, Bytes)> = std::iter::from_fn(|| match client.poll() {
         CameraOutput::Timeout(_) => None,
         CameraOutput::Packet(channel, packet) => Some(Some((channel.number(), packet))),
         _ => Some(None),
     })
     .flatten()
     .collect();
-    assert_eq!(came, [(2, b"early".to_vec()), (3, b"report".to_vec())]);
+    assert_eq!(came, [(2, Bytes::from("early")), (3, Bytes::from("report"))]);
 }
 
 #[test]
