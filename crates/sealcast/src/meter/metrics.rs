@@ -315,6 +315,11 @@ impl Metrics {
         self.inner.stages.record(stage, time);
     }
 
+    /// Records the duration of a stage for each of `count` packets, at least one, that passed it together.
+    pub fn record_stage_together(&self, stage: Stage, time: Duration, count: u64) {
+        self.inner.stages.record_together(stage, time, count);
+    }
+
     /// Sets the number of the newest epoch in use.
     pub fn set_epoch(&self, epoch: u64) {
         self.inner.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));

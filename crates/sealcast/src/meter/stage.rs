@@ -161,9 +161,9 @@ fn histogram() -> Histogram<u64> {
 }
 
 /// `magnitude` is at most [`HIGHEST_NS`].
-fn count_in(histogram: &mut Histogram<u64>, magnitude: u64) {
+fn count_in(histogram: &mut Histogram<u64>, magnitude: u64, times: u64) {
     histogram
-        .record(magnitude)
+        .record_n(magnitude, times)
         .expect("a histogram grows to times of a minute");
 }
 
@@ -179,18 +179,19 @@ impl Cell {
         }
     }
 
-    fn record(&mut self, ns: i64) {
+    /// Records the same time so often. `times` is at least 1.
+    fn record(&mut self, ns: i64, times: u64) {
         let magnitude = ns.unsigned_abs().min(HIGHEST_NS);
         let value = if ns < 0 {
-            count_in(self.negative.get_or_insert_with(histogram), magnitude);
+            count_in(self.negative.get_or_insert_with(histogram), magnitude, times);
             -(magnitude as f64)
         } else {
-            count_in(&mut self.positive, magnitude);
+            count_in(&mut self.positive, magnitude, times);
             magnitude as f64
         };
-        let from_mean = value - self.mean_ns;
-        self.mean_ns += from_mean / self.count() as f64;
-        self.squares += from_mean * (value - self.mean_ns);
+        let (from_mean, times) = (value - self.mean_ns, times as f64);
+        self.mean_ns += from_mean * times / self.count() as f64;
+        self.squares += times * from_mean * (value - self.mean_ns);
     }
 
     fn negatives(&self) -> u64 {
@@ -243,8 +244,13 @@ impl StageTimes {
 
     /// Records that `stage` took `time`.
     pub fn record(&self, stage: Stage, time: Duration) {
+        self.record_together(stage, time, 1);
+    }
+
+    /// Records that `stage` took `time` for each of `count` frames or packets, at least one, that passed it together.
+    pub fn record_together(&self, stage: Stage, time: Duration, count: u64) {
         self.cell(stage)
-            .record(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
+            .record(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX), count);
     }
 
     /// Records a time measured with two clocks, with the uncertainty of their offset.
@@ -253,7 +259,7 @@ impl StageTimes {
     /// counted apart, so that a reader knows which part of the distribution is noise.
     pub fn record_between_clocks(&self, stage: Stage, ns: i64, uncertainty_ns: u64) {
         let mut cell = self.cell(stage);
-        cell.record(ns);
+        cell.record(ns, 1);
         if ns.unsigned_abs() < uncertainty_ns {
             cell.below_uncertainty += 1;
         } else if ns < 0 {

@@ -20,6 +20,7 @@ pub use super::listener::Listener;
 pub(super) use super::listener::NoMedia;
 use super::phases::SessionPhase;
 use super::record_counts::{Described, Opening, describe, open_failure, overhead};
+use super::task_timer::TaskTimer;
 use crate::keys::entropy;
 use crate::meter::labels::{Direction, OpenFailure, RecordKind, SignatureWork};
 use crate::meter::metrics::Metrics;
@@ -64,6 +65,7 @@ pub struct Connection<T> {
     pub(super) bounded: bool,
     /// The session's deadline at the start of the last wait.
     deadline: Duration,
+    timer: TaskTimer,
     closed: bool,
     control_backlog: ControlBacklog,
     /// Time at which messages were last read.
@@ -97,6 +99,7 @@ impl<T: Transport> Connection<T> {
             sealed: 0,
             bounded: false,
             deadline: Duration::ZERO,
+            timer: TaskTimer::default(),
             closed: false,
             control_backlog: ControlBacklog::default(),
             arrived: Instant::now(),
@@ -169,7 +172,7 @@ impl<T: Transport> Connection<T> {
                 Progress::Read | Progress::Wrote => {}
                 Progress::Closed => self.closed = true,
             },
-            () = sleep_until(deadline) => {}
+            () = self.timer.until(deadline) => {}
         }
         Ok(())
     }
@@ -586,13 +589,5 @@ fn input(origin: Origin, message: &mut [u8]) -> Option<Input<'_>> {
             tracing::warn!("a peer that moved is not heard: {failure}");
             None
         }
-    }
-}
-
-/// Wait until `deadline`; forever if there is none. Cancel-safe.
-pub(super) async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
     }
 }

@@ -53,6 +53,7 @@ mod sink_thread;
 mod source_feed;
 mod source_thread;
 mod target_rate;
+mod task_timer;
 mod unproved;
 mod watch;
 mod watch_connect;

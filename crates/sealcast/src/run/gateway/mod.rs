@@ -10,6 +10,7 @@
 //! Requests travel the other way: from a player to the request multiplexer of its camera at the viewer gateway, which
 //! sends one request for all players to the camera gateway, and from the multiplexer there to the camera.
 
+mod arrivals;
 mod camera;
 mod kept_packets;
 mod packet_batch;

@@ -1,9 +1,8 @@
 //! Packets that are sent to a player in one system call.
 
-use std::time::Instant;
-
 use sealcast_proto::rtsp::Channel;
 
+use super::arrivals::Arrivals;
 use super::subscribers::Packet;
 
 /// Maximum number of packets and bytes in a batch: the kernel's limits for one segmented send.
@@ -43,13 +42,9 @@ impl PacketBatch {
     }
 
     /// Send the batch with `leave`. It gets the channel, the bytes and the length of each packet (the last may be
-    /// shorter), and returns the number of packets sent. The arrival times of those are added to `handed`. Returns
-    /// the number of packets that were not sent.
-    pub(super) fn send(
-        &mut self,
-        leave: impl FnOnce(Channel, &[u8], usize) -> usize,
-        handed: &mut Vec<Instant>,
-    ) -> usize {
+    /// shorter), and returns the number of packets sent, which are added to `handed`. Returns the number of packets
+    /// that were not sent.
+    pub(super) fn send(&mut self, leave: impl FnOnce(Channel, &[u8], usize) -> usize, handed: &mut Arrivals) -> usize {
         let Some(first) = self.packets.first() else { return 0 };
         let bytes = if self.packets.len() == 1 {
             &first.bytes
@@ -58,7 +53,9 @@ impl PacketBatch {
         };
         let sent = leave(first.channel, bytes, first.bytes.len());
         let missed = self.packets.len() - sent;
-        handed.extend(self.packets.drain(..).map(|packet| packet.arrived).take(sent));
+        for packet in self.packets.drain(..).take(sent) {
+            handed.push(packet.arrived);
+        }
         self.joined.clear();
         missed
     }
@@ -67,7 +64,7 @@ impl PacketBatch {
 #[cfg(test)]
 mod tests {
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use bytes::Bytes;
     use sealcast_proto::rtsp::Track;
@@ -129,8 +126,8 @@ mod tests {
         let port = player.local_addr().expect("bound").port();
         let mut ports = RtpPorts::default();
         let track = Track::new(0).expect("a track");
-        ports.open(track, here, here, |_, _, _| {}).expect("ports");
-        let (mut batch, mut handed) = (PacketBatch::default(), Vec::new());
+        ports.open(track, here, here, |_, _, _| {}, || {}).expect("ports");
+        let (mut batch, mut handed) = (PacketBatch::default(), Arrivals::default());
         let to = SocketAddr::new(here, port);
         let leave = |channel, packets: &[u8], size| ports.send(channel, to, packets, size);
         let lengths = [1200, 1200, 1200, 300, 9000, 9000, 60_000, 7];
@@ -143,7 +140,7 @@ mod tests {
         }
         assert_eq!(batch.send(leave, &mut handed), 0);
         assert_eq!(batch.send(leave, &mut handed), 0, "nothing is sent twice");
-        assert_eq!(handed.len(), lengths.len());
+        assert_eq!(handed.count(), lengths.len() as u64);
         let mut room = vec![0; 65_536];
         for (mark, length) in (0..).zip(lengths) {
             let came = player.recv(&mut room).expect("it was sent");

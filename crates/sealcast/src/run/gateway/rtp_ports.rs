@@ -84,7 +84,8 @@ struct Pair {
 
 impl RtpPorts {
     /// Bind a pair for a track at `ip`, replacing any earlier pair of that track. Pass packets from the address
-    /// `from` to `take`, once [`expect`](Self::expect) has set their senders.
+    /// `from` to `take`, once [`expect`](Self::expect) has set their senders. Call `passed` after those that came
+    /// together, when the tasks that were given them had their turn.
     ///
     /// # Errors
     /// No pair of ports is available.
@@ -94,6 +95,7 @@ impl RtpPorts {
         ip: IpAddr,
         from: IpAddr,
         take: impl Fn(Channel, Bytes, Instant) + Clone + Send + 'static,
+        passed: impl Fn() + Clone + Send + 'static,
     ) -> io::Result<PortPair> {
         let sockets = bind_pair(ip)?.map(Arc::new);
         let [rtp, rtcp] = sockets.each_ref().map(|socket| socket.local_address().port());
@@ -101,7 +103,8 @@ impl RtpPorts {
         let senders: Arc<OnceLock<Senders>> = Arc::default();
         for (rtcp, socket) in [false, true].into_iter().zip(&sockets) {
             let channel = Channel { track, rtcp };
-            let (socket, senders, take) = (Arc::clone(socket), Arc::clone(&senders), take.clone());
+            let (socket, senders) = (Arc::clone(socket), Arc::clone(&senders));
+            let (take, passed) = (take.clone(), passed.clone());
             let first = OnceLock::new();
             let expected = move |sender: SocketAddr| {
                 let Some(senders) = senders.get().filter(|_| sender.ip().to_canonical() == from) else {
@@ -120,6 +123,7 @@ impl RtpPorts {
                         intake.receive(&socket, &expected, |packet, arrived| take(channel, packet, arrived));
                     });
                     after_others().await;
+                    passed();
                 }
             });
         }
@@ -217,7 +221,7 @@ mod tests {
         let (sender, heard) = mpsc::unbounded_channel();
         let mut ports = RtpPorts::default();
         let take = move |channel: Channel, bytes: Bytes, _| sender.send((channel, bytes)).expect("it listens");
-        let pair = ports.open(rtcp().track, HERE, HERE, take).expect("ports");
+        let pair = ports.open(rtcp().track, HERE, HERE, take, || {}).expect("ports");
         (ports, pair, heard)
     }
 

@@ -1,10 +1,10 @@
 //! Sending of packets to a player over UDP.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use sealcast_proto::rtsp::Channel;
 
+use super::arrivals::Arrivals;
 use super::packet_batch::PacketBatch;
 use super::rtp_ports::send_from;
 use super::subscribers::Packet;
@@ -33,8 +33,8 @@ struct State {
     routes: Vec<UdpRoute>,
     /// The packets to send next.
     batch: PacketBatch,
-    /// Arrival times of the packets sent.
-    handed: Vec<Instant>,
+    /// The packets sent.
+    handed: Arrivals,
     /// Number of packets that could not be sent.
     missed: usize,
 }
@@ -74,12 +74,7 @@ impl RtpSender {
     pub(super) fn send(&self, metrics: &Metrics) {
         let state = &mut *self.lock();
         state.send_batch();
-        if !state.handed.is_empty() {
-            let now = Instant::now();
-            for arrived in state.handed.drain(..) {
-                metrics.record_stage(Stage::Deliver, now - arrived);
-            }
-        }
+        state.handed.left(Stage::Deliver, metrics);
         let missed = std::mem::take(&mut state.missed);
         if missed > 0 {
             metrics.record_dropped(DropCause::Queue, missed as u64);
@@ -113,7 +108,7 @@ impl State {
 mod tests {
     use std::io::ErrorKind;
     use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use bytes::Bytes;
     use sealcast_proto::rtsp::Track;
@@ -138,7 +133,9 @@ mod tests {
     fn rtp_sender(player: &UdpSocket) -> (RtpSender, RtpPorts) {
         let Packet { channel, .. } = packet(false, 0);
         let (rtp_sender, mut ports) = (RtpSender::default(), RtpPorts::default());
-        ports.open(channel.track, HERE, HERE, |_, _, _| {}).expect("ports");
+        ports
+            .open(channel.track, HERE, HERE, |_, _, _| {}, || {})
+            .expect("ports");
         let socket = Arc::clone(ports.socket(channel).expect("it was opened"));
         let path = Path::to(player.local_addr().expect("bound"));
         rtp_sender.set_routes(vec![UdpRoute { channel, socket, path }]);

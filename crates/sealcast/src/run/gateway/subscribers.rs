@@ -18,6 +18,10 @@ use crate::run::queue::Queued;
 /// but some cameras refresh the picture piece by piece and send none.
 pub(super) const KEYFRAME_PATIENCE: Duration = Duration::from_secs(10);
 
+/// Most packets that were delivered and are not among those kept for subscribers that join: as many as come with one
+/// read of a connection.
+const MAX_RECENT: usize = 64;
+
 /// An RTP or RTCP packet from a camera, unchanged.
 pub(super) struct Packet {
     /// The subscriber's number for the camera.
@@ -173,10 +177,27 @@ pub(super) struct Subscribers {
 struct State {
     subscriptions: Vec<Subscription>,
     keyframes: Keyframes,
-    /// The groups of pictures so far.
+    /// The groups of pictures so far, without the recent packets.
     kept: KeptPackets,
+    /// Packets that were just delivered. Those to keep are copied once all have left.
+    recent: Vec<(Channel, Bytes)>,
     /// Arrival time of the camera's last packet.
     delivered: Option<Instant>,
+}
+
+impl State {
+    /// Keep the recent packets.
+    fn settle(&mut self) {
+        for (channel, bytes) in self.recent.drain(..) {
+            self.kept.take(channel, &bytes, &self.keyframes);
+        }
+    }
+
+    /// Forget the groups of pictures so far: what follows does not continue them.
+    fn forget(&mut self) {
+        self.recent.clear();
+        self.kept.clear();
+    }
 }
 
 fn union(subscriptions: &[Subscription]) -> TrackSet {
@@ -205,17 +226,21 @@ impl Subscribers {
         // Each player that comes asks for the description.
         if keyframes != state.keyframes {
             state.keyframes = keyframes;
-            state.kept.clear();
+            state.forget();
         }
     }
 
-    /// Deliver a packet to all subscribers of its track. Returns true if it was queued for any of them. For
-    /// subscribers with an RTP sender, call [`send_off`](Self::send_off) after the last packet.
+    /// Deliver a packet to all subscribers of its track. Returns true if it was queued for any of them. After the last
+    /// packet that came, call [`send_off`](Self::send_off) for subscribers with an RTP sender, and
+    /// [`settle`](Self::settle) once all have left.
     pub(super) fn deliver(&self, channel: Channel, bytes: &Bytes, arrived: Instant, metrics: &Metrics) -> bool {
         let (mut dropped, mut queued) = (0, false);
         let state = &mut *self.lock();
         state.delivered = Some(arrived);
-        state.kept.take(channel, bytes, &state.keyframes);
+        if state.recent.len() == MAX_RECENT {
+            state.settle();
+        }
+        state.recent.push((channel, bytes.clone()));
         for subscription in &mut state.subscriptions {
             if subscription.tracks.contains(channel.track) {
                 let packet = Packet {
@@ -244,6 +269,12 @@ impl Subscribers {
         }
     }
 
+    /// Keep the delivered packets for subscribers that join: work that delays none of them if it is done after they have
+    /// left.
+    pub(super) fn settle(&self) {
+        self.lock().settle();
+    }
+
     /// Arrival time of the camera's last packet, if there was one.
     pub(super) fn delivered(&self) -> Option<Instant> {
         self.lock().delivered
@@ -263,12 +294,14 @@ impl Subscribers {
     /// subscriber is registered before the camera is asked, so that it misses no packet. If others already receive
     /// the stream, it starts with a keyframe: the last one, if the group of pictures so far is kept.
     pub(super) fn request(&self, subscriber: &Subscriber, verb: Verb) -> Outcome {
+        let state = &mut *self.lock();
+        state.settle();
         let State {
             subscriptions,
             keyframes,
             kept,
             ..
-        } = &mut *self.lock();
+        } = state;
         let subscription = subscriptions
             .iter()
             .position(|subscription| subscription.subscriber.id == subscriber.id);
@@ -326,13 +359,13 @@ impl Subscribers {
 
     /// The camera was away, and is back: what it sends continues no earlier group of pictures.
     pub(super) fn resume(&self) {
-        self.lock().kept.clear();
+        self.lock().forget();
     }
 
     /// The camera is gone: notify all subscribers and remove them.
     pub(super) fn end(&self, status: CarriedStatus) {
         let state = &mut *self.lock();
-        state.kept.clear();
+        state.forget();
         for Subscription { subscriber, .. } in state.subscriptions.drain(..) {
             let slot = subscriber.slot;
             subscriber.notify(SubscriberEvent::Ended { slot, status });

@@ -13,6 +13,7 @@ use sealcast_proto::wire::MAX_STREAM;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
+use super::super::arrivals::Arrivals;
 use super::super::request_mux::{Action, Question, Request};
 use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{GOODBYE_PATIENCE, MAX_EVENTS, PACKETS};
@@ -78,8 +79,8 @@ struct SessionRole {
     /// A packet already taken from the queue that belongs to the next frame.
     ahead: Option<Packet>,
     frame: Vec<u8>,
-    /// Arrival times of the packets about to be sent.
-    arrivals: Vec<Instant>,
+    /// The packets about to be sent.
+    arrivals: Arrivals,
     sender: MediaSender,
     /// Requested settings, shared by all sessions.
     settings: SettingsReceiver,
@@ -121,7 +122,7 @@ pub(super) async fn serve<T: Transport>(
         ready: false,
         ahead: None,
         frame: Vec::new(),
-        arrivals: Vec::new(),
+        arrivals: Arrivals::default(),
         sender: MediaSender::default(),
         settings: shared.settings.subscribe(),
         shared,
@@ -484,10 +485,7 @@ impl SessionRole {
                 sealed = self.seal_frame(task, frame)?;
             }
             task.connection.send(&mut task.listener)?;
-            let (now, metrics) = (Instant::now(), &self.shared.observation.metrics);
-            for arrived in self.arrivals.drain(..) {
-                metrics.record_stage(Stage::Forward, now - arrived);
-            }
+            self.arrivals.left(Stage::Forward, &self.shared.observation.metrics);
             self.sender.note_sent(&task.connection, &self.shared.observation);
             task.take_events(self)?;
         }

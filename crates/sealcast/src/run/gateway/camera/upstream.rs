@@ -22,8 +22,8 @@ use crate::failure::Result;
 use crate::keys::entropy;
 use crate::meter::labels::RtcpRefusal;
 use crate::run::Observation;
-use crate::run::connection::sleep_until;
 use crate::run::keyframe_requests::KeyframeRequests;
+use crate::run::task_timer::TaskTimer;
 use crate::source::rtsp::Transport as Lowers;
 use crate::transport::{ByteStream, Progress, StreamTransport, Transport};
 
@@ -200,6 +200,7 @@ struct Upstream<'a> {
     heard: Arc<AtomicBool>,
     torn_down: bool,
     stopping: Option<Instant>,
+    timer: TaskTimer,
 }
 
 impl<'a> Upstream<'a> {
@@ -240,6 +241,7 @@ impl<'a> Upstream<'a> {
             heard: Arc::default(),
             torn_down: false,
             stopping: None,
+            timer: TaskTimer::default(),
         })
     }
 
@@ -257,8 +259,10 @@ impl<'a> Upstream<'a> {
             let deadline = self.observation.clock.instant(self.work()?);
             if std::mem::take(&mut came) {
                 after_others().await;
+                self.mux.subscribers.settle();
             }
-            let wake = self.patience();
+            let patience = self.patience();
+            let due = deadline.map_or(patience, |deadline| deadline.min(patience));
             tokio::select! {
                 biased;
                 progress = self.connection.wait() => match progress.map_err(End::Broken)? {
@@ -279,8 +283,14 @@ impl<'a> Upstream<'a> {
                     Some(request) => self.take_request(request),
                     None => self.stopping = Some(Instant::now()),
                 },
-                () = sleep_until(deadline) => self.handle(CameraInput::Timeout)?,
-                () = sleep_until(Some(wake)) => self.look()?,
+                () = self.timer.until(Some(due)) => {
+                    if deadline.is_some_and(|deadline| deadline <= due) {
+                        self.handle(CameraInput::Timeout)?;
+                    }
+                    if patience <= due {
+                        self.look()?;
+                    }
+                }
             }
         }
     }
@@ -318,7 +328,7 @@ impl<'a> Upstream<'a> {
                 CameraOutput::Transmit(bytes) => self.connection.outgoing().extend_from_slice(&bytes),
                 CameraOutput::Packet(channel, bytes) => {
                     let (subscribers, metrics) = (&self.mux.subscribers, &self.observation.metrics);
-                    subscribers.deliver(channel, &Bytes::from(bytes), arrived, metrics);
+                    subscribers.deliver(channel, &bytes, arrived, metrics);
                 }
                 CameraOutput::Event(event) => self.take_event(event)?,
                 CameraOutput::Timeout(deadline) => return Ok(deadline),
@@ -347,12 +357,13 @@ impl<'a> Upstream<'a> {
 
     fn open_ports(&mut self, track: Track) -> io::Result<sealcast_proto::rtsp::PortPair> {
         let (subscribers, heard) = (Arc::clone(&self.mux.subscribers), Arc::clone(&self.heard));
-        let metrics = self.observation.metrics.clone();
+        let (metrics, delivered) = (self.observation.metrics.clone(), Arc::clone(&subscribers));
+        let take = move |channel, bytes: Bytes, arrived| {
+            heard.store(true, Ordering::Relaxed);
+            subscribers.deliver(channel, &bytes, arrived, &metrics);
+        };
         self.ports
-            .open(track, self.local, self.remote, move |channel, bytes, arrived| {
-                heard.store(true, Ordering::Relaxed);
-                subscribers.deliver(channel, &bytes, arrived, &metrics);
-            })
+            .open(track, self.local, self.remote, take, move || delivered.settle())
     }
 
     /// Send the camera its next request, if there is one and the camera is ready for it.

@@ -36,6 +36,8 @@ struct Camera {
     /// Number of the next frame, once the first has arrived.
     frame: Option<u64>,
     pictures: Pictures,
+    /// What was just delivered, and is not yet [settled](Cameras::settle).
+    delivered: Vec<(Bytes, Passing)>,
     /// True if packets were delivered since the last [`Cameras::send_off`].
     handed: bool,
 }
@@ -80,6 +82,7 @@ impl Cameras {
                     asked: None,
                     frame: None,
                     pictures: Pictures::default(),
+                    delivered: Vec::new(),
                     handed: false,
                 });
             }
@@ -195,7 +198,8 @@ impl Cameras {
     }
 
     /// Deliver the packets of a frame that `arrived` to its camera's players; they share its data. Returns true if
-    /// any packet was queued. Call [`send_off`](Self::send_off) afterwards.
+    /// any packet was queued. Call [`send_off`](Self::send_off) afterwards, and [`settle`](Self::settle) when the
+    /// players' tasks had their turn.
     ///
     /// # Errors
     /// [`SessionError::PeerMisbehaved`]: the frame is malformed.
@@ -228,13 +232,27 @@ impl Cameras {
             arrived,
             delivered: Instant::now(),
         };
-        let video = subscribers.video();
-        for (channel, bytes) in packets(&data).flatten() {
-            if !channel.rtcp && video.contains(channel.track) {
-                camera.pictures.take(channel.track, bytes, passing);
+        camera.delivered.push((data, passing));
+        Ok(queued)
+    }
+
+    /// Do what the delivered packets need not wait for: keep them for players that join, and note the pictures that
+    /// they belong to.
+    pub(super) fn settle(&mut self) {
+        for camera in &mut self.cameras {
+            if camera.delivered.is_empty() {
+                continue;
+            }
+            camera.mux.subscribers.settle();
+            let video = camera.mux.subscribers.video();
+            for (data, passing) in camera.delivered.drain(..) {
+                for (channel, bytes) in packets(&data).flatten() {
+                    if !channel.rtcp && video.contains(channel.track) {
+                        camera.pictures.take(channel.track, bytes, passing);
+                    }
+                }
             }
         }
-        Ok(queued)
     }
 
     /// Calls `note` with the path and each picture that is over since the last call.

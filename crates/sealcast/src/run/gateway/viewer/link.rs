@@ -202,6 +202,7 @@ impl Role<AnyTransport> for LinkRole<'_> {
         if self.forward(task)? {
             after_others().await;
         }
+        self.link.cameras.settle();
         if self.is_to_note(task) {
             self.note_frames(task);
         }

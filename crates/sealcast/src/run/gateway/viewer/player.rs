@@ -12,6 +12,7 @@ use sealcast_proto::rtsp::{
 };
 use tokio::sync::mpsc;
 
+use super::super::arrivals::Arrivals;
 use super::super::request_mux::{Action, Question, Request};
 use super::super::rtp_ports::{RtpPorts, Senders};
 use super::super::rtp_sender::{RtpSender, UdpRoute};
@@ -20,7 +21,7 @@ use super::super::{MAX_EVENTS, PACKETS};
 use super::{Place, ViewerGateway};
 use crate::keys::entropy;
 use crate::meter::stage::Stage;
-use crate::run::connection::sleep_until;
+use crate::run::task_timer::TaskTimer;
 use crate::transport::udp::Path;
 use crate::transport::{Progress, TcpTransport, Transport};
 
@@ -83,8 +84,8 @@ struct Player {
     rtp_sender: Arc<RtpSender>,
     /// Time at which more of the queued packets may leave over UDP.
     resumes: Option<Instant>,
-    /// Arrival times of the packets being passed to its connection.
-    handed: Vec<Instant>,
+    /// The packets being passed to its connection.
+    handed: Arrivals,
     events: mpsc::Receiver<SubscriberEvent>,
     /// The path of the camera described last.
     path: String,
@@ -100,6 +101,7 @@ struct Player {
     idle_until: Instant,
     /// Time at which it last read something or had read everything.
     moved: Instant,
+    timer: TaskTimer,
 }
 
 /// Serve one player until it leaves.
@@ -134,7 +136,7 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
         },
         rtp_sender,
         resumes: None,
-        handed: Vec::new(),
+        handed: Arrivals::default(),
         events,
         path: String::new(),
         asking: None,
@@ -143,6 +145,7 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
         login_until: Instant::now() + LOGIN_PATIENCE,
         idle_until: Instant::now() + FIRST_PATIENCE,
         moved: Instant::now(),
+        timer: TaskTimer::default(),
         shared,
     };
     tracing::info!(player = %remote, "a player is here");
@@ -179,12 +182,12 @@ impl Player {
             let patience = self.patience();
             let login = self.login.map(|(_, at)| at);
             let resumes = self.resumes;
+            let due = [deadline, patience, login, resumes].into_iter().flatten().min();
             tokio::select! {
                 // Packets come first. That starves nothing: the loop sends all of them above and then polls
                 // everything else before it waits.
                 biased;
                 () = queue.changed(), if ready && resumes.is_none() => {}
-                () = sleep_until(resumes) => {}
                 progress = self.connection.wait() => match progress.map_err(End::Broken)? {
                     Progress::Read => {
                         let now = self.shared.observation.clock.now().monotonic;
@@ -202,11 +205,30 @@ impl Player {
                         self.forward_report(channel, report.to_vec());
                     }
                 }
-                () = sleep_until(deadline) => self.handle(PlayerInput::Timeout)?,
-                () = sleep_until(login) => self.answer_login()?,
-                () = sleep_until(patience) => return Err(self.lost_patience()),
+                () = self.timer.until(due) => self.take_due(deadline, login, patience)?,
             }
         }
+    }
+
+    /// Do what was due at these times: the RTSP server's deadline, the answer to a login, the end of patience.
+    fn take_due(
+        &mut self,
+        deadline: Option<Instant>,
+        login: Option<Instant>,
+        patience: Option<Instant>,
+    ) -> Result<(), End> {
+        let now = Instant::now();
+        let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if is_due(deadline) {
+            self.handle(PlayerInput::Timeout)?;
+        }
+        if is_due(login) {
+            self.answer_login()?;
+        }
+        if is_due(patience) {
+            return Err(self.lost_patience());
+        }
+        Ok(())
     }
 
     /// True if it can take a packet.
@@ -270,10 +292,8 @@ impl Player {
         self.rtp_sender.set_routes(self.routes());
         self.send_queued();
         self.connection.flush_now().map_err(End::Broken)?;
-        let (now, metrics) = (Instant::now(), &self.shared.observation.metrics);
-        for arrived in self.handed.drain(..) {
-            metrics.record_stage(Stage::Deliver, now - arrived);
-        }
+        let metrics = &self.shared.observation.metrics;
+        self.handed.left(Stage::Deliver, metrics);
         self.rtp_sender.send(metrics);
         self.rtp_sender.set_open(self.ready() && self.resumes.is_none());
         if self.connection.backlog() > MAX_UNSENT {
@@ -390,7 +410,7 @@ impl Player {
             // If there is no room, drop the report; another will follow.
             let _ = reports.try_send((channel, bytes));
         };
-        let pair = self.ports.open(track, self.local, self.remote, take)?;
+        let pair = self.ports.open(track, self.local, self.remote, take, || {})?;
         // Address translation on the way may change the player's ports.
         self.ports.expect(track, Senders::Any);
         Ok(pair)
