@@ -4,7 +4,7 @@ use crate::shell::{command, exists, output, run};
 use crate::summary::Outcome;
 
 /// Package and purpose. The program itself needs none of them.
-const PACKAGES: [(&str, &str); 28] = [
+const PACKAGES: [(&str, &str); 29] = [
     ("nasm", "assembles the H.264 codec's fast code"),
     ("ffmpeg", "makes and checks clips"),
     ("tesseract-ocr", "reads text in what the laboratory's attackers see"),
@@ -28,6 +28,7 @@ const PACKAGES: [(&str, &str); 28] = [
     ("python3-venv", "runs the Python reference of the protocol"),
     ("adjtimex", "tells what the kernel says of its clock"),
     ("faketime", "runs a program with a clock that is too fast"),
+    ("strace", "counts the system calls of gateways"),
     ("iproute2", "makes the network namespaces of a simulated link"),
     ("iputils-ping", "sends pings over a simulated link"),
     ("qemu-user", "runs programs for Arm"),

@@ -4,6 +4,7 @@
 pub(crate) mod attack;
 pub mod ciphers;
 pub mod cli;
+mod count;
 pub mod experiments;
 pub mod harness;
 pub mod net;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use sealcast::meter::power::MeterSpec;
 
+use super::count::CountArgs;
 use super::groups::GroupsArgs;
 use super::link_args::{NetArgs, PROFILE_HELP, ProxyArgs};
 use super::viewers::{PlainFanOutArgs, ViewersArgs};
@@ -103,6 +104,12 @@ pub(super) enum Command {
     LinkReceive(LinkEndArgs),
     /// Measure the delay and processor time that a pair of RTSP gateways adds, compared with other programs
     Gateway(GatewayCommand),
+    /// Count what a pair of RTSP gateways does for each burst of packets: wake-ups, system calls, instructions,
+    /// allocations, copies
+    Count(CountArgs),
+    /// Valgrind with its arguments, for `count`
+    #[command(hide = true)]
+    Valgrind(SealcastArgs),
     /// A plain relay, which takes the place of the gateways
     #[command(hide = true)]
     GatewayRelay(GatewayRelayArgs),

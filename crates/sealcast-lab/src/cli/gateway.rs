@@ -1,5 +1,6 @@
 //! `sealcast-lab gateway`, and the programs that it starts.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use sealcast::failure::Result;
@@ -16,42 +17,44 @@ pub(super) fn run(args: &GatewayCommand) -> Result<ExitCode> {
     }
     name_boringtun(&mut definition, &args.boringtun);
     for program in &args.also {
-        let program = program.display().to_string();
-        add(&mut definition, format!("sealcast as {program}"), "program", program);
+        also(&mut definition, program, "");
     }
     for options in &args.with {
-        add(
-            &mut definition,
-            format!("sealcast with {options}"),
-            "options",
-            options.clone(),
-        );
+        let name = format!("sealcast with {options}");
+        add(&mut definition, name, &[("options", options)]);
     }
     only(&mut definition, &args.common.only)?;
     measure(definition, &args.common)
 }
 
+/// Adds the gateways of another build. They have another carrier `between` them if one is named.
+pub(super) fn also(definition: &mut Definition, program: &Path, between: &str) {
+    let program = program.display().to_string();
+    let name = match between {
+        "" => format!("sealcast as {program}"),
+        between => format!("sealcast-{between} as {program}"),
+    };
+    add(definition, name, &[("program", &program), ("between", between)]);
+}
+
 /// Adds a variant of the gateways to measure beside those of this build.
-fn add(definition: &mut Definition, name: String, field: &str, value: String) {
-    let fields = [("kind", "sealcast".to_owned()), (field, value)];
+fn add(definition: &mut Definition, name: String, fields: &[(&str, &str)]) {
+    let fields = [("kind", "sealcast")].iter().chain(fields);
     definition.rivals.push(name.clone());
     definition.systems.push(Entry {
         name,
         words: String::new(),
-        fields: fields
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value.into()))
-            .collect(),
+        fields: fields.map(|&(name, value)| (name.to_owned(), value.into())).collect(),
     });
 }
 
-/// The name sealcast includes all gateways, those of other builds and with other options too.
-fn only(definition: &mut Definition, names: &[String]) -> Result<()> {
-    let mut names = names.to_vec();
-    if names.iter().any(|name| name == "sealcast") {
-        let variants = definition.systems.iter().map(|system| &system.name);
-        names.extend(variants.filter(|name| name.starts_with("sealcast ")).cloned());
-    }
+/// A name includes the gateways of other builds and with other options: `sealcast` includes `sealcast as PROGRAM`.
+pub(super) fn only(definition: &mut Definition, names: &[String]) -> Result<()> {
+    let variants = definition.systems.iter().map(|system| &system.name).filter(|name| {
+        let of = name.split_once(' ').map(|(of, _)| of);
+        of.is_some_and(|of| names.iter().any(|name| name == of))
+    });
+    let names: Vec<String> = names.iter().chain(variants).cloned().collect();
     definition.only(&names)
 }
 

@@ -6,6 +6,7 @@ mod browser;
 mod children;
 mod ciphers;
 mod control;
+mod count;
 mod delay;
 mod gateway;
 mod glass;
@@ -35,6 +36,7 @@ use clap::Parser;
 
 use args::{Arguments, Command};
 
+use crate::count::valgrind::become_valgrind;
 use crate::experiments::stream::{PRICE, RESOLUTION, SLOW};
 
 /// Runs the command that the process's arguments name.
@@ -70,6 +72,8 @@ pub fn run() -> ExitCode {
         Command::LinkSend(args) => link::send(&args),
         Command::LinkReceive(args) => link::receive(&args),
         Command::Gateway(args) => gateway::run(&args),
+        Command::Count(args) => count::run(&args),
+        Command::Valgrind(args) => Err(become_valgrind(&args.arguments)),
         Command::GatewayRelay(args) => gateway::relay(&args),
         Command::Glass(args) => glass::run(&args),
         Command::Groups(args) => groups::run(&args),

@@ -76,6 +76,25 @@ pub(crate) fn sealcast_program(program: Option<&Path>, home: &Path) -> Result<Co
     Ok(command)
 }
 
+/// A command that these words run, such as those of valgrind; the command itself if there are none.
+pub(crate) fn run_by(words: &[String], command: Command) -> Command {
+    let Some((program, arguments)) = words.split_first() else {
+        return command;
+    };
+    let mut outer = Command::new(program);
+    outer
+        .args(arguments)
+        .arg(command.get_program())
+        .args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    outer
+}
+
 /// The last line that each program printed. Failures quote it because the log files are deleted with the measurement.
 pub(crate) fn last_words(scratch: &Path) -> String {
     let files = std::fs::read_dir(scratch)

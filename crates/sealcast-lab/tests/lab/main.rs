@@ -3,6 +3,7 @@
 mod attack;
 mod browser;
 mod ciphers;
+mod count;
 mod delay;
 mod documents;
 mod external;

@@ -14,7 +14,7 @@ use super::paths::{PacketSender, RTP, RtpTransport, STREAM_ROOM};
 use crate::experiments::throughput::Carrier;
 
 /// Time limit for the first PLAY request to a camera.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Describes H.264 with parameter sets of 1280x720, since some players want them.
 const SDP: &str = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=lab\r\nc=IN IP4 0.0.0.0\r\nt=0 0\r\na=control:*\r\n\

@@ -6,6 +6,7 @@
 
 mod camera;
 mod columns;
+mod count;
 mod engine;
 mod load;
 mod packet;
@@ -17,6 +18,7 @@ mod rtsps;
 mod system;
 mod traffic;
 
+pub(crate) use count::count;
 pub(crate) use pair::free_port;
 pub(crate) use player::connect;
 pub use relay::relay;

@@ -15,7 +15,7 @@ use super::paths::{CameraPath, Paths};
 use super::player;
 use super::system::{Gateways, paths};
 use crate::experiments::throughput::Carrier;
-use crate::harness::process::{Program, Stop, sealcast_program};
+use crate::harness::process::{Program, Stop, run_by, sealcast_program};
 
 /// The largest number of cameras in one session, and so for one viewer gateway.
 pub(super) const MAX_CAMERAS: usize = MAX_STREAM as usize;
@@ -43,6 +43,7 @@ pub(super) fn open(
     let start = |name: &'static str, file: &str, arguments: Vec<String>| {
         let mut command = sealcast_program(gateways.program.as_deref(), &scratch.join(file))?;
         command.arg("gateway").args(arguments);
+        let command = run_by(&gateways.under, command);
         Program::start(name, command, &scratch.join(format!("{file}.txt")))
     };
     let mut arguments = words(&["camera", "--open", "--ticket-file", "-", "--listen"]);

@@ -35,7 +35,7 @@ pub(super) struct Paths {
     pub(super) camera_paths: Vec<CameraPath>,
     /// Start of its clock.
     pub(super) epoch: Instant,
-    /// The processes whose processor time counts.
+    /// The processes whose processor time counts, from the camera to the player.
     pub(super) processes: Vec<u32>,
     /// Resources that must live as long as the paths.
     pub(super) _held: Box<dyn Any>,

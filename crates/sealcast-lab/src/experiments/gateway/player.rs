@@ -11,7 +11,7 @@ use super::paths::{LOOK, PacketReceiver, RTP, STREAM_ROOM, unless_silent};
 use crate::experiments::throughput::Carrier;
 
 /// Time limit for connecting to a server, and for each of its answers.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Time between two attempts to connect.
 const RETRY: Duration = Duration::from_millis(20);
 

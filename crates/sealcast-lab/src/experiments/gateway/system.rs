@@ -51,6 +51,9 @@ pub(super) struct Gateways {
     pub options: String,
     /// Carrier between the gateways, if it is another than the case's: `quic`, only beside UDP.
     pub between: String,
+    /// The words of a command that runs the program, such as those of valgrind.
+    #[serde(skip)]
+    pub under: Vec<String>,
 }
 
 impl System {
@@ -129,7 +132,8 @@ fn relayed(load: &Load, scratch: &Path, stop: Stop<'_>, unusable: impl Fn(io::Er
         programs.push(program);
     }
     let camera_paths = ends.camera_paths(load, &next).map_err(&unusable)?;
-    let processes: Vec<u32> = programs.iter().map(Program::id).collect();
+    // The last one started is the camera's.
+    let processes: Vec<u32> = programs.iter().rev().map(Program::id).collect();
     Ok(paths(camera_paths, processes, programs))
 }
 

@@ -34,13 +34,22 @@ pub(super) struct Outcome {
     pub(super) elapsed: Duration,
 }
 
-/// Sends a load through the paths for `time`.
+/// Sends a load through the paths for `time`, after a warm-up.
 pub(super) fn send_load(paths: &mut Paths, load: &Load, time: Duration, stop: Stop<'_>) -> Result<Outcome> {
-    let warm = run(paths, load, WARM_UP, stop)?;
-    if warm.arrived == 0 {
-        return Err(broken(&"no packet came out"));
-    }
+    carry(paths, load, WARM_UP, stop)?;
     run(paths, load, time, stop)
+}
+
+/// Sends a load through the paths for `time`.
+///
+/// # Errors
+/// Nothing comes through.
+pub(super) fn carry(paths: &mut Paths, load: &Load, time: Duration, stop: Stop<'_>) -> Result<Outcome> {
+    let outcome = run(paths, load, time, stop)?;
+    match outcome.arrived {
+        0 => Err(broken(&"no packet came out")),
+        _ => Ok(outcome),
+    }
 }
 
 fn broken(error: &dyn std::fmt::Display) -> Failure {

@@ -9,7 +9,7 @@ use sealcast::meter::statistics::quantile;
 use serde::Deserialize;
 
 use super::audience::Audience;
-use super::publisher::{Sending, Start, members};
+use super::publisher::{Publisher, Sending, Start, members};
 use super::relay::{self, Relay};
 use crate::experiments::link::load::now;
 use crate::experiments::stream::{made_clip, wall_clock_ns};
@@ -25,7 +25,7 @@ const MAX_MOVED_NS: u64 = 100_000;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Settings {
+pub(super) struct Settings {
     /// A file that is published again and again; empty for one that ffmpeg makes.
     clip: String,
     /// Size and rate of that one.
@@ -36,14 +36,29 @@ struct Settings {
     relay: PathBuf,
 }
 
+impl Settings {
+    /// The clip; one that is made goes into `folder`.
+    pub(super) fn clip(&self, folder: &Path) -> Result<PathBuf> {
+        match self.clip.as_str() {
+            "" => made_clip(folder, &self.made),
+            clip => Ok(PathBuf::from(clip)),
+        }
+    }
+}
+
+/// The source that publishes a clip again and again.
+pub(super) fn source(clip: &Path) -> String {
+    format!("file:{}?loop", clip.display())
+}
+
 /// A case, as its definition names it.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Case {
-    viewers: usize,
+pub(super) struct Case {
+    pub(super) viewers: usize,
     /// True to compare ways through a relay with sessions.
     #[serde(default)]
-    relay: bool,
+    pub(super) relay: bool,
 }
 
 struct Viewers {
@@ -78,16 +93,13 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
     let relayed = systems.iter().filter(|(_, sending)| sending.is_relayed());
     let absent = relayed.filter_map(|(name, _)| Some((name.clone(), why.clone()?)));
     let absent: Vec<(String, String)> = absent.collect();
-    let clip = match settings.clip.as_str() {
-        "" => made_clip(place.folder, &settings.made)?,
-        clip => PathBuf::from(clip),
-    };
+    let clip = settings.clip(place.folder)?;
     let name = clip.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(Opened {
         facts: vec![("clip".to_owned(), name)],
         absent,
         ..Opened::new(Viewers {
-            source: format!("file:{}?loop", clip.display()),
+            source: source(&clip),
             warm_up: Duration::from_secs_f64(settings.warm_up_seconds),
             relay: settings.relay,
             cases,
@@ -141,14 +153,12 @@ impl Viewers {
             source: &self.source,
             viewers,
             relay: relay.as_ref(),
+            program: None,
+            under: &[],
             scratch,
             stop,
         };
-        let mut publisher = start.publisher()?;
-        let audience = Audience::start(&publisher.address, viewers, stop)?;
-        // Until its first sheet a viewer of a group is served alone.
-        let joined = || !sending.is_joined() || members(scratch) == viewers;
-        audience.until_all_watch(joined, stop)?;
+        let (audience, mut publisher) = watched(&start)?;
         pause(self.warm_up, stop)?;
         audience.take_latencies();
         let (began, before, cpu) = (Instant::now(), audience.frames(), publisher.cpu()?);
@@ -169,6 +179,19 @@ impl Viewers {
             time,
         })
     }
+}
+
+/// A publisher, and viewers all of whom watch it.
+///
+/// # Errors
+/// It does not start, or a viewer gets no frame for two minutes.
+pub(super) fn watched(start: &Start<'_>) -> Result<(Audience, Publisher)> {
+    let publisher = start.publisher()?;
+    let audience = Audience::start(&publisher.address, start.viewers, start.stop)?;
+    // Until its first sheet a viewer of a group is served alone.
+    let joined = || !start.sending.is_joined() || members(start.scratch) == start.viewers;
+    audience.until_all_watch(joined, start.stop)?;
+    Ok((audience, publisher))
 }
 
 /// The wall clock minus the monotonic clock, in nanoseconds. Publisher and viewers each set a wall clock by the first

@@ -3,11 +3,13 @@
 
 mod audience;
 mod columns;
+mod count;
 mod engine;
 mod plain;
 mod publisher;
 mod relay;
 
+pub(crate) use count::count;
 pub use plain::fan_out;
 
 use crate::harness::Experiment;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::plain;
 use super::relay::Relay;
-use crate::harness::process::{Program, Stop, own_program, sealcast_program};
+use crate::harness::process::{Program, Stop, own_program, run_by, sealcast_program};
 use crate::harness::processor;
 
 /// Time limit for a publisher to start.
@@ -84,6 +84,10 @@ pub(super) struct Start<'a> {
     pub(super) viewers: usize,
     /// The relay, if frames go through one.
     pub(super) relay: Option<&'a Relay>,
+    /// The program; this build if none is named.
+    pub(super) program: Option<&'a Path>,
+    /// The words of a command that runs the program, such as those of valgrind.
+    pub(super) under: &'a [String],
     /// A folder for its files.
     pub(super) scratch: &'a Path,
     pub(super) stop: Stop<'a>,
@@ -107,6 +111,7 @@ impl Start<'_> {
         if let Some(relay) = self.relay {
             command.args(["--relay", &relay.url]);
         }
+        let command = run_by(self.under, command);
         let program = Program::start("the plain fan-out", command, &self.scratch.join(LOG))?;
         let address = match self.relay {
             Some(relay) => Address::PlainRelay(relay.address()?),
@@ -119,7 +124,7 @@ impl Start<'_> {
     }
 
     fn sealcast(&self) -> Result<Publisher> {
-        let mut command = sealcast_program(None, &self.scratch.join("home"))?;
+        let mut command = sealcast_program(self.program, &self.scratch.join("home"))?;
         command.args(["publish", self.source, "--listen", "tcp://127.0.0.1:0"]);
         command.args(["--ticket-file", "-", "--open", "--meter", "none"]);
         command.args(["--max-viewers", &self.viewers.to_string()]);
@@ -129,6 +134,7 @@ impl Start<'_> {
         if let Some(relay) = self.relay {
             command.args(["--relay", &relay.url]);
         }
+        let command = run_by(self.under, command);
         let program = Program::start("the publisher", command, &self.scratch.join(LOG))?;
         let said = TICKET.to_owned() + &program.line(TICKET, PATIENCE, self.stop)?;
         let ticket = said.parse().map_err(|_| no_address(&said))?;
@@ -146,6 +152,11 @@ fn no_address(said: &str) -> Failure {
 }
 
 impl Publisher {
+    /// Its process id.
+    pub(super) fn process(&self) -> u32 {
+        self.program.id()
+    }
+
     /// User and system time of all its threads so far.
     ///
     /// # Errors
