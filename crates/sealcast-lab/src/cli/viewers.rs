@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use sealcast::failure::Result;
 
-use super::args::CommonArgs;
+use super::args::{CarrierArg, CommonArgs};
 use super::run::{built_in, measure, whole_clip};
 use crate::experiments::viewers::{self, VIEWERS};
 
@@ -26,7 +26,10 @@ pub(super) struct ViewersArgs {
 pub(super) struct PlainFanOutArgs {
     /// The source of the frames, as `publish` takes it
     pub(super) source: String,
-    /// Give them to this relay instead of connections
+    /// What carries them to viewers
+    #[arg(long)]
+    pub(super) carrier: CarrierArg,
+    /// Give them to this relay instead
     #[arg(long)]
     pub(super) relay: Option<String>,
 }
@@ -44,5 +47,5 @@ pub(super) fn run(args: &ViewersArgs) -> Result<ExitCode> {
 
 pub(super) fn fan_out(args: &PlainFanOutArgs) -> Result<ExitCode> {
     let relay = args.relay.as_deref().map(str::parse).transpose()?;
-    viewers::fan_out(&args.source, relay).map(|()| ExitCode::SUCCESS)
+    viewers::fan_out(&args.source, args.carrier.into(), relay).map(|()| ExitCode::SUCCESS)
 }

@@ -13,6 +13,7 @@ use super::publisher::{Sending, Start, members};
 use super::relay::{self, Relay};
 use crate::experiments::link::load::now;
 use crate::experiments::stream::{made_clip, wall_clock_ns};
+use crate::experiments::throughput::Carrier;
 use crate::harness::process::{Stop, last_words, pause};
 use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
 
@@ -41,6 +42,8 @@ struct Settings {
 #[serde(deny_unknown_fields)]
 struct Case {
     viewers: usize,
+    /// The carrier of sessions, and of the plain fan-out.
+    carrier: Carrier,
     /// True to compare ways through a relay with sessions.
     #[serde(default)]
     relay: bool,
@@ -111,7 +114,7 @@ impl Engine for Viewers {
             Failure::new(FailureKind::Sink, what, "set TMPDIR")
         })?;
         let (case, sending) = (self.cases[&turn.case], self.systems[&turn.system]);
-        let seen = self.seen(case.viewers, sending, seconds, scratch.path(), stop);
+        let seen = self.seen(case, sending, seconds, scratch.path(), stop);
         let seen = seen.map_err(|failure| Failure {
             what: failure.what + &last_words(scratch.path()),
             ..failure
@@ -132,22 +135,23 @@ struct Seen {
 }
 
 impl Viewers {
-    fn seen(&self, viewers: usize, sending: Sending, seconds: f64, scratch: &Path, stop: Stop<'_>) -> Result<Seen> {
+    fn seen(&self, case: Case, sending: Sending, seconds: f64, scratch: &Path, stop: Stop<'_>) -> Result<Seen> {
         let clocks = apart();
         let relay = sending.is_relayed().then(|| Relay::start(&self.relay, scratch));
         let relay = relay.transpose()?;
         let start = Start {
             sending,
+            carrier: case.carrier,
             source: &self.source,
-            viewers,
+            viewers: case.viewers,
             relay: relay.as_ref(),
             scratch,
             stop,
         };
         let mut publisher = start.publisher()?;
-        let audience = Audience::start(&publisher.address, viewers, stop)?;
+        let audience = Audience::start(&publisher.address, case.viewers, stop)?;
         // Until its first sheet a viewer of a group is served alone.
-        let joined = || !sending.is_joined() || members(scratch) == viewers;
+        let joined = || !sending.is_joined() || members(scratch) == case.viewers;
         audience.until_all_watch(joined, stop)?;
         pause(self.warm_up, stop)?;
         audience.take_latencies();

@@ -3,6 +3,7 @@
 
 mod audience;
 mod columns;
+mod datagrams;
 mod engine;
 mod plain;
 mod publisher;
