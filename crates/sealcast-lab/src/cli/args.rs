@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use sealcast::meter::power::MeterSpec;
 
+use super::builds::BuildsArgs;
 use super::groups::GroupsArgs;
 use super::link_args::{NetArgs, PROFILE_HELP, ProxyArgs};
 use super::viewers::{PlainFanOutArgs, ViewersArgs};
@@ -40,6 +41,8 @@ pub(super) enum Command {
     Proxy(ProxyArgs),
     /// Measure how much data sessions carry per second of processor time, compared with other programs
     Throughput(ThroughputCommand),
+    /// Measure sealing and opening of records, of several builds
+    Records(RecordsArgs),
     /// Run the experiment of a definition file: your own, or a changed copy of a built-in one
     Run(RunArgs),
     /// Measure the cost of ciphers on packets and on video frames
@@ -161,6 +164,14 @@ pub(super) struct RunArgs {
 }
 
 #[derive(Args, Debug)]
+pub(super) struct RecordsArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
+}
+
+#[derive(Args, Debug)]
 pub(super) struct CiphersArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
@@ -192,6 +203,8 @@ pub(super) struct MeterArgs {
 pub(super) struct HandshakeArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
     #[command(flatten)]
     pub(super) meter: MeterArgs,
     /// Number of handshakes of each measurement, in place of the definition's
@@ -451,9 +464,8 @@ pub(super) struct GatewayCommand {
     /// Keep processors from sleeping between packets: waking a virtual one takes longer than carrying a packet
     #[arg(long)]
     pub(super) awake: bool,
-    /// Also measure the gateways of another build of sealcast; may be repeated
-    #[arg(long, value_name = "PROGRAM")]
-    pub(super) also: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
     /// Also measure the gateways with these options of the listening URL, over UDP, such as "rate=off&pace=off"; may be
     /// repeated
     #[arg(long, value_name = "OPTIONS")]
@@ -477,9 +489,8 @@ pub(super) struct GatewayRelayArgs {
 pub(super) struct GlassArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
-    /// Also measure another build of sealcast; may be repeated
-    #[arg(long, value_name = "PROGRAM")]
-    pub(super) also: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
 }
 
 #[derive(Args, Debug)]
@@ -510,6 +521,8 @@ impl From<CarrierArg> for Carrier {
 pub(super) struct ThroughputCommand {
     #[command(flatten)]
     pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
     /// The boringtun-cli to run (needs root)
     #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
     pub(super) boringtun: String,

@@ -5,36 +5,38 @@ use std::process::ExitCode;
 use sealcast::failure::Result;
 
 use super::args::{GatewayCommand, GatewayRelayArgs, SealcastArgs};
-use super::run::{built_in, measure, name_boringtun};
+use super::builds::Programs;
+use super::run::{built_in, is_of_kind, measure, name_program};
 use crate::experiments::gateway::{self, GATEWAY};
 use crate::harness::{Definition, Entry};
+
+/// The kind of our systems in definitions.
+const KIND: &str = "sealcast";
 
 pub(super) fn run(args: &GatewayCommand) -> Result<ExitCode> {
     let mut definition = built_in(&GATEWAY, &args.common)?;
     if args.awake {
         definition.settings.insert("awake".to_owned(), true.into());
     }
-    name_boringtun(&mut definition, &args.boringtun);
-    for program in &args.also {
-        let program = program.display().to_string();
-        add(&mut definition, format!("sealcast as {program}"), "program", program);
-    }
+    name_program(&mut definition, "boringtun", &args.boringtun);
+    definition.only(&args.common.only)?;
+    args.builds.apply(&mut definition, Programs::Started, is_ours)?;
     for options in &args.with {
-        add(
-            &mut definition,
-            format!("sealcast with {options}"),
-            "options",
-            options.clone(),
-        );
+        add(&mut definition, options);
     }
-    only(&mut definition, &args.common.only)?;
     measure(definition, &args.common)
 }
 
-/// Adds a variant of the gateways to measure beside those of this build.
-fn add(definition: &mut Definition, name: String, field: &str, value: String) {
-    let fields = [("kind", "sealcast".to_owned()), (field, value)];
+/// True for pairs of gateways.
+pub(super) fn is_ours(system: &Entry) -> bool {
+    is_of_kind(system, KIND)
+}
+
+/// Adds a pair of gateways with these options to measure beside that without.
+fn add(definition: &mut Definition, options: &str) {
+    let name = format!("sealcast with {options}");
     definition.rivals.push(name.clone());
+    let fields = [("kind", KIND), ("options", options)];
     definition.systems.push(Entry {
         name,
         words: String::new(),
@@ -43,16 +45,6 @@ fn add(definition: &mut Definition, name: String, field: &str, value: String) {
             .map(|(name, value)| (name.to_owned(), value.into()))
             .collect(),
     });
-}
-
-/// The name sealcast includes all gateways, those of other builds and with other options too.
-fn only(definition: &mut Definition, names: &[String]) -> Result<()> {
-    let mut names = names.to_vec();
-    if names.iter().any(|name| name == "sealcast") {
-        let variants = definition.systems.iter().map(|system| &system.name);
-        names.extend(variants.filter(|name| name.starts_with("sealcast ")).cloned());
-    }
-    definition.only(&names)
 }
 
 pub(super) fn relay(args: &GatewayRelayArgs) -> Result<ExitCode> {

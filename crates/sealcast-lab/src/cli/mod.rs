@@ -3,6 +3,7 @@
 mod args;
 mod attack;
 mod browser;
+mod builds;
 mod children;
 mod ciphers;
 mod control;
@@ -20,6 +21,7 @@ mod net;
 mod papers;
 mod pipeline;
 mod proxy;
+mod records;
 mod report;
 mod run;
 mod selective;
@@ -51,6 +53,7 @@ pub fn run() -> ExitCode {
         Command::Live(args) => live::run(&args),
         Command::Papers(args) => papers::run(&args),
         Command::Pipeline(args) => pipeline::run(&args),
+        Command::Records(args) => records::run(&args),
         Command::Price(args) => stream::run(&PRICE, &args),
         Command::Resolution(args) => stream::run(&RESOLUTION, &args),
         Command::Slow(args) => stream::run(&SLOW, &args),

@@ -7,13 +7,17 @@ use clap::Args;
 use sealcast::failure::Result;
 
 use super::args::{CarrierArg, CommonArgs};
-use super::run::{built_in, measure, whole_clip};
+use super::builds::{BuildsArgs, Programs};
+use super::run::{built_in, is_of_kind, measure, whole_clip};
 use crate::experiments::viewers::{self, VIEWERS};
+use crate::harness::Entry;
 
 #[derive(Args, Debug)]
 pub(super) struct ViewersArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
     /// Publish this file (MP4, H.264, Motion JPEG) again and again instead of a clip made with ffmpeg
     #[arg(long, value_name = "FILE")]
     pub(super) clip: Option<PathBuf>,
@@ -42,7 +46,13 @@ pub(super) fn run(args: &ViewersArgs) -> Result<ExitCode> {
     let relay = args.relay.display().to_string();
     definition.settings.insert("relay".to_owned(), relay.into());
     definition.only(&args.common.only)?;
+    args.builds.apply(&mut definition, Programs::Started, is_ours)?;
     measure(definition, &args.common)
+}
+
+/// True for the program itself.
+pub(super) fn is_ours(system: &Entry) -> bool {
+    !["plain", "relayed-plain"].iter().any(|kind| is_of_kind(system, kind))
 }
 
 pub(super) fn fan_out(args: &PlainFanOutArgs) -> Result<ExitCode> {

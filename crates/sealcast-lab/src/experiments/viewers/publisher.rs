@@ -81,6 +81,8 @@ pub(super) struct Publisher {
 /// What a publisher is started with.
 pub(super) struct Start<'a> {
     pub(super) sending: Sending,
+    /// The program to run; this build if none is named.
+    pub(super) program: Option<&'a Path>,
     pub(super) carrier: Carrier,
     pub(super) source: &'a str,
     pub(super) viewers: usize,
@@ -121,7 +123,7 @@ impl Start<'_> {
     }
 
     fn sealcast(&self) -> Result<Publisher> {
-        let mut command = sealcast_program(None, &self.scratch.join("home"))?;
+        let mut command = sealcast_program(self.program, &self.scratch.join("home"))?;
         let listen = format!("{}://127.0.0.1:0", self.carrier);
         command.args(["publish", self.source, "--listen", &listen]);
         command.args(["--ticket-file", "-", "--open", "--meter", "none"]);
