@@ -473,6 +473,9 @@ pub(super) struct GatewayCommand {
     /// The boringtun-cli to run (needs root)
     #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
     pub(super) boringtun: String,
+    /// The mediamtx to run
+    #[arg(long, value_name = "PROGRAM", default_value = "mediamtx")]
+    pub(super) mediamtx: String,
 }
 
 #[derive(Args, Debug)]

@@ -19,6 +19,7 @@ pub(super) fn run(args: &GatewayCommand) -> Result<ExitCode> {
         definition.settings.insert("awake".to_owned(), true.into());
     }
     name_program(&mut definition, "boringtun", &args.boringtun);
+    name_program(&mut definition, "mediamtx", &args.mediamtx);
     definition.only(&args.common.only)?;
     args.builds.apply(&mut definition, Programs::Started, is_ours)?;
     for options in &args.with {

@@ -8,6 +8,7 @@ mod camera;
 mod columns;
 mod engine;
 mod load;
+mod mediamtx;
 mod packet;
 mod pair;
 mod paths;
