@@ -11,6 +11,7 @@ use sealcast::meter::power::MeterSpec;
 use super::builds::BuildsArgs;
 use super::groups::GroupsArgs;
 use super::link_args::{NetArgs, PROFILE_HELP, ProxyArgs};
+use super::speed::SpeedArgs;
 use super::viewers::{PlainFanOutArgs, ViewersArgs};
 use crate::ciphers::External;
 use crate::experiments::link;
@@ -41,6 +42,8 @@ pub(super) enum Command {
     Proxy(ProxyArgs),
     /// Measure how much data sessions carry per second of processor time, compared with other programs
     Throughput(ThroughputCommand),
+    /// Tell by how much this build is slower than another one at most, in all that must not become slower
+    Speed(SpeedArgs),
     /// Measure sealing and opening of records, of several builds
     Records(RecordsArgs),
     /// Run the experiment of a definition file: your own, or a changed copy of a built-in one

@@ -25,6 +25,7 @@ mod records;
 mod report;
 mod run;
 mod selective;
+mod speed;
 mod stream;
 mod throughput;
 mod traffic;
@@ -53,6 +54,7 @@ pub fn run() -> ExitCode {
         Command::Live(args) => live::run(&args),
         Command::Papers(args) => papers::run(&args),
         Command::Pipeline(args) => pipeline::run(&args),
+        Command::Speed(args) => speed::run(&args),
         Command::Records(args) => records::run(&args),
         Command::Price(args) => stream::run(&PRICE, &args),
         Command::Resolution(args) => stream::run(&RESOLUTION, &args),

@@ -36,7 +36,7 @@ pub use definition::{Definition, Entry, Published};
 pub use experiment::{Asked, Axis, Chart, Engine, Experiment, Opened, Place};
 pub use judged::{Against, Judged, Until};
 pub use ratio::Ratio;
-pub(crate) use record::{definition_in, obstacle_in, share_done};
+pub(crate) use record::{definition_in, obstacle_in, share_done, unwritable};
 pub use report::write;
 pub use results::{Results, Row};
 pub use run::{Progress, Told, run};
