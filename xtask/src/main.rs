@@ -32,6 +32,7 @@ mod reproducible;
 mod sanitized;
 mod sbom;
 mod shell;
+mod speed;
 mod summary;
 mod test_programs;
 mod tidy;
@@ -59,6 +60,9 @@ cargo xtask COMMAND
  Parts of them, and other tools:
   packages                  only the first step of `test`
   tidy                      the house rules that clippy does not check
+  speed [--against COMMIT] [--bound 3%] [--time 30m] [--only PART] [--clip FILE]
+                            build that commit (the last tag) like this tree, measure both in turns, and tell by how much
+                            this one is slower at most; fail where it is shown to be more than 5 % slower
   load [--rounds N]         the suite beside two busy threads and a disk writer, then on one processor, N times each (1)
   fuzz [--seconds N] [--target NAME] [--install]
                             run each fuzz target, or the one named, for N seconds (20)
@@ -109,6 +113,10 @@ fn main() -> ExitCode {
         },
         ["packages"] => summary.step("packages", packages::install),
         ["tidy"] => summary.step("tidy", tidy::step),
+        ["speed", rest @ ..] => match speed::asked(rest) {
+            Some(asked) => summary.step("speed", || speed::step(&asked)),
+            None => return usage(),
+        },
         ["load"] => under_load(&mut summary, 1),
         ["load", "--rounds", rounds] => match rounds.parse() {
             Ok(rounds) => under_load(&mut summary, rounds),
@@ -220,6 +228,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("install", || install_test::step(None));
     summary.step("image", || image::step(None));
     summary.step("alerts", alerts::step);
+    summary.step("speed", speed::against_last_tag);
     models(summary)
 }
 

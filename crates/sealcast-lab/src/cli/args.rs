@@ -8,9 +8,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use sealcast::meter::power::MeterSpec;
 
+use super::builds::BuildsArgs;
 use super::count::CountArgs;
 use super::groups::GroupsArgs;
 use super::link_args::{NetArgs, PROFILE_HELP, ProxyArgs};
+use super::speed::SpeedArgs;
 use super::viewers::{PlainFanOutArgs, ViewersArgs};
 use crate::ciphers::External;
 use crate::experiments::link;
@@ -41,6 +43,10 @@ pub(super) enum Command {
     Proxy(ProxyArgs),
     /// Measure how much data sessions carry per second of processor time, compared with other programs
     Throughput(ThroughputCommand),
+    /// Tell by how much this build is slower than another one at most, in all that must not become slower
+    Speed(SpeedArgs),
+    /// Measure sealing and opening of records, of several builds
+    Records(RecordsArgs),
     /// Run the experiment of a definition file: your own, or a changed copy of a built-in one
     Run(RunArgs),
     /// Measure the cost of ciphers on packets and on video frames
@@ -168,6 +174,14 @@ pub(super) struct RunArgs {
 }
 
 #[derive(Args, Debug)]
+pub(super) struct RecordsArgs {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
+}
+
+#[derive(Args, Debug)]
 pub(super) struct CiphersArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
@@ -199,6 +213,8 @@ pub(super) struct MeterArgs {
 pub(super) struct HandshakeArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
     #[command(flatten)]
     pub(super) meter: MeterArgs,
     /// Number of handshakes of each measurement, in place of the definition's
@@ -458,9 +474,8 @@ pub(super) struct GatewayCommand {
     /// Keep processors from sleeping between packets: waking a virtual one takes longer than carrying a packet
     #[arg(long)]
     pub(super) awake: bool,
-    /// Also measure the gateways of another build of sealcast; may be repeated
-    #[arg(long, value_name = "PROGRAM")]
-    pub(super) also: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
     /// Also measure the gateways with these options of the listening URL, over UDP, such as "rate=off&pace=off"; may be
     /// repeated
     #[arg(long, value_name = "OPTIONS")]
@@ -468,6 +483,9 @@ pub(super) struct GatewayCommand {
     /// The boringtun-cli to run (needs root)
     #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
     pub(super) boringtun: String,
+    /// The mediamtx to run
+    #[arg(long, value_name = "PROGRAM", default_value = "mediamtx")]
+    pub(super) mediamtx: String,
 }
 
 #[derive(Args, Debug)]
@@ -484,9 +502,8 @@ pub(super) struct GatewayRelayArgs {
 pub(super) struct GlassArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
-    /// Also measure another build of sealcast; may be repeated
-    #[arg(long, value_name = "PROGRAM")]
-    pub(super) also: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
 }
 
 #[derive(Args, Debug)]
@@ -517,6 +534,8 @@ impl From<CarrierArg> for Carrier {
 pub(super) struct ThroughputCommand {
     #[command(flatten)]
     pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
     /// The boringtun-cli to run (needs root)
     #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
     pub(super) boringtun: String,

@@ -8,9 +8,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::control;
-use super::gateway::{also, only};
+use super::builds::{BuildsArgs, Programs};
 use super::run::whole_clip;
+use super::{control, gateway as gateway_command, viewers as viewers_command};
 use crate::count::strace::STRACE;
 use crate::count::valgrind::VALGRIND;
 use crate::count::{Counted, Counting, needs, tables};
@@ -123,14 +123,6 @@ fn definition(args: &CountArgs) -> Result<Definition> {
         What::Viewers => (&VIEWERS, &FAN_OUT[..]),
     };
     let mut definition = Definition::parse(experiment.definition)?;
-    for program in &args.also {
-        match args.what {
-            What::Gateway => ["", "quic"]
-                .iter()
-                .for_each(|between| also(&mut definition, program, between)),
-            What::Viewers => also_publish(&mut definition, program),
-        }
-    }
     if let (Some(_), What::Gateway) = (&args.clip, args.what) {
         let what = "--clip is for viewers, and the packets of gateways come from no file";
         return Err(Failure::new(FailureKind::Usage, what, "leave it out"));
@@ -151,24 +143,17 @@ fn definition(args: &CountArgs) -> Result<Definition> {
             names.extend(known.cloned());
         }
     }
-    only(&mut definition, &names)?;
+    definition.only(&names)?;
+    let builds = BuildsArgs {
+        also: args.also.clone(),
+        ..BuildsArgs::default()
+    };
+    let is_ours: fn(&Entry) -> bool = match args.what {
+        What::Gateway => gateway_command::is_ours,
+        What::Viewers => viewers_command::is_ours,
+    };
+    builds.apply(&mut definition, Programs::Started, is_ours)?;
     Ok(definition)
-}
-
-/// Adds another build of the publisher, in each of its ways that need no relay.
-fn also_publish(definition: &mut Definition, program: &Path) {
-    let program = program.display().to_string();
-    for kind in ["alone", "unsigned", "group"] {
-        let fields = [("kind", kind), ("program", &program)];
-        definition.systems.push(Entry {
-            name: format!("{kind} as {program}"),
-            words: String::new(),
-            fields: fields
-                .iter()
-                .map(|&(name, value)| (name.to_owned(), value.into()))
-                .collect(),
-        });
-    }
 }
 
 fn write(counted: &[Counted], text: &str, folder: &Path) -> Result<()> {

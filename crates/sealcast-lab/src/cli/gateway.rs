@@ -6,56 +6,44 @@ use std::process::ExitCode;
 use sealcast::failure::Result;
 
 use super::args::{GatewayCommand, GatewayRelayArgs, SealcastArgs};
-use super::run::{built_in, measure, name_boringtun};
+use super::builds::Programs;
+use super::run::{built_in, is_of_kind, measure, name_program};
 use crate::experiments::gateway::{self, GATEWAY};
 use crate::harness::{Definition, Entry};
+
+/// The kind of our systems in definitions.
+const KIND: &str = "sealcast";
 
 pub(super) fn run(args: &GatewayCommand) -> Result<ExitCode> {
     let mut definition = built_in(&GATEWAY, &args.common)?;
     if args.awake {
         definition.settings.insert("awake".to_owned(), true.into());
     }
-    name_boringtun(&mut definition, &args.boringtun);
-    for program in &args.also {
-        also(&mut definition, program, "");
-    }
+    name_program(&mut definition, "boringtun", &args.boringtun);
+    name_program(&mut definition, "mediamtx", &args.mediamtx);
+    definition.only(&args.common.only)?;
+    args.builds.apply(&mut definition, Programs::Started, is_ours)?;
     for options in &args.with {
-        let name = format!("sealcast with {options}");
-        add(&mut definition, name, &[("options", options)]);
+        add(&mut definition, options);
     }
-    only(&mut definition, &args.common.only)?;
     measure(definition, &args.common)
 }
 
-/// Adds the gateways of another build. They have another carrier `between` them if one is named.
-pub(super) fn also(definition: &mut Definition, program: &Path, between: &str) {
-    let program = program.display().to_string();
-    let name = match between {
-        "" => format!("sealcast as {program}"),
-        between => format!("sealcast-{between} as {program}"),
-    };
-    add(definition, name, &[("program", &program), ("between", between)]);
+/// True for pairs of gateways.
+pub(super) fn is_ours(system: &Entry) -> bool {
+    is_of_kind(system, KIND)
 }
 
-/// Adds a variant of the gateways to measure beside those of this build.
-fn add(definition: &mut Definition, name: String, fields: &[(&str, &str)]) {
-    let fields = [("kind", "sealcast")].iter().chain(fields);
+/// Adds a pair of gateways with these options to measure beside that without.
+fn add(definition: &mut Definition, options: &str) {
+    let name = format!("sealcast with {options}");
     definition.rivals.push(name.clone());
+    let fields = [("kind", KIND), ("options", options)];
     definition.systems.push(Entry {
         name,
         words: String::new(),
         fields: fields.map(|&(name, value)| (name.to_owned(), value.into())).collect(),
     });
-}
-
-/// A name includes the gateways of other builds and with other options: `sealcast` includes `sealcast as PROGRAM`.
-pub(super) fn only(definition: &mut Definition, names: &[String]) -> Result<()> {
-    let variants = definition.systems.iter().map(|system| &system.name).filter(|name| {
-        let of = name.split_once(' ').map(|(of, _)| of);
-        of.is_some_and(|of| names.iter().any(|name| name == of))
-    });
-    let names: Vec<String> = names.iter().chain(variants).cloned().collect();
-    definition.only(&names)
 }
 
 pub(super) fn relay(args: &GatewayRelayArgs) -> Result<ExitCode> {

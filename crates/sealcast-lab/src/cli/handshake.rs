@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use sealcast::failure::Result;
 
 use super::args::HandshakeArgs;
+use super::builds::Programs;
 use super::run::{built_in, measure};
 use crate::experiments::handshake::HANDSHAKE;
 
@@ -16,5 +17,6 @@ pub(super) fn run(args: &HandshakeArgs) -> Result<ExitCode> {
         settings.insert("handshakes".to_owned(), i64::from(handshakes).into());
     }
     definition.only(&args.common.only)?;
+    args.builds.apply(&mut definition, Programs::Laboratories, |_| true)?;
     measure(definition, &args.common)
 }

@@ -3,6 +3,7 @@
 mod args;
 mod attack;
 mod browser;
+mod builds;
 mod children;
 mod ciphers;
 mod control;
@@ -21,9 +22,11 @@ mod net;
 mod papers;
 mod pipeline;
 mod proxy;
+mod records;
 mod report;
 mod run;
 mod selective;
+mod speed;
 mod stream;
 mod throughput;
 mod traffic;
@@ -53,6 +56,8 @@ pub fn run() -> ExitCode {
         Command::Live(args) => live::run(&args),
         Command::Papers(args) => papers::run(&args),
         Command::Pipeline(args) => pipeline::run(&args),
+        Command::Speed(args) => speed::run(&args),
+        Command::Records(args) => records::run(&args),
         Command::Price(args) => stream::run(&PRICE, &args),
         Command::Resolution(args) => stream::run(&RESOLUTION, &args),
         Command::Slow(args) => stream::run(&SLOW, &args),

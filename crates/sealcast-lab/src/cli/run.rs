@@ -8,7 +8,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use super::args::{CommonArgs, RunArgs};
 use super::control;
 use crate::experiments;
-use crate::harness::{self, Asked, Definition, Experiment, Results};
+use crate::harness::{self, Asked, Definition, Entry, Experiment, Results};
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     let text = std::fs::read_to_string(&args.file).map_err(|error| {
@@ -85,10 +85,15 @@ pub(super) fn built_in(experiment: &Experiment, common: &CommonArgs) -> Result<D
     begin(experiment.definition, common)
 }
 
-/// Sets the program that the system `boringtun` runs.
-pub(super) fn name_boringtun(definition: &mut Definition, program: &str) {
+/// True if a system is of this kind.
+pub(super) fn is_of_kind(system: &Entry, kind: &str) -> bool {
+    system.fields.get("kind").and_then(toml::Value::as_str) == Some(kind)
+}
+
+/// Sets the program that systems of a kind run.
+pub(super) fn name_program(definition: &mut Definition, kind: &str, program: &str) {
     let systems = definition.systems.iter_mut();
-    for system in systems.filter(|system| system.name == "boringtun") {
+    for system in systems.filter(|system| is_of_kind(system, kind)) {
         system.fields.insert("program".to_owned(), program.into());
     }
 }

@@ -6,14 +6,18 @@ use std::process::ExitCode;
 use clap::Args;
 use sealcast::failure::Result;
 
-use super::args::CommonArgs;
-use super::run::{built_in, measure, whole_clip};
+use super::args::{CarrierArg, CommonArgs};
+use super::builds::{BuildsArgs, Programs};
+use super::run::{built_in, is_of_kind, measure, whole_clip};
 use crate::experiments::viewers::{self, VIEWERS};
+use crate::harness::Entry;
 
 #[derive(Args, Debug)]
 pub(super) struct ViewersArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
     /// Publish this file (MP4, H.264, Motion JPEG) again and again instead of a clip made with ffmpeg
     #[arg(long, value_name = "FILE")]
     pub(super) clip: Option<PathBuf>,
@@ -26,7 +30,10 @@ pub(super) struct ViewersArgs {
 pub(super) struct PlainFanOutArgs {
     /// The source of the frames, as `publish` takes it
     pub(super) source: String,
-    /// Give them to this relay instead of connections
+    /// What carries them to viewers
+    #[arg(long)]
+    pub(super) carrier: CarrierArg,
+    /// Give them to this relay instead
     #[arg(long)]
     pub(super) relay: Option<String>,
 }
@@ -39,10 +46,16 @@ pub(super) fn run(args: &ViewersArgs) -> Result<ExitCode> {
     let relay = args.relay.display().to_string();
     definition.settings.insert("relay".to_owned(), relay.into());
     definition.only(&args.common.only)?;
+    args.builds.apply(&mut definition, Programs::Started, is_ours)?;
     measure(definition, &args.common)
+}
+
+/// True for the program itself.
+pub(super) fn is_ours(system: &Entry) -> bool {
+    !["plain", "relayed-plain"].iter().any(|kind| is_of_kind(system, kind))
 }
 
 pub(super) fn fan_out(args: &PlainFanOutArgs) -> Result<ExitCode> {
     let relay = args.relay.as_deref().map(str::parse).transpose()?;
-    viewers::fan_out(&args.source, relay).map(|()| ExitCode::SUCCESS)
+    viewers::fan_out(&args.source, args.carrier.into(), relay).map(|()| ExitCode::SUCCESS)
 }

@@ -14,6 +14,7 @@ pub mod link;
 pub mod live;
 pub mod load;
 pub mod pipeline;
+pub mod records;
 pub mod selective;
 pub mod stream;
 pub mod throughput;
@@ -25,7 +26,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use crate::harness::Experiment;
 
 /// The experiments that a definition can name.
-pub static ALL: [&Experiment; 20] = [
+pub static ALL: [&Experiment; 21] = [
     &attack::ATTACK,
     &browser::BROWSER,
     &ciphers::CIPHERS,
@@ -39,6 +40,7 @@ pub static ALL: [&Experiment; 20] = [
     &live::LIVE,
     &load::LOAD,
     &pipeline::PIPELINE,
+    &records::RECORDS,
     &selective::SELECTIVE,
     &stream::PRICE,
     &stream::RESOLUTION,

@@ -31,6 +31,8 @@ pub struct Column {
     pub(crate) boxes: Option<&'static str>,
     /// True if three significant digits are shown, or all before the point.
     significant: bool,
+    /// The direction in which builds are judged by it, if they are.
+    pub(crate) judged: Option<Better>,
     pub(crate) finding: Option<Finding>,
     /// Factor from the value in `table.csv` to the value shown in reports.
     pub(crate) scale: f64,
@@ -98,6 +100,7 @@ impl Column {
             drawn_in: &[],
             boxes: None,
             significant: false,
+            judged: None,
             finding: None,
             scale: 1.0,
             ends: key,
@@ -275,6 +278,15 @@ impl Column {
         column
     }
 
+    /// Makes builds of a system be judged by this median: by how many times as bad the value of one is.
+    #[must_use]
+    pub fn judged(self, better: Better) -> Self {
+        Self {
+            judged: Some(better),
+            ..self
+        }
+    }
+
     /// Compares with this series of the rival, which counts to the rival's advantage.
     #[must_use]
     pub fn rival_series(mut self, series: &'static str) -> Self {
@@ -350,6 +362,20 @@ impl Column {
             Kind::Sum(_) | Kind::Most(_) | Kind::Pooled(_) => None,
         };
         compared.map(|estimate| estimate.times(scale))
+    }
+
+    /// For each round that both have, how many times as bad the value of the first is: above 1 if it is worse. Nothing if
+    /// builds are not judged by this column.
+    pub(crate) fn times_as_bad(&self, own: Samples<'_>, other: Samples<'_>) -> Vec<f64> {
+        let (Kind::Median(name), Some(better)) = (self.kind, self.judged) else {
+            return Vec::new();
+        };
+        let mut ratios = match better {
+            Better::Less => paired(own, other, name, |own, other| own / other),
+            Better::More => paired(own, other, name, |own, other| other / own),
+        };
+        ratios.retain(|ratio| *ratio > 0.0);
+        ratios
     }
 
     /// A figure as reports show it, without unit and interval.

@@ -1,10 +1,13 @@
 //! The definition of an experiment: a TOML file. `definitions/` has the built-in ones.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use super::judged::{Against, Until};
 
 /// An experiment as its file defines it, with command-line flags applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +51,15 @@ pub struct Definition {
     /// Smaller values for `--quick`: a first look within three minutes.
     #[serde(default)]
     pub quick: Quick,
+    /// Systems that are judged beside another build of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<Against>,
+    /// Systems that the laboratory of another build measures, and its program.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub laboratories: BTreeMap<String, PathBuf>,
+    /// When a run ends, instead of after `rounds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// Values that figures have to reach.
     #[serde(default, rename = "target")]
     pub targets: Vec<Target>,
@@ -229,6 +241,15 @@ impl Definition {
         keep(&mut self.systems, names);
         self.takes_seconds *= size(self) / before;
         Ok(())
+    }
+
+    /// The builds that a system is judged beside.
+    pub(crate) fn beside<'a>(&'a self, system: &'a str) -> impl Iterator<Item = &'a str> {
+        self.against.iter().filter_map(move |against| match system {
+            _ if against.system == system => Some(against.other.as_str()),
+            _ if against.other == system => Some(against.system.as_str()),
+            _ => None,
+        })
     }
 
     /// The case of this name.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -47,13 +47,17 @@ pub(crate) fn pause(time: Duration, stop: Stop<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A command that runs this program again.
-pub(crate) fn own_program() -> Result<Command> {
-    let own = std::env::current_exe().map_err(|error| {
+/// The file of this program.
+pub(crate) fn own_file() -> Result<PathBuf> {
+    std::env::current_exe().map_err(|error| {
         let what = format!("this program cannot find itself ({error})");
         Failure::new(FailureKind::Internal, what, "please report this")
-    })?;
-    Ok(Command::new(own))
+    })
+}
+
+/// A command that runs this program again.
+pub(crate) fn own_program() -> Result<Command> {
+    own_file().map(Command::new)
 }
 
 /// The program `sealcast`, of this build unless another is named, with an identity of its own in `home` and without

@@ -74,6 +74,7 @@ impl Header {
         let measured = |header: &Self| Definition {
             rounds: 1,
             at_once: 1,
+            until: None,
             ..header.definition.clone()
         };
         if measured(self) != measured(now) {
@@ -172,6 +173,13 @@ impl Record {
         self.taken.iter().any(done)
     }
 
+    /// True if the system has failed in this case, and never succeeded.
+    pub(crate) fn never_succeeded(&self, case: &str, system: &str) -> bool {
+        let same = |taken: &&Taken| (taken.turn.case.as_str(), taken.turn.system.as_str()) == (case, system);
+        let mut own = self.taken.iter().filter(same).peekable();
+        own.peek().is_some() && own.all(|taken| matches!(taken.outcome, Outcome::Failure(_)))
+    }
+
     /// Appends a finished turn.
     pub(crate) fn add(&mut self, turn: Turn, outcome: Outcome) -> Result<()> {
         let taken = Taken {
@@ -210,6 +218,17 @@ pub(crate) fn definition_in(folder: &Path) -> Option<Definition> {
 pub(crate) fn obstacle_in(folder: &Path, definition: &Definition) -> Option<&'static str> {
     let known = Record::load(folder).ok()?.header;
     known.obstacle(&Header::new(definition, Vec::new(), Vec::new()))
+}
+
+/// The sample in the record of a single turn, by whatever build of the laboratory; the reason if there is none.
+pub(crate) fn single(folder: &Path) -> std::result::Result<Sample, String> {
+    let text = fs::read_to_string(folder.join(FILE)).map_err(|error| format!("it left no record ({error})"))?;
+    let last = whole_lines(&text).lines().last().unwrap_or_default();
+    match serde_json::from_str(last).map(|taken: Taken| taken.outcome) {
+        Ok(Outcome::Sample(sample)) => Ok(sample),
+        Ok(Outcome::Failure(why)) => Err(why),
+        Err(error) => Err(format!("its record is not understood ({error})")),
+    }
 }
 
 /// The share of a run of so many rounds that the record in a folder has; 0 if there is none.

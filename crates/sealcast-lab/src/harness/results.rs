@@ -68,7 +68,8 @@ impl Results {
         let mut rows: Vec<Row> = Vec::new();
         for case in &definition.cases {
             for system in &definition.systems {
-                let samples = samples(&record, case, system);
+                let samples = samples(&record, &case.name, &system.name);
+                let samples: Vec<(usize, Sample)> = samples.into_iter().map(|(at, one)| (at, one.clone())).collect();
                 if !samples.is_empty() {
                     rows.push(Row {
                         case: case.clone(),
@@ -186,16 +187,16 @@ impl Results {
     }
 }
 
-/// The newest sample of each round.
-fn samples(record: &Record, case: &Entry, system: &Entry) -> Vec<(usize, Sample)> {
-    let mut samples: Vec<(usize, Sample)> = Vec::new();
+/// The newest sample of each round, with the round.
+pub(crate) fn samples<'a>(record: &'a Record, case: &str, system: &str) -> Vec<(usize, &'a Sample)> {
+    let mut samples: Vec<(usize, &Sample)> = Vec::new();
     for taken in &record.taken {
-        if taken.turn.case != case.name || taken.turn.system != system.name {
+        if taken.turn.case != case || taken.turn.system != system {
             continue;
         }
         if let Outcome::Sample(sample) = &taken.outcome {
             samples.retain(|(round, _)| *round != taken.turn.round);
-            samples.push((taken.turn.round, sample.clone()));
+            samples.push((taken.turn.round, sample));
         }
     }
     samples.sort_by_key(|(round, _)| *round);

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::definition::Definition;
+use super::definition::{Definition, Entry};
+use super::elsewhere::Elsewhere;
 use super::experiment::{Engine, Experiment, Place};
+use super::plan::Plan;
 use super::process::{Stop, stopped};
 use super::record::{Header, Outcome, Record};
 use super::results::Results;
@@ -38,12 +40,11 @@ pub type Told<'a> = &'a (dyn Fn(&Progress) + Sync);
 const PROGRESS: Duration = Duration::from_secs(1);
 
 struct Bench<'a> {
-    definition: &'a Definition,
-    engine: &'a dyn Engine,
-    experiment: &'a Experiment,
+    plan: &'a Plan<'a>,
+    engine: &'a Elsewhere<'a>,
     queue: Mutex<VecDeque<Turn>>,
     record: Mutex<Record>,
-    /// Number of turns in this run.
+    /// Number of turns in these rounds.
     count: usize,
     began: Instant,
     /// The time of the last progress line.
@@ -74,66 +75,83 @@ pub fn run(
     for (system, why) in &opened.absent {
         say(format!("{system} is left out: {why}"));
     }
-    let engine = &*opened.engine;
+    let engine = Elsewhere {
+        definition,
+        engine: &*opened.engine,
+    };
     let there = |name: &str| !opened.absent.iter().any(|(absent, _)| absent == name);
-    let all = turns(definition, |case, system| {
-        there(&system.name) && engine.suits(case, system)
-    });
-    if all.is_empty() {
+    let suits = |case: &Entry, system: &Entry| there(&system.name) && engine.suits(case, system);
+    if turns(definition, 0..1, suits).is_empty() {
         let what = "there is nothing to measure: no system can be had that suits a case";
         let hint = opened.absent.first().map_or("name others", |(_, why)| why);
         return Err(Failure::new(FailureKind::Usage, what, hint));
     }
     let header = Header::new(definition, opened.facts.clone(), opened.absent.clone());
-    let record = Record::open(folder, header)?;
-    let left: VecDeque<Turn> = all
-        .iter()
-        .filter(|turn| !record.has(turn) && !record.is_over(turn))
-        .cloned()
-        .collect();
-    if left.len() < all.len() {
-        say(format!(
-            "{} of {} turns are in the record already",
-            all.len() - left.len(),
-            all.len()
-        ));
+    let plan = Plan::new(definition, (experiment.columns)());
+    let mut record = Record::open(folder, header)?;
+    let mut measured = 0..0;
+    while let Some(rounds) = plan.next(&record, &measured) {
+        let all = turns(definition, rounds.clone(), |case, system| {
+            suits(case, system) && plan.asks_for(case, &record, rounds.start)
+        });
+        let count = all.len();
+        let left = |turn: &Turn| !record.has(turn) && !record.is_over(turn) && !plan.gave_up(turn, &record);
+        let left: VecDeque<Turn> = all.into_iter().filter(left).collect();
+        if left.len() < count && rounds.start == 0 {
+            say(format!(
+                "{} of {count} turns are in the record already",
+                count - left.len()
+            ));
+        }
+        let bench = Bench {
+            plan: &plan,
+            engine: &engine,
+            count: left.len(),
+            queue: Mutex::new(left),
+            record: Mutex::new(record),
+            began: Instant::now(),
+            last_told: Mutex::new(None),
+            stop,
+            told,
+        };
+        bench.measure()?;
+        record = bench.record.into_inner().unwrap_or_else(PoisonError::into_inner);
+        measured = rounds;
     }
-    let bench = Bench {
-        definition,
-        engine,
-        experiment,
-        count: left.len(),
-        queue: Mutex::new(left),
-        record: Mutex::new(record),
-        began: Instant::now(),
-        last_told: Mutex::new(None),
-        stop,
-        told,
-    };
-    let workers = definition.at_once.max(1);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(|| bench.work())).collect();
-        let ends = workers.into_iter().map(|worker| worker.join());
-        ends.map(|end| end.unwrap_or_else(|_| Err(stopped())))
-            .collect::<Result<Vec<()>>>()
-    })?;
-    let record = bench.record.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Results::new(
+    let mut results = Results::new(
         definition.clone(),
-        (experiment.columns)(),
+        plan.columns.clone(),
         (experiment.charts)(definition),
         record,
-    ))
+    );
+    results.facts.extend(plan.ending(&results));
+    Ok(results)
 }
 
 impl Bench<'_> {
+    /// Measures all turns, some at the same time if the definition says so.
+    fn measure(&self) -> Result<()> {
+        let workers = self.plan.definition.at_once.max(1);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..workers).map(|_| scope.spawn(|| self.work())).collect();
+            let ends = workers.into_iter().map(|worker| worker.join());
+            ends.map(|end| end.unwrap_or_else(|_| Err(stopped())))
+                .collect::<Result<Vec<()>>>()
+        })?;
+        Ok(())
+    }
+
     /// Measures turns until the queue is empty.
     fn work(&self) -> Result<()> {
         loop {
             let Some(turn) = lock(&self.queue).pop_front() else {
                 return Ok(());
             };
-            if lock(&self.record).is_over(&turn) {
+            let is_pointless = {
+                let record = lock(&self.record);
+                record.is_over(&turn) || self.plan.gave_up(&turn, &record)
+            };
+            if self.plan.is_over() || is_pointless {
                 continue;
             }
             let taken = self.take(&turn);
@@ -193,7 +211,7 @@ impl Bench<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(stopped());
         }
-        match self.engine.measure(turn, self.definition.seconds, self.stop) {
+        match self.engine.measure(turn, self.plan.definition.seconds, self.stop) {
             Ok(sample) => Ok(Outcome::Sample(sample)),
             Err(failure) if self.stop.load(Ordering::Relaxed) => Err(failure),
             Err(failure) => Ok(Outcome::Failure(failure.to_string())),
@@ -202,7 +220,7 @@ impl Bench<'_> {
 
     /// The values of a sample in the columns that findings use; without findings, in the first column with a value.
     fn said(&self, sample: &Sample) -> String {
-        let columns = (self.experiment.columns)();
+        let columns = &self.plan.columns;
         let found = columns.iter().any(|column| column.finding.is_some());
         let figures = columns.iter().filter(|column| column.finding.is_some() || !found);
         let said = figures.filter_map(|column| {
@@ -222,7 +240,9 @@ impl Bench<'_> {
     /// The estimated time for the remaining turns, at the speed of the previous ones.
     fn remaining(&self, done: usize) -> Duration {
         let share = (self.count - done) as f64 / done.max(1) as f64;
-        self.began.elapsed().mul_f64(share)
+        let left = self.began.elapsed().mul_f64(share);
+        let until_end = self.plan.end.map(|end| end.saturating_duration_since(Instant::now()));
+        until_end.map_or(left, |until_end| until_end.min(left))
     }
 }
 
@@ -243,7 +263,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::harness::column::Column;
-    use crate::harness::definition::Entry;
     use crate::harness::experiment::Opened;
 
     /// Fails for the named system, and is stopped after some turns.

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use super::column::Column;
 use super::definition::{Definition, Entry};
-use super::findings;
 use super::results::{Results, Row};
 use super::statistics::Estimate;
+use super::{findings, judged};
 
 /// Findings, the table of the cases that the terminal shows, and remarks, as Markdown.
 pub fn terminal(results: &Results) -> String {
@@ -24,6 +24,7 @@ fn text(results: &Results, cases: &[String]) -> String {
         let _ = writeln!(text, "{sentence}\n");
     }
     text.push_str(&tables(results, cases));
+    text.push_str(&judged::text(results));
     text.push('\n');
     let targets = findings::targets(results).into_iter().map(|target| ("target", target));
     let missing = results.missing.iter().map(|missing| ("not measured", missing.clone()));

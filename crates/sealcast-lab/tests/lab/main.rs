@@ -2,6 +2,7 @@
 
 mod attack;
 mod browser;
+mod builds;
 mod ciphers;
 mod count;
 mod delay;

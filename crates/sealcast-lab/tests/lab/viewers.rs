@@ -12,9 +12,12 @@ fn a_quick_run_measures_each_way_of_sending_to_viewers() {
     let (code, said) = run(arguments, folder.path());
     assert_eq!(code, Some(0), "{said}");
     let turns = record(folder.path()).len() - 1;
-    assert!(turns >= 9, "four systems in two cases, and one beside relays: {said}");
+    assert!(
+        turns >= 13,
+        "four systems in three cases, and one beside relays: {said}"
+    );
     let lines = table(&folder.path().join("table.csv"));
-    for case in ["tcp-1", "tcp-4"] {
+    for case in ["tcp-1", "tcp-4", "udp-4"] {
         for system in ["group", "unsigned", "alone", "plain"] {
             let line = line(&lines, case, system);
             let known = [

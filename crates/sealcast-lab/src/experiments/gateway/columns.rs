@@ -8,7 +8,8 @@ pub(super) fn columns() -> Vec<Column> {
         Column::median("p50_us", "delay at 50 %", "µs")
             .digits(0)
             .drawn()
-            .found(Better::Less, 5.0),
+            .found(Better::Less, 5.0)
+            .judged(Better::Less),
         Column::median("p99_us", "at 99 %", "µs").digits(0),
         Column::median("p999_us", "at 99.9 %", "µs").digits(0),
         Column::over("p50_more_than_relay_us", "p50_us", "50 % over the relay", "µs").digits(0),
@@ -17,7 +18,8 @@ pub(super) fn columns() -> Vec<Column> {
         Column::sum("lost", "lost", ""),
         Column::median("cpu_us_per_packet", "processor time", "µs a packet")
             .drawn()
-            .found_in_times(Better::Less, 0.05),
+            .found_in_times(Better::Less, 0.05)
+            .judged(Better::Less),
         Column::times(
             "cpu_times_relay",
             "cpu_us_per_packet",

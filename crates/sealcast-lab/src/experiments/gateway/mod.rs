@@ -9,6 +9,7 @@ mod columns;
 mod count;
 mod engine;
 mod load;
+mod mediamtx;
 mod packet;
 mod pair;
 mod paths;

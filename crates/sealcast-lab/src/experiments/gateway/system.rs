@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::load::Load;
 use super::paths::{CameraPath, PacketReceiver, PacketSender, Paths, RtpTransport, stream_path};
-use super::{pair, relay, rtsps};
+use super::{mediamtx, pair, relay, rtsps};
 use crate::experiments::throughput::Carrier;
 use crate::experiments::throughput::stunnel::{Stunnel, accept};
 use crate::experiments::throughput::tunnel::Tunnel;
@@ -39,6 +39,13 @@ pub(super) enum System {
     Stunnel {},
     /// An RTSP server that serves the camera again, over TLS.
     Rtsps {},
+    /// Two MediaMTX servers, one behind the other.
+    MediaMtx {
+        /// The program to run.
+        program: String,
+        /// True if TLS is between them.
+        secure: bool,
+    },
 }
 
 /// The gateways and their options.
@@ -65,7 +72,9 @@ impl System {
                 gateways.options.is_empty() && gateways.between.is_empty() || load.carrier == Carrier::Udp
             }
             Self::Boringtun { .. } => load.carrier == Carrier::Udp && load.cameras == 1,
-            Self::Stunnel {} | Self::Rtsps {} => load.carrier == Carrier::Tcp && load.cameras == 1,
+            Self::Stunnel {} | Self::Rtsps {} | Self::MediaMtx { .. } => {
+                load.carrier == Carrier::Tcp && load.cameras == 1
+            }
         }
     }
 
@@ -85,6 +94,7 @@ impl System {
                 Ok(paths(vec![path], tunnel.processes(), tunnel))
             }
             Self::Rtsps {} => rtsps::open(load, scratch, stop, unusable),
+            Self::MediaMtx { program, secure } => mediamtx::open(program, *secure, scratch, unusable),
             Self::Stunnel {} => {
                 let stunnel = Stunnel::start()?;
                 let path = stunnel

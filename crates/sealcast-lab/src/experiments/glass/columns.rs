@@ -14,7 +14,8 @@ pub(super) fn columns() -> Vec<Column> {
     vec![
         Column::median("p50_ms", "as measured, p50", "ms")
             .digits(2)
-            .found(Better::Less, MATTERS_MS),
+            .found(Better::Less, MATTERS_MS)
+            .judged(Better::Less),
         Column::median("p95_ms", "p95", "ms").digits(2),
         Column::median("p99_ms", "p99", "ms").digits(2),
         Column::median(NET, "net of the pipes, p50", "ms")
@@ -30,7 +31,8 @@ pub(super) fn columns() -> Vec<Column> {
         Column::median("cpu_us", "CPU time", "µs a picture")
             .digits(0)
             .drawn()
-            .found_in_times(Better::Less, 0.05),
+            .found_in_times(Better::Less, 0.05)
+            .judged(Better::Less),
         Column::median("encode_ms", "encoding", "ms").digits(2),
         Column::median("carry_ms", "carrying", "ms").digits(2),
         Column::median("decode_ms", "decoding", "ms").digits(2),

@@ -27,13 +27,15 @@ pub(super) fn columns() -> Vec<Column> {
         // else outweighs all others in a mean.
         figure("duration_p50_ms", "wall time, p50", "ms")
             .drawn()
-            .found_in_times(Better::Less, 0.05),
+            .found_in_times(Better::Less, 0.05)
+            .judged(Better::Less),
         figure("duration_p95_ms", "wall time, p95", "ms"),
         figure("initiator_cpu_ms", "CPU time, initiator", "ms"),
         figure("responder_cpu_ms", "CPU time, responder", "ms"),
         figure("cpu_ms", "CPU time, both", "ms")
             .drawn()
-            .found_in_times(Better::Less, 0.05),
+            .found_in_times(Better::Less, 0.05)
+            .judged(Better::Less),
         Column::times("times_baseline", "cpu_ms", "CPU time beside the baseline"),
         Column::median("cpu_percent", "CPU, initiator", "%").digits(1),
         count("sent_bytes", "initiator to responder", "bytes"),

@@ -8,7 +8,8 @@ pub(super) fn columns() -> Vec<Column> {
         Column::median("gbit_per_core", "carried per core", "Gbit/s")
             .digits(2)
             .drawn()
-            .found_in_times(Better::More, 0.05),
+            .found_in_times(Better::More, 0.05)
+            .judged(Better::More),
         Column::times("times_bare", "gbit_per_core", "per core beside bare"),
         Column::times("times_boringtun", "gbit_per_core", "beside boringtun").beside("boringtun"),
         Column::times("times_stunnel", "gbit_per_core", "beside stunnel").beside("stunnel"),

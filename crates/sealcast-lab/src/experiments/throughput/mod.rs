@@ -23,7 +23,7 @@ pub const THROUGHPUT: Experiment = Experiment {
 };
 
 /// Bytes of every datagram, its own headers included.
-const DATAGRAM: usize = 1200;
+pub(crate) const DATAGRAM: usize = 1200;
 
 /// The transport below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]

@@ -6,6 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use data_encoding::HEXLOWER;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::bare;
@@ -192,4 +195,13 @@ pub(crate) fn certificate(folder: &Path) -> Result<()> {
     }
     let what = "`openssl` makes no certificate for it";
     Err(Failure::new(FailureKind::Usage, what, "install stunnel and openssl"))
+}
+
+/// SHA-256 of a certificate, in hexadecimal.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn fingerprint(chain: &Path) -> std::io::Result<String> {
+    let certificate = CertificateDer::from_pem_file(chain).map_err(std::io::Error::other)?;
+    Ok(HEXLOWER.encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &certificate).as_ref()))
 }

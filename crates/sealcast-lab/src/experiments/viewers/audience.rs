@@ -23,10 +23,12 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
+use super::datagrams;
 use super::publisher::Address;
 use crate::experiments::link::BUDGET;
 use crate::experiments::link::ends::offer;
 use crate::experiments::stream::wall_clock_ns;
+use crate::experiments::throughput::Carrier;
 use crate::harness::process::{Stop, pause};
 
 /// Time limit for all viewers to get their first frame.
@@ -120,7 +122,11 @@ impl Audience {
                 runtime.spawn(sealcast::run::watch(options, observing.observation(), stopped));
             }
             (Address::PlainRelay(relay), _) => drop(runtime.spawn(take_plain(relay.clone(), got))),
-            (Address::Plain(address), _) => drop(runtime.spawn(read_plain(*address, got))),
+            (Address::Plain(Carrier::Tcp, address), _) => drop(runtime.spawn(read_plain(*address, got))),
+            (Address::Plain(Carrier::Udp, address), _) => {
+                let each = move |at_ns| got.frame(at_ns);
+                drop(runtime.spawn(datagrams::receive(*address, each)));
+            }
             (Address::Sealed(..), None) => {}
         }
         Ok(())

@@ -7,7 +7,8 @@ pub(super) fn columns() -> Vec<Column> {
         Column::median("viewer_us", "processor time", "µs a frame and viewer")
             .significant()
             .drawn()
-            .found_in_times(Better::Less, 0.05),
+            .found_in_times(Better::Less, 0.05)
+            .judged(Better::Less),
         Column::times("times_plain", "viewer_us", "beside the plain fan-out"),
         Column::times("times_alone", "viewer_us", "beside sealing for each").beside("alone"),
         Column::over(
@@ -21,7 +22,8 @@ pub(super) fn columns() -> Vec<Column> {
         Column::median("core_percent", "of a core", "%"),
         Column::median("p50_ms", "source to viewer, p50", "ms")
             .digits(2)
-            .drawn(),
+            .drawn()
+            .judged(Better::Less),
         Column::median("p99_ms", "p99", "ms").digits(2),
         Column::over("p50_more_than_direct_ms", "p50_ms", "p50 over sessions", "ms")
             .digits(2)

@@ -1,13 +1,12 @@
 //! Counts what a publisher does for each frame and viewer.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::audience::Audience;
-use super::engine::{Case, Settings, source, watched};
-use super::publisher::{Publisher, Sending, Start};
+use super::engine::{Case, Settings, System, source, watched};
+use super::publisher::{Publisher, Start};
 use crate::count::{Carried, Counting, Laden, Tally, Turn};
 use crate::harness::Definition;
 use crate::harness::process::{Stop, pause};
@@ -23,15 +22,10 @@ pub(crate) fn count(definition: &Definition, counting: &Counting<'_>) -> Result<
     for case in &definition.cases {
         let read: Case = case.read()?;
         for entry in &definition.systems {
-            let sending: Sending = entry.read()?;
+            let System { sending, program } = entry.read()?;
             if read.relay || sending.is_relayed() {
                 continue;
             }
-            let program = entry
-                .fields
-                .get("program")
-                .and_then(|program| program.as_str())
-                .map(PathBuf::from);
             let turn = Turn {
                 case: &case.name,
                 system: &entry.name,
@@ -41,6 +35,7 @@ pub(crate) fn count(definition: &Definition, counting: &Counting<'_>) -> Result<
                 open: &|under, folder| {
                     let start = Start {
                         sending,
+                        carrier: read.carrier,
                         source: &source,
                         viewers: read.viewers,
                         relay: None,

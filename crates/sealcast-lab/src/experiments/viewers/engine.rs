@@ -13,6 +13,7 @@ use super::publisher::{Publisher, Sending, Start, members};
 use super::relay::{self, Relay};
 use crate::experiments::link::load::now;
 use crate::experiments::stream::{made_clip, wall_clock_ns};
+use crate::experiments::throughput::Carrier;
 use crate::harness::process::{Stop, last_words, pause};
 use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
 
@@ -56,6 +57,8 @@ pub(super) fn source(clip: &Path) -> String {
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
     pub(super) viewers: usize,
+    /// The carrier of sessions, and of the plain fan-out.
+    pub(super) carrier: Carrier,
     /// True to compare ways through a relay with sessions.
     #[serde(default)]
     pub(super) relay: bool,
@@ -66,7 +69,16 @@ struct Viewers {
     warm_up: Duration,
     relay: PathBuf,
     cases: BTreeMap<String, Case>,
-    systems: BTreeMap<String, Sending>,
+    systems: BTreeMap<String, System>,
+}
+
+/// A system, as its definition names it.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct System {
+    #[serde(flatten)]
+    pub(super) sending: Sending,
+    /// The program to run; this build if none is named.
+    pub(super) program: Option<PathBuf>,
 }
 
 pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened> {
@@ -86,11 +98,11 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
     }
     let mut systems = BTreeMap::new();
     for system in &definition.systems {
-        systems.insert(system.name.clone(), system.read::<Sending>()?);
+        systems.insert(system.name.clone(), system.read::<System>()?);
     }
     let through_relays = cases.values().any(|case| case.relay);
     let why = through_relays.then(|| relay::absent(&settings.relay)).flatten();
-    let relayed = systems.iter().filter(|(_, sending)| sending.is_relayed());
+    let relayed = systems.iter().filter(|(_, system)| system.sending.is_relayed());
     let absent = relayed.filter_map(|(name, _)| Some((name.clone(), why.clone()?)));
     let absent: Vec<(String, String)> = absent.collect();
     let clip = settings.clip(place.folder)?;
@@ -110,7 +122,7 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
 
 impl Engine for Viewers {
     fn suits(&self, case: &Entry, system: &Entry) -> bool {
-        match self.systems[&system.name] {
+        match self.systems[&system.name].sending {
             Sending::Group => true,
             Sending::Unsigned | Sending::Alone | Sending::Plain => !self.cases[&case.name].relay,
             Sending::Relayed | Sending::RelayedPlain => self.cases[&case.name].relay,
@@ -122,8 +134,8 @@ impl Engine for Viewers {
             let what = format!("there is no room for temporary files ({error})");
             Failure::new(FailureKind::Sink, what, "set TMPDIR")
         })?;
-        let (case, sending) = (self.cases[&turn.case], self.systems[&turn.system]);
-        let seen = self.seen(case.viewers, sending, seconds, scratch.path(), stop);
+        let (case, system) = (self.cases[&turn.case], &self.systems[&turn.system]);
+        let seen = self.seen(case, system, seconds, scratch.path(), stop);
         let seen = seen.map_err(|failure| Failure {
             what: failure.what + &last_words(scratch.path()),
             ..failure
@@ -144,16 +156,17 @@ struct Seen {
 }
 
 impl Viewers {
-    fn seen(&self, viewers: usize, sending: Sending, seconds: f64, scratch: &Path, stop: Stop<'_>) -> Result<Seen> {
-        let clocks = apart();
+    fn seen(&self, case: Case, system: &System, seconds: f64, scratch: &Path, stop: Stop<'_>) -> Result<Seen> {
+        let (clocks, sending) = (apart(), system.sending);
         let relay = sending.is_relayed().then(|| Relay::start(&self.relay, scratch));
         let relay = relay.transpose()?;
         let start = Start {
             sending,
+            program: system.program.as_deref(),
+            carrier: case.carrier,
             source: &self.source,
-            viewers,
+            viewers: case.viewers,
             relay: relay.as_ref(),
-            program: None,
             under: &[],
             scratch,
             stop,

@@ -4,6 +4,7 @@
 mod audience;
 mod columns;
 mod count;
+mod datagrams;
 mod engine;
 mod plain;
 mod publisher;

@@ -1,5 +1,5 @@
-//! A plain fan-out: each frame of a clip, behind its length, to every connection, or as an object to a relay. Nothing
-//! is sealed; it is what a user of tokio would write.
+//! A plain fan-out: each frame of a clip, behind its length, to every connection, in datagrams to everybody who asked, or
+//! as an object to a relay. Nothing is sealed; it is what a user of tokio would write.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -15,8 +15,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::datagrams;
 use crate::experiments::link::ends::{tell, told};
 use crate::experiments::stream::wall_clock_ns;
+use crate::experiments::throughput::Carrier;
 
 /// Printed before the address at which viewers connect.
 pub(super) const AT: &str = "at ";
@@ -35,17 +37,17 @@ const MAX_WAITING: usize = 64;
 
 /// A frame, and when the source gave it.
 #[derive(Clone)]
-struct Stamped {
-    keyframe: bool,
-    at_ns: i64,
-    data: Bytes,
+pub(super) struct Stamped {
+    pub(super) keyframe: bool,
+    pub(super) at_ns: i64,
+    pub(super) data: Bytes,
 }
 
-/// Gives the frames of a source in real time to everybody who connects, or to a relay, until standard input ends.
+/// Gives the frames of a source in real time to everybody who connects or asks, or to a relay, until standard input ends.
 ///
 /// # Errors
 /// The source cannot be opened, or no port, or the relay client does not start.
-pub fn fan_out(source: &str, relay: Option<RelayUrl>) -> Result<()> {
+pub fn fan_out(source: &str, carrier: Carrier, relay: Option<RelayUrl>) -> Result<()> {
     let mut source = source::open(source)?;
     // As many threads as the program has.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -58,12 +60,17 @@ pub fn fan_out(source: &str, relay: Option<RelayUrl>) -> Result<()> {
         Failure::new(FailureKind::Network, what, "raise the limits on files and threads")
     };
     let runtime = runtime.map_err(unusable)?;
-    match relay {
-        Some(relay) => {
+    match (relay, carrier) {
+        (Some(relay), _) => {
             let client = runtime.block_on(RelayClient::start(&relay, ClientRole::Publish))?;
             runtime.spawn(feed(client, frames.subscribe()));
         }
-        None => {
+        (None, Carrier::Udp) => {
+            let socket = runtime.block_on(async { datagrams::bind() }).map_err(unusable)?;
+            tell(&format!("{AT}{}", socket.local_address()));
+            runtime.spawn(datagrams::serve(socket, frames.subscribe()));
+        }
+        (None, Carrier::Tcp) => {
             let listener = runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
             let listener = listener.map_err(unusable)?;
             tell(&format!("{AT}{}", listener.local_addr().map_err(unusable)?));

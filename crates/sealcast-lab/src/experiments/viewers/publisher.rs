@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::plain;
 use super::relay::Relay;
+use crate::experiments::throughput::Carrier;
 use crate::harness::process::{Program, Stop, own_program, run_by, sealcast_program};
 use crate::harness::processor;
 
@@ -67,7 +68,7 @@ impl Sending {
 pub(super) enum Address {
     /// The camera's ticket, and the relay that its frames come through.
     Sealed(Ticket, Option<RelayUrl>),
-    Plain(SocketAddr),
+    Plain(Carrier, SocketAddr),
     PlainRelay(RelayUrl),
 }
 
@@ -80,6 +81,9 @@ pub(super) struct Publisher {
 /// What a publisher is started with.
 pub(super) struct Start<'a> {
     pub(super) sending: Sending,
+    /// The program to run; this build if none is named.
+    pub(super) program: Option<&'a Path>,
+    pub(super) carrier: Carrier,
     pub(super) source: &'a str,
     pub(super) viewers: usize,
     /// The relay, if frames go through one.
@@ -107,7 +111,7 @@ impl Start<'_> {
 
     fn plain(&self) -> Result<Publisher> {
         let mut command = own_program()?;
-        command.args(["plain-fan-out", self.source]);
+        command.args(["plain-fan-out", self.source, "--carrier", &self.carrier.to_string()]);
         if let Some(relay) = self.relay {
             command.args(["--relay", &relay.url]);
         }
@@ -117,7 +121,7 @@ impl Start<'_> {
             Some(relay) => Address::PlainRelay(relay.address()?),
             None => {
                 let said = program.line(plain::AT, PATIENCE, self.stop)?;
-                Address::Plain(said.parse().map_err(|_| no_address(&said))?)
+                Address::Plain(self.carrier, said.parse().map_err(|_| no_address(&said))?)
             }
         };
         Ok(Publisher { program, address })
@@ -125,7 +129,8 @@ impl Start<'_> {
 
     fn sealcast(&self) -> Result<Publisher> {
         let mut command = sealcast_program(self.program, &self.scratch.join("home"))?;
-        command.args(["publish", self.source, "--listen", "tcp://127.0.0.1:0"]);
+        let listen = format!("{}://127.0.0.1:0", self.carrier);
+        command.args(["publish", self.source, "--listen", &listen]);
         command.args(["--ticket-file", "-", "--open", "--meter", "none"]);
         command.args(["--max-viewers", &self.viewers.to_string()]);
         if let Some(sign) = self.sending.sign() {

@@ -6,13 +6,10 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use data_encoding::HEXLOWER;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::run::RelayUrl;
 
-use crate::experiments::throughput::stunnel::certificate;
+use crate::experiments::throughput::stunnel::{certificate, fingerprint};
 use crate::harness::process::Program;
 
 /// The relay's program, where none is named, and the client's.
@@ -80,12 +77,6 @@ pub(super) fn absent(relay: &Path) -> Option<String> {
         .chain(std::env::split_paths(&path).map(|folder| folder.join(CLIENT)));
     let missing = format!("there is no {CLIENT} beside this program or in PATH: docs/relay.md says how to install it");
     (!beside.into_iter().any(|place: PathBuf| place.is_file())).then_some(missing)
-}
-
-/// SHA-256 of the certificate, in hexadecimal.
-fn fingerprint(chain: &Path) -> io::Result<String> {
-    let certificate = CertificateDer::from_pem_file(chain).map_err(io::Error::other)?;
-    Ok(HEXLOWER.encode(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &certificate).as_ref()))
 }
 
 /// An unused UDP port.
