@@ -27,6 +27,7 @@ mod hub;
 mod in_memory_tests;
 mod kept_group;
 mod keyframe_requests;
+mod lent;
 mod listener;
 mod media_sender;
 mod observe;

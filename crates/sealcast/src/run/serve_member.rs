@@ -95,6 +95,7 @@ impl ViewerRole {
             narrow,
             selection,
             relayed,
+            lender: task.lender.clone(),
         };
         match group.join(self.shared.observation.clock.now(), media, session) {
             Ok(mut membership) => {

@@ -14,6 +14,7 @@ use super::connection::{Ended, NoMedia};
 use super::delay_rate::DelayBasedRate;
 use super::group::{Membership, Told};
 use super::hub::{QueuedFrame, SourceEnd, Start};
+use super::lent::{LentFuture, Lender};
 use super::media_sender::MediaSender;
 use super::publisher_state::PublisherState;
 use super::queue::Queued;
@@ -113,10 +114,23 @@ pub(super) struct ViewerRole {
 }
 
 /// Serve one viewer until it leaves, the source ends or the program stops.
-pub(super) async fn serve_viewer<T: Transport>(
+pub(super) async fn serve_viewer<T: Transport + 'static>(
     shared: Arc<PublisherState>,
     pending: PendingSession<T>,
     stop: watch::Receiver<bool>,
+) -> Departure {
+    match shared.group {
+        // The task that seals for the group sends as well.
+        Some(_) => LentFuture::new(|lender| serve(shared, pending, stop, Some(lender))).await,
+        None => serve(shared, pending, stop, None).await,
+    }
+}
+
+async fn serve<T: Transport>(
+    shared: Arc<PublisherState>,
+    pending: PendingSession<T>,
+    stop: watch::Receiver<bool>,
+    lender: Option<Lender>,
 ) -> Departure {
     let mut task = SessionTask::new(
         pending.transport,
@@ -128,6 +142,7 @@ pub(super) async fn serve_viewer<T: Transport>(
     )
     .at_place(pending.place);
     task.known = pending.known;
+    task.lender = lender;
     let mut role = ViewerRole {
         settings: shared.settings.subscribe(),
         stream_budget: shared.stream_budget,
@@ -280,7 +295,7 @@ impl<T: Transport> Role<T> for ViewerRole {
 
     fn woken(&mut self, task: &mut Task<T>, woken: Woken) -> Result<bool, Ended> {
         match woken {
-            Woken::Frames => {}
+            Woken::Frames => return Ok(true),
             Woken::Settings => self.apply_settings(task)?,
             Woken::Told(told) => self.tell_member(task, told)?,
         }
