@@ -71,6 +71,7 @@ pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>
         if queue.finished() {
             group.sign_rest(&shared.observation.metrics).await;
             group.finish();
+            shared.hub.note_end();
             // The members' tasks send what is queued, and end.
             return std::future::pending().await;
         }
