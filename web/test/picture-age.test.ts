@@ -52,7 +52,24 @@ test("frames that answer others alone are stale", async () => {
   same(age.state(2_061), { state: "alarm", cause: "stale" }, "beyond it");
 });
 
-test("challenges come at a constant pace", () => {
+test("who is answered asks seldom, and who is not soon asks again", async () => {
+  const age = new PictureAge(TIMES, 0);
+  const sent: number[] = [];
+  for (let at = 0; at < 10_000; at += 20) {
+    if (age.deadline <= at) {
+      sent.push(at);
+      const { root, answer } = await answerTo(ask(age, at, sent.length));
+      age.verified(at, root);
+      const isLost = at >= 4_000 && at < 5_000;
+      assert(isLost || (await age.answer(parseAnswer(answer))), "it is mine");
+    }
+    assert(age.state(at).state !== "alarm", `no alarm at ${at}`);
+  }
+  const count = (from: number, to: number): number => sent.filter((at) => at >= from && at < to).length;
+  same([count(0, 4_000), count(4_000, 5_000), count(5_200, 10_000)], [6, 4, 7], "challenges");
+});
+
+test("challenges come at a constant pace while none is answered", () => {
   const age = new PictureAge(TIMES, 0);
   for (let number = 0; number < 500; number += 1) {
     same(age.challenge(number * 50, bytesOf(number & 0xff)), number % 4 === 0, "one every 200 ms");
@@ -79,7 +96,7 @@ test("a picture that is repeated raises the alarm although its signatures are ri
   const { root, answer } = await answerTo(ask(age, 0, 99));
   age.verified(30, root);
   await age.answer(parseAnswer(answer));
-  for (let at = 200; at <= 2_200; at += 200) {
+  for (let at = 800; at <= 2_200; at += 200) {
     ask(age, at);
     // A relay shows the same answers again and again.
     age.verified(at, root);

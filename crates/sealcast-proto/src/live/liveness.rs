@@ -15,7 +15,7 @@ pub const MAX_ROOTS: usize = 64;
 /// How much longer than a round trip and a group of pictures an answer may take.
 pub const MARGIN: Duration = Duration::from_millis(20);
 
-/// What a shorter group of pictures counts as. Within it ten challenges can be lost before there is a false alarm.
+/// What a shorter group of pictures counts as: within it several challenges can be lost before there is a false alarm.
 pub const MIN_GROUP: Duration = Duration::from_secs(1);
 
 /// What a longer group of pictures counts as. Who could hold a keyframe back would stretch the limit.
@@ -24,8 +24,15 @@ pub const MAX_GROUP: Duration = Duration::from_secs(10);
 /// Longest round trip that counts. Who could stretch it would stretch the limit.
 pub const MAX_ROUND_TRIP: Duration = Duration::from_secs(1);
 
-/// Challenges sent in the time of a group of pictures. All of them would have to be lost for a false alarm.
+/// Challenges sent in the time of a group of pictures while none is answered.
 const CHALLENGES_PER_GROUP: u32 = 10;
+
+/// Part of a group of pictures after which a challenge follows one that is answered. What is left of the group has room
+/// for more of them before there is a false alarm.
+const ANSWERED_PER_GROUP: u32 = 3;
+
+/// Longest time after which one follows: the age is known so closely.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// Times that a viewer goes by.
 #[derive(Clone, Copy, Debug)]
@@ -42,9 +49,14 @@ impl LivenessConfig {
         self.round_trip.min(MAX_ROUND_TRIP) + self.group() + MARGIN
     }
 
-    /// Time between two challenges.
+    /// Time between two challenges while none is answered.
     pub fn interval(&self) -> Duration {
         self.group() / CHALLENGES_PER_GROUP
+    }
+
+    /// Time between a challenge that is answered and the next one.
+    pub fn pause(&self) -> Duration {
+        (self.group() / ANSWERED_PER_GROUP).clamp(self.interval(), MAX_PAUSE)
     }
 
     fn group(&self) -> Duration {
@@ -97,7 +109,8 @@ pub struct Liveness {
     /// Roots of verified frames, the newest last.
     roots: VecDeque<Hash>,
     first_sent: Option<Duration>,
-    next_challenge: Duration,
+    /// When the newest challenge was sent.
+    sent: Option<Duration>,
     /// When the newest challenge was sent that a verified frame answers.
     answered: Option<Duration>,
     verified: Option<Duration>,
@@ -111,7 +124,7 @@ impl Liveness {
             outstanding: VecDeque::new(),
             roots: VecDeque::new(),
             first_sent: None,
-            next_challenge: Duration::ZERO,
+            sent: None,
             answered: None,
             verified: None,
         }
@@ -124,10 +137,10 @@ impl Liveness {
 
     /// Makes a challenge of 16 fresh random bytes, which nobody has seen before, if one is due. It must be sent now.
     pub fn challenge(&mut self, now: Duration, random: [u8; CHALLENGE_LEN]) -> Option<Challenge> {
-        if now < self.next_challenge {
+        if now < self.next_challenge() {
             return None;
         }
-        self.next_challenge = now + self.config.interval();
+        self.sent = Some(now);
         self.first_sent.get_or_insert(now);
         let limit = self.config.limit();
         self.outstanding
@@ -187,9 +200,11 @@ impl Liveness {
         }
     }
 
-    /// When the next challenge is due.
+    /// When the next challenge is due. One that is not answered is soon followed by the next.
     pub fn next_challenge(&self) -> Duration {
-        self.next_challenge
+        let earliest = self.sent.map_or(Duration::ZERO, |sent| sent + self.config.interval());
+        let answered = self.answered.map(|answered| answered + self.config.pause());
+        answered.map_or(earliest, |due| due.max(earliest))
     }
 
     /// When there will be an alarm if nothing comes until then. There is none where one is on already.
@@ -202,7 +217,7 @@ impl Liveness {
     /// When the next challenge is due, or the next alarm, whichever is sooner.
     pub fn deadline(&self, now: Duration) -> Duration {
         let alarm = self.next_alarm(now);
-        alarm.map_or(self.next_challenge, |alarm| alarm.min(self.next_challenge))
+        alarm.map_or(self.next_challenge(), |alarm| alarm.min(self.next_challenge()))
     }
 
     /// Finds the newest challenge that is answered, and forgets it and those before it.

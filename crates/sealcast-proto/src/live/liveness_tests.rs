@@ -100,7 +100,37 @@ fn frames_that_answer_nothing_of_mine_are_stale() {
 }
 
 #[test]
-fn challenges_come_at_a_constant_pace_and_their_number_is_bounded() {
+fn who_is_answered_asks_seldom_and_who_is_not_soon_asks_again() {
+    let (mut scene, mut sent) = (Scene::new(), Vec::new());
+    for at in (0..10_000).step_by(20).map(ms) {
+        let lost = (ms(4000)..ms(5000)).contains(&at);
+        if scene.liveness.next_challenge() <= at {
+            scene.ask(at);
+            sent.push(at);
+            let (frame, answers) = scene.frame();
+            scene.liveness.verified(at, &frame);
+            if !lost {
+                scene.liveness.answer(&answers[0]).expect("it is mine");
+            }
+        }
+        assert!(!matches!(scene.liveness.state(at), LivenessState::Alarm(_)), "{at:?}");
+    }
+    let pause = CONFIG.pause();
+    assert_eq!(pause, ms(2000) / 3);
+    let count = |range: std::ops::Range<u64>| {
+        let within = |at: &&Duration| (ms(range.start)..ms(range.end)).contains(at);
+        sent.iter().filter(within).count()
+    };
+    assert_eq!([count(0..4000), count(4000..5000), count(5200..10_000)], [6, 4, 7]);
+    let long = LivenessConfig {
+        group: Duration::from_secs(3600),
+        ..CONFIG
+    };
+    assert_eq!((long.pause(), long.interval()), (MAX_PAUSE, MAX_PAUSE));
+}
+
+#[test]
+fn challenges_come_at_a_constant_pace_while_none_is_answered_and_their_number_is_bounded() {
     let mut scene = Scene::new();
     for number in 0..500_u64 {
         let now = ms(number * 50);

@@ -156,7 +156,7 @@ impl Session {
     }
 
     /// Publisher: sends a message of the group, and again until it is taken where it may be lost. An answer is not
-    /// repeated: there is a challenge ten times a second.
+    /// repeated: who misses one soon sends another challenge.
     pub(super) fn send_group(&mut self, now: Now, message: GroupMessage<'_>) -> Result<(), SessionError> {
         let message = Control::Group(message);
         let answer = matches!(message, Control::Group(GroupMessage::Answer(_)));

@@ -454,7 +454,7 @@ impl<T: Transport> Connection<T> {
         self.timed(|connection| {
             let told = connection.session.handle(now, input).map(drop).map_err(Ended::Session);
             connection.drain_session(listener, handshaking);
-            connection.transport.flush_now().map_err(Ended::Carrier)?;
+            connection.flush().map_err(Ended::Carrier)?;
             told
         })
     }
@@ -470,9 +470,14 @@ impl<T: Transport> Connection<T> {
         let before = self.transport.outgoing().len();
         let sealed = seal(&mut self.session, self.transport.outgoing());
         let bytes = (self.transport.outgoing().len() - before) as u64;
+        self.note_media(bytes);
+        sealed.map_err(Ended::Session)
+    }
+
+    /// Count media that was queued.
+    pub(super) fn note_media(&mut self, bytes: u64) {
         self.sealed += bytes;
         self.control_backlog.frame(bytes);
-        sealed.map_err(Ended::Session)
     }
 
     /// False if frames go another way, through a relay.
@@ -523,55 +528,6 @@ impl<T: Transport> Connection<T> {
     /// Length of the carrier's buffer.
     pub(super) fn outgoing_len(&mut self) -> usize {
         self.transport.outgoing().len()
-    }
-
-    /// Try to send the close message, for at most `patience`.
-    pub async fn say_goodbye(mut self, patience: Duration) {
-        // A session that failed has still to send its reason.
-        loop {
-            match self.session.poll() {
-                Output::Transmit(message) => write_framed(self.transport.outgoing(), &message),
-                Output::Event(_) | Output::Media(_) | Output::Challenge(_) | Output::Follow => {}
-                Output::Timeout(_) => break,
-            }
-        }
-        if !self.transport.is_datagram() {
-            // The last cells leave at their times.
-            let _ = tokio::time::timeout(patience, self.repeat_goodbye()).await;
-        }
-        // Stop once the other end has closed: `wait` would return at once, and the loop would spin.
-        let flush = async {
-            while self.flush().is_ok() && self.transport.backlog() > 0 {
-                if !matches!(self.transport.wait().await, Ok(Progress::Read | Progress::Wrote)) {
-                    break;
-                }
-            }
-            self.transport.finish().await;
-        };
-        // Do not wait longer for a peer that no longer reads.
-        let _ = tokio::time::timeout(patience, flush).await;
-        self.repeat_goodbye().await;
-    }
-
-    /// Repeat the close message over datagrams, which may be lost. The session sets the times.
-    async fn repeat_goodbye(&mut self) {
-        loop {
-            match self.session.poll() {
-                Output::Transmit(message) => write_framed(self.transport.outgoing(), &message),
-                Output::Event(_) | Output::Media(_) | Output::Challenge(_) | Output::Follow => {}
-                Output::Timeout(Duration::MAX) => break,
-                Output::Timeout(deadline) => {
-                    // A message that cannot leave now is not worth another attempt.
-                    let _ = self.flush();
-                    let Some(at) = self.clock.instant(deadline).filter(|_| self.session.is_over()) else {
-                        break;
-                    };
-                    tokio::time::sleep_until(at.into()).await;
-                    let _ = self.session.handle(self.clock.now(), Input::Timeout);
-                }
-            }
-        }
-        let _ = self.flush();
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sealcast_proto::rate::RateConfig;
+use tokio::sync::Notify;
 
 use super::group::MemberFrame;
 use super::kept_group::KeptGroup;
@@ -133,6 +134,8 @@ pub struct Hub {
     keyframes: Mutex<KeyframeRequests>,
     frames: AtomicU64,
     stopping: AtomicBool,
+    /// Notified of the end of the source, and again when all of it is sealed for a group.
+    ended: Notify,
 }
 
 impl Hub {
@@ -160,6 +163,7 @@ impl Hub {
             keyframes: Mutex::default(),
             frames: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
+            ended: Notify::new(),
         }
     }
 
@@ -402,6 +406,27 @@ impl Hub {
         }
         if let Some(group) = &state.group {
             group.close();
+        }
+        drop(state);
+        self.note_end();
+    }
+
+    /// Wake who waits for the end of the source: it has ended, or all of it is sealed for the group.
+    pub(super) fn note_end(&self) {
+        self.ended.notify_waiters();
+    }
+
+    /// Wait for the end of the source, and until `over` is true, which is asked at each [`note_end`](Self::note_end).
+    pub(super) async fn ended(&self, over: impl Fn() -> bool) -> SourceEnd {
+        loop {
+            // It hears of what comes after this.
+            let noted = self.ended.notified();
+            if let Some(end) = self.end()
+                && over()
+            {
+                return end;
+            }
+            noted.await;
         }
     }
 

@@ -34,14 +34,14 @@ use crate::meter::metrics::Metrics;
 use crate::transport::{StreamTransport, memory_pair};
 
 /// The carrier behaves like TCP.
-fn carrier_config() -> CarrierConfig {
+pub(super) fn carrier_config() -> CarrierConfig {
     CarrierConfig {
         carrier: Carrier::Stream,
         delivery: Delivery::default(),
     }
 }
 
-fn offer(seed: u8) -> Offer {
+pub(super) fn offer(seed: u8) -> Offer {
     Offer {
         identity: Arc::new(Identity::from_seed(&[seed; 32])),
         suites: suite::RECOMMENDED.to_vec(),
@@ -55,7 +55,7 @@ fn offer(seed: u8) -> Offer {
     }
 }
 
-fn frame(number: u64, keyframe: bool, data: &[u8]) -> Frame {
+pub(super) fn frame(number: u64, keyframe: bool, data: &[u8]) -> Frame {
     let now = Instant::now();
     Frame {
         track: Track::Picture,
@@ -94,7 +94,7 @@ fn sound_info() -> SoundInfo {
 }
 
 /// A publisher of pictures, for one viewer.
-fn publisher(observation: &Arc<Observation>, offer: Offer) -> PublisherState {
+pub(super) fn publisher(observation: &Arc<Observation>, offer: Offer) -> PublisherState {
     let hub = Hub::new(QueueLimits::default(), observation.metrics.clone());
     hub.set_info(info());
     PublisherState {
@@ -110,14 +110,34 @@ fn publisher(observation: &Arc<Observation>, offer: Offer) -> PublisherState {
     }
 }
 
+/// A publisher of pictures that are sealed for a group, and are not signed.
+pub(super) fn publisher_of_group(observation: &Arc<Observation>) -> (Arc<PublisherState>, Arc<Group>) {
+    let options = GroupOptions {
+        sign: SignMode::Off,
+        tesla: TeslaTimes::default(),
+        numbers: EpochNumbers::nowhere(),
+        multicast: None,
+        archive_to: Vec::new(),
+    };
+    let offer = offer(2);
+    let group = Group::new(options, &offer, QueueLimits::default(), observation);
+    let group = Arc::new(group.expect("random bytes"));
+    let shared = PublisherState {
+        group: Some(Arc::clone(&group)),
+        max_viewers: 8,
+        ..publisher(observation, offer)
+    };
+    (Arc::new(shared), group)
+}
+
 /// What observes the tests, and opens nothing.
-async fn observing() -> Observing {
+pub(super) async fn observing() -> Observing {
     let observing = Observation::start("test", ObserveOptions::default(), Metrics::new(build_info()));
     observing.await.expect("nothing to open")
 }
 
 /// A publisher's session with who is at the other end of a transport.
-fn responding<T>(shared: &PublisherState, transport: T) -> PendingSession<T> {
+pub(super) fn responding<T>(shared: &PublisherState, transport: T) -> PendingSession<T> {
     let config = shared.offer.session(
         Role::Publisher,
         Side::Responder,
@@ -355,21 +375,7 @@ async fn what_is_late_is_left_out_unless_the_source_has_ended() {
 async fn a_source_has_not_ended_before_its_last_frame_is_sealed_for_the_group() {
     let observing = observing().await;
     let observation = observing.observation();
-    let options = GroupOptions {
-        sign: SignMode::Off,
-        tesla: TeslaTimes::default(),
-        numbers: EpochNumbers::nowhere(),
-        multicast: None,
-        archive_to: Vec::new(),
-    };
-    let offer = offer(2);
-    let group = Group::new(options, &offer, QueueLimits::default(), &observation);
-    let group = Arc::new(group.expect("random bytes"));
-    let shared = PublisherState {
-        group: Some(Arc::clone(&group)),
-        ..publisher(&observation, offer)
-    };
-    let shared = Arc::new(shared);
+    let (shared, group) = publisher_of_group(&observation);
     let sealing = drive(Arc::clone(&shared), Arc::clone(&group));
     tokio::pin!(sealing);
     // It waits for frames from here on.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! publisher:  source thread ─► hub ─► one bounded queue per viewer ─► viewer task: seal ─► transport
-//!                              └──► group: seal once ─► one bounded queue per member ─► its task ─► transport
+//!                              └──► group: seal once ─► one bounded queue per member ─► transport
 //!                               └► one bounded queue per relay ─► its task ─► carrier
 //! viewer:     transport ─► session task: open, assemble ─► one bounded queue ─► sink thread
 //! ```
@@ -20,13 +20,17 @@ pub mod events;
 mod exchange;
 mod gate;
 pub mod gateway;
+mod goodbye;
 mod group;
+#[cfg(test)]
+mod group_in_memory_tests;
 mod group_proofs;
 mod hub;
 #[cfg(test)]
 mod in_memory_tests;
 mod kept_group;
 mod keyframe_requests;
+mod lent;
 mod listener;
 mod media_sender;
 mod observe;
@@ -55,6 +59,7 @@ mod source_thread;
 mod target_rate;
 mod task_timer;
 mod unproved;
+mod viewer_path;
 mod watch;
 mod watch_connect;
 mod watch_listen;

@@ -320,14 +320,8 @@ fn first_rate(source: &mut dyn Source, rate: RateConfig) -> RateConfig {
 
 /// Wait until the source has ended, and all of it is sealed for the group: that stops with the task that waits here.
 pub(super) async fn source_end(shared: &PublisherState) -> SourceEnd {
-    loop {
-        if let Some(end) = shared.hub.end()
-            && shared.group.as_ref().is_none_or(|group| group.is_over())
-        {
-            return end;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let over = || shared.group.as_ref().is_none_or(|group| group.is_over());
+    shared.hub.ended(over).await
 }
 
 /// Accept viewers and serve each in a task of its own.

@@ -95,6 +95,7 @@ impl ViewerRole {
             narrow,
             selection,
             relayed,
+            lender: task.lender.clone(),
         };
         match group.join(self.shared.observation.clock.now(), media, session) {
             Ok(mut membership) => {
@@ -255,7 +256,7 @@ impl ViewerRole {
                 let answer = answer.to_bytes();
                 task.handle(Input::Group(GroupMessage::Answer(&answer)))?;
             }
-            task.connection.work(&mut task.listener)?;
+            task.connection.send(&mut task.listener)?;
             self.note_sent(task);
             task.take_events(self)?;
         }

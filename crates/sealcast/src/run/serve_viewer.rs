@@ -14,21 +14,19 @@ use super::connection::{Ended, NoMedia};
 use super::delay_rate::DelayBasedRate;
 use super::group::{Membership, Told};
 use super::hub::{QueuedFrame, SourceEnd, Start};
+use super::lent::{Lender, LentFuture};
 use super::media_sender::MediaSender;
 use super::publisher_state::PublisherState;
 use super::queue::Queued;
 use super::runtime_settings::SettingsReceiver;
 use super::serve_member::MOST_WAIT;
 use super::session_task::{Role, SessionTask};
-use super::target_rate::PathTarget;
 use super::{FrameQueue, serve_member};
 use crate::media::{Codec, Track};
 use crate::meter::labels::DropCause;
 use crate::meter::stage::Stage;
 use crate::transport::Transport;
 
-/// Minimum time between updates of the target rate from the path's capacity.
-const TARGET_INTERVAL: Duration = Duration::from_millis(100);
 /// Interval of the check that the end of the stream has arrived.
 const SETTLING: Duration = Duration::from_millis(20);
 /// Time limit for sending the close message.
@@ -48,11 +46,11 @@ pub(super) struct Subscription {
     codec: Codec,
     pub(super) sender: MediaSender,
     /// Time of the last update of the target rate.
-    target_told: Option<Instant>,
+    pub(super) target_told: Option<Instant>,
     /// True while the viewer does not set the rate of the source.
-    stays_behind: bool,
+    pub(super) stays_behind: bool,
     /// True from the frames that were kept for it until a frame leaves as soon as it was made.
-    catches_up: bool,
+    pub(super) catches_up: bool,
 }
 
 impl Subscription {
@@ -63,7 +61,7 @@ impl Subscription {
     }
 
     /// Bytes of frames that wait to be sealed or forwarded.
-    fn waiting(&self) -> usize {
+    pub(super) fn waiting(&self) -> usize {
         match self.served_by_group() {
             Some(membership) => membership.frames().bytes(),
             None => self.queue.bytes(),
@@ -102,7 +100,7 @@ pub(super) type Task<T> = SessionTask<T, NoMedia>;
 /// The publisher's end of a viewer's session.
 pub(super) struct ViewerRole {
     pub(super) shared: Arc<PublisherState>,
-    delay_rate: Option<DelayBasedRate>,
+    pub(super) delay_rate: Option<DelayBasedRate>,
     pub(super) subscription: Option<Subscription>,
     /// How long media may wait for a byte stream: what the viewer said, or the publisher's own.
     stream_budget: Duration,
@@ -113,10 +111,23 @@ pub(super) struct ViewerRole {
 }
 
 /// Serve one viewer until it leaves, the source ends or the program stops.
-pub(super) async fn serve_viewer<T: Transport>(
+pub(super) async fn serve_viewer<T: Transport + 'static>(
     shared: Arc<PublisherState>,
     pending: PendingSession<T>,
     stop: watch::Receiver<bool>,
+) -> Departure {
+    match shared.group {
+        // The task that seals for the group sends as well.
+        Some(_) => LentFuture::new(|lender| serve(shared, pending, stop, Some(lender))).await,
+        None => serve(shared, pending, stop, None).await,
+    }
+}
+
+async fn serve<T: Transport>(
+    shared: Arc<PublisherState>,
+    pending: PendingSession<T>,
+    stop: watch::Receiver<bool>,
+    lender: Option<Lender>,
 ) -> Departure {
     let mut task = SessionTask::new(
         pending.transport,
@@ -128,6 +139,7 @@ pub(super) async fn serve_viewer<T: Transport>(
     )
     .at_place(pending.place);
     task.known = pending.known;
+    task.lender = lender;
     let mut role = ViewerRole {
         settings: shared.settings.subscribe(),
         stream_budget: shared.stream_budget,
@@ -267,12 +279,13 @@ impl<T: Transport> Role<T> for ViewerRole {
         let Some(subscription) = subscription else {
             return std::future::pending().await;
         };
+        let alone = subscription.served_by_group().is_none();
         let settling = subscription.finished() || subscription.membership.as_ref().is_some_and(Membership::is_due);
         let Subscription { queue, membership, .. } = subscription;
         let member = membership.is_some();
         tokio::select! {
             woken = serve_member::wait(membership, *ready), if member => woken,
-            () = queue.changed(), if *ready => Woken::Frames,
+            () = queue.changed(), if *ready && alone => Woken::Frames,
             () = tokio::time::sleep(SETTLING), if settling => Woken::Frames,
             () = settings.changed() => Woken::Settings,
         }
@@ -280,7 +293,7 @@ impl<T: Transport> Role<T> for ViewerRole {
 
     fn woken(&mut self, task: &mut Task<T>, woken: Woken) -> Result<bool, Ended> {
         match woken {
-            Woken::Frames => {}
+            Woken::Frames => return Ok(true),
             Woken::Settings => self.apply_settings(task)?,
             Woken::Told(told) => self.tell_member(task, told)?,
         }
@@ -422,88 +435,6 @@ impl ViewerRole {
         let stays_behind = |subscription: &Subscription| subscription.stays_behind;
         let asks = !ended && hub.makes_keyframes() && !self.subscription.as_ref().is_some_and(stays_behind);
         Some(if asks { Late::Always } else { Late::ForNewerGroup })
-    }
-
-    /// Mark the path of a byte stream, if that is due. `frame` is when the frame was encoded that is sealed next.
-    pub(super) fn mark_path<T: Transport>(&self, task: &mut Task<T>, frame: Option<Instant>) -> Result<(), Ended> {
-        if !task.connection.carries_media() {
-            return Ok(());
-        }
-        task.connection.bounded = !self.shared.hub.plays_once();
-        // What a viewer missed before it came says nothing of its path.
-        let catches_up = |subscription: &Subscription| subscription.catches_up;
-        let catches_up = self.subscription.as_ref().is_some_and(catches_up);
-        let waited = frame.map(|encoded| if catches_up { Duration::ZERO } else { encoded.elapsed() });
-        task.connection.mark_path(waited, &mut task.listener)
-    }
-
-    /// Update the source's target rate and the metrics of sent media.
-    fn note_path<T: Transport>(&mut self, task: &mut Task<T>) {
-        let Some(subscription) = &mut self.subscription else {
-            return;
-        };
-        let session = &task.connection.session;
-        subscription.sender.record_counts(session, &self.shared.observation);
-        let now = Instant::now();
-        if subscription
-            .target_told
-            .is_some_and(|told| now < told + TARGET_INTERVAL)
-        {
-            return;
-        }
-        subscription.target_told = Some(now);
-        if let (Some(membership), Some(need)) = (&subscription.membership, task.connection.session.repair_need()) {
-            membership.path_needs(need);
-        }
-        let path = match &mut self.delay_rate {
-            // A constant rate has a rule of its own.
-            Some(_) if task.connection.session.is_shaped() => None,
-            Some(delay_rate) => {
-                // What a viewer missed before it came says nothing of its path.
-                let look = task
-                    .connection
-                    .look(subscription.waiting() > 0 && !subscription.catches_up);
-                // QUIC and the session itself end the connection to who reports nothing.
-                look.map(|look| match delay_rate.look(now, &look) {
-                    Some(rate) => PathTarget::most(rate, true),
-                    None => PathTarget::at_least(delay_rate.at_least()),
-                })
-            }
-            None => {
-                let session = &task.connection.session;
-                session
-                    .target()
-                    .map(|rate| PathTarget::most(rate, session.is_reported()))
-            }
-        };
-        if let Some(path) = path {
-            self.shared.hub.set_target(subscription.id, Some(path));
-            if path.limits {
-                let loss = task.connection.session.path_loss().map(|(share, _)| share);
-                self.shared.observation.metrics.path(loss, Some(path.rate));
-            }
-            self.note_standing(task);
-        }
-    }
-
-    /// Log that the viewer stays behind the others, or keeps up again.
-    fn note_standing<T: Transport>(&mut self, task: &Task<T>) {
-        let Some(subscription) = &mut self.subscription else {
-            return;
-        };
-        let stays_behind = self.shared.hub.stays_behind(subscription.id);
-        if std::mem::replace(&mut subscription.stays_behind, stays_behind) == stays_behind {
-            return;
-        }
-        let viewer = task.name();
-        if stays_behind {
-            tracing::info!(
-                viewer,
-                "its path carries far less than those of others: it loses frames, and does not slow the others"
-            );
-        } else {
-            tracing::info!(viewer, "it keeps up with the others again");
-        }
     }
 
     fn request_keyframe(&self) {

@@ -17,6 +17,7 @@ use super::admission::{Admission, Admitted, Places, REVOKED};
 use super::connection::{Connection, Ended, Listener};
 use super::ended::handshake_outcome;
 use super::exchange::HandshakeTimer;
+use super::lent::Lender;
 use super::phases::SessionPhase;
 use super::retry::turned_on;
 use super::runtime_settings::announce;
@@ -95,6 +96,8 @@ pub(super) struct SessionTask<T, L> {
     place: Option<Place>,
     /// The place was taken away.
     evicted: bool,
+    /// Lends the session to whoever has frames for it, if that is somebody else.
+    pub(super) lender: Option<Lender>,
 }
 
 impl<T: Transport, L: Listener> SessionTask<T, L> {
@@ -122,6 +125,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             timer,
             place: None,
             evicted: false,
+            lender: None,
         }
     }
 
@@ -154,6 +158,10 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         let mut only_media = false;
         loop {
             if !std::mem::take(&mut only_media) {
+                if let Some(lender) = &self.lender {
+                    // Who has frames for many sessions reads none of them.
+                    lender.own_turn().await;
+                }
                 let received = self.connection.receive(&mut self.listener);
                 if received.is_ok() {
                     self.take_events(role)?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::select_all;
+use sealcast_proto::group_media::SealedFrame;
 use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::session::{Carrier, Entry};
 use sealcast_proto::unit::Unit;
@@ -247,6 +248,10 @@ impl Transport for AnyTransport {
 
     fn outgoing(&mut self) -> &mut Vec<u8> {
         each!(self, transport => transport.outgoing())
+    }
+
+    fn queue_frame(&mut self, frame: &Arc<SealedFrame>) {
+        each!(self, transport => transport.queue_frame(frame));
     }
 
     fn backlog(&self) -> usize {

@@ -4,6 +4,7 @@ mod address_limits;
 mod any;
 mod memory;
 mod options;
+mod outgoing;
 pub(crate) mod quic;
 mod relayed;
 mod stream;
@@ -16,8 +17,10 @@ mod web;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use sealcast_proto::group_media::SealedFrame;
 use sealcast_proto::wire::{AddressBytes, Malformed, MessageLength, MulticastGroup, write_framed};
 
 pub use address_limits::{AddressLimits, Limits, Place};
@@ -86,6 +89,11 @@ pub trait Transport: Send {
 
     /// The buffer to append outgoing messages to, in the transport's framing.
     fn outgoing(&mut self) -> &mut Vec<u8>;
+
+    /// Queue a frame that was sealed for a group, after all that is queued already. By default it is copied.
+    fn queue_frame(&mut self, frame: &Arc<SealedFrame>) {
+        self.outgoing().extend_from_slice(&frame.bytes);
+    }
 
     /// Bytes queued and not yet sent.
     fn backlog(&self) -> usize;

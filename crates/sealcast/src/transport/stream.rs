@@ -1,23 +1,24 @@
 //! Messages over a byte stream.
 
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use sealcast_proto::group_media::SealedFrame;
 use sealcast_proto::wire::{LENGTH_PREFIX, Malformed, MessageLength, message_length};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::outgoing::{Outgoing, PIECES};
 use super::{Progress, Transport};
 
 /// Capacity of a new receive buffer: room for the messages of a handshake.
 const FIRST_READ: usize = 8 * 1024;
 /// Bytes read at once where much arrives. Also the most that an unauthenticated peer can make us hold.
 const READ_CHUNK: usize = 64 * 1024;
-/// Capacity of the send buffer that is kept after a burst.
-const OUTGOING_KEPT: usize = 256 * 1024;
 
 /// A byte stream whose type is known only at run time.
 pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -37,8 +38,7 @@ pub struct StreamTransport<S> {
     closed: bool,
     /// The session is established.
     admitted: bool,
-    outgoing: Vec<u8>,
-    sent: usize,
+    outgoing: Outgoing,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
@@ -52,8 +52,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
             filled: false,
             closed: false,
             admitted: false,
-            outgoing: Vec::new(),
-            sent: 0,
+            outgoing: Outgoing::default(),
         }
     }
 
@@ -104,11 +103,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
     /// Writes as much as the stream accepts; returns true if anything was written.
     pub(super) fn poll_write(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
         let mut moved = false;
-        while self.sent < self.outgoing.len() {
-            match Pin::new(&mut self.stream).poll_write(context, &self.outgoing[self.sent..]) {
+        while self.outgoing.len() > 0 {
+            let mut room = [IoSlice::new(&[]); PIECES];
+            let pieces = self.outgoing.pieces(&mut room);
+            match Pin::new(&mut self.stream).poll_write_vectored(context, pieces) {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
                 Poll::Ready(Ok(count)) => {
-                    self.sent += count;
+                    self.outgoing.advance(count);
                     moved = true;
                 }
                 Poll::Ready(Err(error)) => return Err(error),
@@ -118,15 +119,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         // TLS may buffer what it accepted; a later wait() registers the waker for the rest.
         if let Poll::Ready(Err(error)) = Pin::new(&mut self.stream).poll_flush(context) {
             return Err(error);
-        }
-        if self.sent > 0 && self.sent == self.outgoing.len() {
-            // A sender of consecutive long messages needs the capacity again at once.
-            let burst_is_over = self.outgoing.len() <= OUTGOING_KEPT;
-            self.outgoing.clear();
-            self.sent = 0;
-            if burst_is_over && self.outgoing.capacity() > OUTGOING_KEPT {
-                self.outgoing.shrink_to(OUTGOING_KEPT);
-            }
         }
         Ok(moved)
     }
@@ -213,11 +205,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for StreamTransport<S> 
     }
 
     fn outgoing(&mut self) -> &mut Vec<u8> {
-        &mut self.outgoing
+        self.outgoing.buffer()
+    }
+
+    fn queue_frame(&mut self, frame: &Arc<SealedFrame>) {
+        if self.stream.is_write_vectored() {
+            self.outgoing.push(Arc::clone(frame));
+        } else {
+            self.outgoing.buffer().extend_from_slice(&frame.bytes);
+        }
     }
 
     fn backlog(&self) -> usize {
-        self.outgoing.len() - self.sent
+        self.outgoing.len()
     }
 
     fn admit(&mut self, _receives_media: bool) {
@@ -243,6 +243,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for StreamTransport<S> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::outgoing::KEPT as OUTGOING_KEPT;
     use super::*;
     use sealcast_proto::wire::write_framed;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -315,11 +316,11 @@ mod tests {
             write_framed(transport.outgoing(), &[0; 1 << 20]);
             transport.flush_now().expect("room");
             transport.flush_now().expect("nothing to do");
-            assert!(transport.backlog() == 0 && transport.outgoing.capacity() > 1 << 20);
+            assert!(transport.backlog() == 0 && transport.outgoing().capacity() > 1 << 20);
         }
         write_framed(transport.outgoing(), &[0; 100]);
         transport.flush_now().expect("room");
-        assert!(transport.outgoing.capacity() <= OUTGOING_KEPT);
+        assert!(transport.outgoing().capacity() <= OUTGOING_KEPT);
         drop(far);
     }
 

@@ -15,8 +15,12 @@ export const MIN_GROUP = 1_000;
 export const MAX_GROUP = 10_000;
 /** Milliseconds of the longest round trip that counts: who could stretch it would stretch the limit. */
 export const MAX_ROUND_TRIP = 1_000;
-/** Challenges in the time of a group of pictures. */
+/** Challenges in the time of a group of pictures while none is answered. */
 const CHALLENGES_PER_GROUP = 10;
+/** Part of a group of pictures after which a challenge follows one that is answered. */
+const ANSWERED_PER_GROUP = 3;
+/** Milliseconds after which one follows at the latest. */
+const MAX_PAUSE = 1_000;
 
 /** Milliseconds that a viewer goes by. */
 export interface AgeTimes {
@@ -52,7 +56,9 @@ export class PictureAge {
   /** Roots of verified frames, the newest last. */
   readonly #roots: Bytes[] = [];
   #firstSent: number | undefined;
-  #next: number;
+  /** When the newest challenge was sent. */
+  #sent: number | undefined;
+  readonly #began: number;
   /** When the newest challenge was sent that a verified frame answers. */
   #answered: number | undefined;
   #verified: number | undefined;
@@ -60,7 +66,7 @@ export class PictureAge {
   /** Begins with a challenge that is due now. */
   constructor(times: AgeTimes, now: number) {
     this.#times = times;
-    this.#next = now;
+    this.#began = now;
   }
 
   /** Other measurements of the round trip and of groups of pictures. */
@@ -77,17 +83,22 @@ export class PictureAge {
     return Math.min(this.#times.roundTrip, MAX_ROUND_TRIP) + this.#group + MARGIN;
   }
 
-  /** When the next challenge is due. */
+  /** When the next challenge is due. One that is not answered is soon followed by the next. */
   get deadline(): number {
-    return this.#next;
+    if (this.#sent === undefined) {
+      return this.#began;
+    }
+    const earliest = this.#sent + this.#group / CHALLENGES_PER_GROUP;
+    const pause = Math.min(this.#group / ANSWERED_PER_GROUP, MAX_PAUSE);
+    return this.#answered === undefined ? earliest : Math.max(earliest, this.#answered + pause);
   }
 
   /** Notes a challenge of fresh random bytes if one is due; it must be sent now. Returns false if none is due. */
   challenge(now: number, random: Bytes): boolean {
-    if (now < this.#next) {
+    if (now < this.deadline) {
       return false;
     }
-    this.#next = now + this.#group / CHALLENGES_PER_GROUP;
+    this.#sent = now;
     this.#firstSent ??= now;
     const { limit } = this;
     const waiting = this.#outstanding.filter(({ sent }) => now - sent <= limit);

@@ -13,7 +13,8 @@ use sealcast_proto::session::{OutgoingSound, RepairNeed};
 use sealcast_proto::sign::UnsignedPart;
 use sealcast_proto::unit::{Selection, StreamInfo};
 use sealcast_proto::wire::{Hearing, MediaFrom};
-use tokio::task::JoinSet;
+use tokio::task::coop::has_budget_remaining;
+use tokio::task::{JoinSet, yield_now};
 
 use super::multicast::Multicast;
 use super::{Group, MemberFrame, Seat, State, Told, unusable};
@@ -24,6 +25,7 @@ use crate::meter::labels::{DropCause, SignatureWork};
 use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
 use crate::run::clock::nanos_u32;
+use crate::run::lent::{Lender, Loan};
 use crate::run::publisher_state::PublisherState;
 
 /// More epoch numbers are reserved while fewer than this are left.
@@ -54,19 +56,22 @@ pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>
     let mut enrolled_at = Instant::now();
     let mut described = Described::default();
     let mut sealed_in = Duration::ZERO;
+    let mut loans = Vec::new();
     loop {
         let deadline = group.announce(&shared)?;
         while let Some(frame) = queue.pop() {
             group.announce(&shared)?;
             described.hear(&shared);
             match frame.track {
-                Track::Sound => group.seal_sound(&shared, &described, &frame)?,
-                Track::Picture => sealed_in = group.seal(&shared, &described, &frame, sealed_in)?,
+                Track::Sound => group.seal_sound(&shared, &described, &frame, &mut loans)?,
+                Track::Picture => sealed_in = group.seal(&shared, &described, &frame, sealed_in, &mut loans)?,
             }
+            send(&mut loans).await;
         }
         if queue.finished() {
             group.sign_rest(&shared.observation.metrics).await;
             group.finish();
+            shared.hub.note_end();
             // The members' tasks send what is queued, and end.
             return std::future::pending().await;
         }
@@ -83,6 +88,16 @@ pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>
                 }
             }
             () = sleep_until(shared.observation.clock.instant(deadline)) => {}
+        }
+    }
+}
+
+/// Lets the members' sessions send what was queued for them. That saves a wake-up of each one's task.
+async fn send(loans: &mut Vec<Loan>) {
+    for loan in loans.drain(..) {
+        loan.run();
+        if !has_budget_remaining() {
+            yield_now().await;
         }
     }
 }
@@ -164,6 +179,7 @@ impl Group {
         described: &Described,
         frame: &Frame,
         before: Duration,
+        loans: &mut Vec<Loan>,
     ) -> Result<Duration> {
         let mut state = self.lock();
         let state = &mut *state;
@@ -200,7 +216,7 @@ impl Group {
         if let Some(multicast) = &self.multicast {
             state.send_multicast(multicast, &sealed);
         }
-        state.give_members(shared, &sealed, frame, answers);
+        state.give_members(shared, &sealed, frame, answers, loans);
         state.give_up_lost(observation.clock.now());
         if let Some(part) = part {
             self.sign_beside(&mut state.signing, part, &observation.metrics);
@@ -209,7 +225,13 @@ impl Group {
     }
 
     /// Seals a packet of sound once, and queues it for each member.
-    fn seal_sound(self: &Arc<Self>, shared: &PublisherState, described: &Described, frame: &Frame) -> Result<()> {
+    fn seal_sound(
+        self: &Arc<Self>,
+        shared: &PublisherState,
+        described: &Described,
+        frame: &Frame,
+        loans: &mut Vec<Loan>,
+    ) -> Result<()> {
         let mut state = self.lock();
         let state = &mut *state;
         let (Some(sound), Some(info), true) = (&described.sound, &described.info, state.has_begun()) else {
@@ -230,7 +252,7 @@ impl Group {
         if let Some(multicast) = &self.multicast {
             state.send_multicast(multicast, &sealed);
         }
-        state.give_members_sound(shared, &sealed, frame);
+        state.give_members_sound(shared, &sealed, frame, loans);
         if let Some(part) = sealing.part {
             self.sign_beside(&mut state.signing, part, &observation.metrics);
         }
@@ -335,6 +357,11 @@ impl Seat {
         self.begun && self.media == MediaFrom::Session
     }
 
+    /// Borrows its session, which runs once the group's state is no longer locked: it asks for that.
+    fn lend(&self) -> Option<Loan> {
+        self.lender.as_ref().and_then(Lender::lend)
+    }
+
     /// Tells a member something. Who does not take it is given up: with a sheet missing it would open nothing more.
     pub(super) fn tell(&mut self, told: Told) {
         self.lost |= self.told.try_send(told).is_err();
@@ -350,6 +377,7 @@ impl State {
         sealed: &Arc<SealedFrame>,
         frame: &Frame,
         answers: Option<Batch>,
+        loans: &mut Vec<Loan>,
     ) {
         let mut answers: HashMap<MemberId, Answer> = answers
             .iter()
@@ -365,6 +393,7 @@ impl State {
                 continue;
             }
             seat.shown |= sealed.keyframe;
+            loans.extend(seat.lend());
             let pushed = seat.frames.push(MemberFrame {
                 sealed: Arc::clone(sealed),
                 number: frame.number,
@@ -382,8 +411,15 @@ impl State {
     }
 
     /// Queues a packet of sound for each member who gets it over its session.
-    fn give_members_sound(&mut self, shared: &PublisherState, sealed: &Arc<SealedFrame>, frame: &Frame) {
+    fn give_members_sound(
+        &mut self,
+        shared: &PublisherState,
+        sealed: &Arc<SealedFrame>,
+        frame: &Frame,
+        loans: &mut Vec<Loan>,
+    ) {
         for seat in self.seats.iter_mut().filter(|seat| seat.shown && seat.gets_frames()) {
+            loans.extend(seat.lend());
             let dropped = seat.frames.push_sound(MemberFrame {
                 sealed: Arc::clone(sealed),
                 number: frame.number,

@@ -22,6 +22,7 @@ use sealcast_proto::wire::{GroupMessage, Hearing, MediaFrom};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
+use super::lent::Lender;
 use super::queue::Queued;
 use super::serve_viewer::VIDEO;
 use super::shape::FrameProof;
@@ -79,6 +80,8 @@ pub(super) struct MemberSession {
     pub(super) selection: Selection,
     /// True if its frames come through a relay.
     pub(super) relayed: bool,
+    /// Lends it to who has frames for it.
+    pub(super) lender: Option<Lender>,
 }
 
 /// What members are told beside frames, in the order in which the group says it.
@@ -156,6 +159,8 @@ struct Seat {
     relayed: bool,
     told: mpsc::Sender<Told>,
     frames: Arc<FrameQueue<MemberFrame>>,
+    /// Lends its session.
+    lender: Option<Lender>,
     /// What its path needs, if its media travels in packets.
     need: Option<RepairNeed>,
     /// True if long messages should be as short as can be.
@@ -293,6 +298,7 @@ impl Group {
             relayed: session.relayed,
             told,
             frames: Arc::clone(&frames),
+            lender: session.lender,
             need: session.need,
             narrow: session.narrow,
             selection: session.selection,
