@@ -1,11 +1,12 @@
 //! A camera and three viewers in network namespaces of their own, joined by a bridge that keeps multicast from one of
-//! them. The tests need root and the program `bridge`; without them they report that they were not run.
+//! them. The tests need root and the program `bridge`; without them they are skipped.
 
 use std::process::Command;
 
 use sealcast_lab::net::Net;
 use sealcast_testkit::media::path;
 use sealcast_testkit::program::{PATIENCE, Program, home, sealcast, until};
+use sealcast_testkit::skips::skipped;
 use tempfile::TempDir;
 
 const CARD: &str = "test:320x240@25";
@@ -40,14 +41,14 @@ impl Drop for Lan {
 }
 
 impl Lan {
-    /// `None`, with the reason printed, where namespaces cannot be made.
+    /// `None`, with the reason said, where namespaces cannot be made.
     fn create(test: &str) -> Option<Self> {
         if let Some(failure) = Net::obstacle() {
-            println!("not run: {failure}");
+            skipped(failure);
             return None;
         }
         if Command::new("bridge").arg("-V").output().is_err() {
-            println!("not run: the program `bridge` is not installed");
+            skipped("the program `bridge` is not installed");
             return None;
         }
         let lan = Self {
