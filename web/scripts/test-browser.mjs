@@ -55,8 +55,8 @@ try {
     worker.onerror = ({ message }) => reject(new Error(message));
     worker.postMessage("begin");
   }));
-  for (const { name, error } of outcomes) {
-    console.log(`${error === undefined ? "ok  " : "FAIL"} ${name}${error === undefined ? "" : `\n${error}`}`);
+  for (const { name, error, skipped } of outcomes) {
+    console.log(skipped !== undefined ? `SKIPPED ${name}: ${skipped}` : `${error === undefined ? "ok  " : "FAIL"} ${name}${error === undefined ? "" : `\n${error}`}`);
   }
   failed = outcomes.filter(({ error }) => error !== undefined).length;
   console.log(`Chromium ${browser.version()}, WebCrypto has ${JSON.stringify(native)}`);

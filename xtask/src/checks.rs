@@ -6,7 +6,7 @@
 
 use crate::shell::{cargo, run, run_whole};
 use crate::summary::Outcome;
-use crate::test_programs;
+use crate::test_programs::{self, Crowd, Manner};
 
 pub(crate) fn format() -> Outcome {
     Outcome::of(run(&mut cargo(&["fmt", "--all", "--check"])))
@@ -34,21 +34,26 @@ pub(crate) fn build() -> Outcome {
 }
 
 pub(crate) fn tests() -> Outcome {
-    Outcome::of(test_programs::run_all(&[]))
+    Outcome::of_tests(test_programs::run_all(&[]))
 }
 
 /// Runs the tests with all their processes on one processor.
 pub(crate) fn tests_on_one_processor() -> Outcome {
-    Outcome::of(test_programs::run_all(&["taskset", "-c", "0"]))
+    Outcome::of_tests(test_programs::run_all(&["taskset", "-c", "0"]))
 }
 
 /// Runs the test binaries named `nightly`, which take minutes or depend on real time. They measure performance, so
 /// they use the release profile and run one at a time.
 pub(crate) fn nightly_tests() -> Outcome {
     let mut programs = cargo(&["build", "--release", "--workspace", "--bins", "--locked"]);
-    let mut tests = cargo(&["test", "--release", "--workspace", "--no-fail-fast", "--locked"]);
-    tests.args(["--test", "nightly", "--", "--test-threads=1"]);
-    Outcome::of(run(&mut programs).and_then(|()| run(&mut tests)))
+    let mut tests = test_programs::of_workspace();
+    tests.args(["--release", "--test", "nightly"]);
+    let alone = Manner {
+        crowd: Crowd { programs: 1, tests: 1 },
+        ..Manner::USUAL
+    };
+    let ran = run(&mut programs).and_then(|()| test_programs::run_built(tests, alone));
+    Outcome::of_tests(ran.map(|ran| ran.skips))
 }
 
 /// The laboratory's comparison with MLS, which no other check compiles.

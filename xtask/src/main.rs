@@ -32,6 +32,7 @@ mod reproducible;
 mod sanitized;
 mod sbom;
 mod shell;
+mod skips;
 mod speed;
 mod summary;
 mod test_programs;

@@ -54,13 +54,19 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
 
 /// As [`run`], for one of several concurrent commands: its output is shown as a whole when it has ended.
 pub(crate) fn run_whole(command: &mut Command) -> Result<(), String> {
+    said_by(command).map(drop)
+}
+
+/// As [`run_whole`]; returns the output, which is shown as well.
+pub(crate) fn said_by(command: &mut Command) -> Result<String, String> {
     let line = line(command);
     let outcome = command.stdin(Stdio::null()).output();
     let output = outcome.map_err(|error| format!("`{line}` did not start: {error}"))?;
     let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
-    println!("$ {line}\n{}", said.concat());
+    let said = said.concat();
+    println!("$ {line}\n{said}");
     match output.status.success() {
-        true => Ok(()),
+        true => Ok(said),
         false => Err(format!("`{line}` ended with {}", output.status)),
     }
 }

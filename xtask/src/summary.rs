@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::skips::Skips;
+
 /// The outcome of a step; the text has details for readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -20,6 +22,14 @@ impl Outcome {
     pub(crate) fn of(result: Result<(), String>) -> Self {
         match result {
             Ok(()) => Self::ok(),
+            Err(reason) => Self::Failed(reason),
+        }
+    }
+
+    /// As [`Self::of`] for tests, with those that were skipped.
+    pub(crate) fn of_tests(result: Result<Skips, String>) -> Self {
+        match result {
+            Ok(skips) => Self::Ok(skips.note()),
             Err(reason) => Self::Failed(reason),
         }
     }

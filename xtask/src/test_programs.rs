@@ -7,10 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use crate::shell::{cargo, command, run, run_whole};
+use crate::shell::{cargo, command, run, said_by};
+use crate::skips::Skips;
 
-/// Most tests wait for a process or a socket most of the time.
-const CROWD: Crowd = Crowd { programs: 2, tests: 4 };
 /// Cargo's words for all tests of the workspace: any other selection would have other features, and be built again.
 const TEST: [&str; 3] = ["test", "--workspace", "--locked"];
 
@@ -43,6 +42,14 @@ pub(crate) struct Crowd {
     pub(crate) tests: usize,
 }
 
+/// Some of a test program's tests.
+pub(crate) struct Chosen {
+    /// The test program's name.
+    pub(crate) program: &'static str,
+    /// Parts of the tests' names; all tests if there are none.
+    pub(crate) tests: &'static [&'static str],
+}
+
 /// Tests that are not run, of one test program.
 pub(crate) struct LeftOut {
     /// The test program's name: `program`, `sealcast`.
@@ -52,37 +59,84 @@ pub(crate) struct LeftOut {
     pub(crate) why: &'static str,
 }
 
-/// Builds and runs all tests. `prefix` stands before each test program, and has the name of a program and its arguments
-/// if it is not empty.
-pub(crate) fn run_all(prefix: &[&str]) -> Result<(), String> {
-    let mut build = cargo(&TEST);
-    build.arg("--no-run");
-    let ran = run_built(build, prefix, CROWD, &[]);
-    let documented = run(cargo(&TEST).arg("--doc"));
-    ran.and(documented)
+/// How test programs are run.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner<'a> {
+    /// Words before each: a program and its arguments, or nothing.
+    pub(crate) prefix: &'a [&'a str],
+    pub(crate) crowd: Crowd,
+    /// Those that are run; all if there are none.
+    pub(crate) chosen: &'a [Chosen],
+    pub(crate) left_out: &'a [LeftOut],
 }
 
-/// Builds test programs with this command of cargo and runs them; returns their number.
-pub(crate) fn run_built(build: Command, prefix: &[&str], crowd: Crowd, left_out: &[LeftOut]) -> Result<usize, String> {
-    let programs = built(build)?;
+impl Manner<'_> {
+    /// As in the step `tests`, most of which wait for a process or a socket most of the time.
+    pub(crate) const USUAL: Self = Self {
+        prefix: &[],
+        crowd: Crowd { programs: 2, tests: 4 },
+        chosen: &[],
+        left_out: &[],
+    };
+}
+
+/// What was run.
+#[derive(Default)]
+pub(crate) struct Ran {
+    /// Number of test programs.
+    pub(crate) programs: usize,
+    pub(crate) skips: Skips,
+}
+
+/// Builds and runs all tests, each test program behind the words of `prefix`.
+pub(crate) fn run_all(prefix: &[&str]) -> Result<Skips, String> {
+    let usual = Manner::USUAL;
+    let ran = run_built(of_workspace(), Manner { prefix, ..usual });
+    let documented = run(cargo(&TEST).arg("--doc"));
+    ran.and_then(|ran| documented.map(|()| ran.skips))
+}
+
+/// The command that builds all test programs of the workspace as the step `tests` does.
+pub(crate) fn of_workspace() -> Command {
+    let mut build = cargo(&TEST);
+    build.arg("--no-run");
+    build
+}
+
+/// Builds test programs with this command of cargo and runs them.
+pub(crate) fn run_built(build: Command, manner: Manner<'_>) -> Result<Ran, String> {
+    let mut programs = built(build)?;
+    let is_there = |chosen: &&Chosen| programs.iter().any(|program| program.name() == chosen.program);
+    if let Some(missing) = manner.chosen.iter().find(|chosen| !is_there(chosen)) {
+        return Err(format!("there is no test program {}", missing.program));
+    }
+    programs.retain(|program| manner.chosen.is_empty() || program.chosen_in(&manner).next().is_some());
     let count = programs.len();
     let waiting = Mutex::new(programs.into_iter());
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let lane = || -> Vec<String> {
-        std::iter::from_fn(next)
-            .filter_map(|program| program.run(prefix, crowd, left_out).err())
-            .collect()
-    };
-    let failures: Vec<String> = std::thread::scope(|scope| {
-        let lanes: Vec<_> = (0..crowd.programs).map(|_| scope.spawn(lane)).collect();
-        let panicked = |_| vec!["a lane of tests panicked".to_owned()];
+    let lane =
+        || -> Vec<Result<Skips, String>> { std::iter::from_fn(next).map(|program| program.run(&manner)).collect() };
+    let ended: Vec<Result<Skips, String>> = std::thread::scope(|scope| {
+        let lanes: Vec<_> = (0..manner.crowd.programs).map(|_| scope.spawn(lane)).collect();
+        let panicked = |_| vec![Err("a lane of tests panicked".to_owned())];
         lanes
             .into_iter()
             .flat_map(|lane| lane.join().unwrap_or_else(panicked))
             .collect()
     });
+    let mut ran = Ran {
+        programs: count,
+        ..Ran::default()
+    };
+    let mut failures = Vec::new();
+    for one in ended {
+        match one {
+            Ok(skips) => ran.skips.add(skips),
+            Err(reason) => failures.push(reason),
+        }
+    }
     match failures.is_empty() {
-        true => Ok(count),
+        true => Ok(ran),
         false => Err(format!(
             "of {count} test programs, {} failed: {}",
             failures.len(),
@@ -126,17 +180,24 @@ impl TestProgram {
         name.map_or("", |(name, _)| name)
     }
 
-    fn run(&self, prefix: &[&str], crowd: Crowd, left_out: &[LeftOut]) -> Result<(), String> {
+    fn chosen_in<'a>(&'a self, manner: &Manner<'a>) -> impl Iterator<Item = &'a Chosen> {
+        let name = self.name();
+        manner.chosen.iter().filter(move |chosen| chosen.program == name)
+    }
+
+    fn run(&self, manner: &Manner<'_>) -> Result<Skips, String> {
         let executable = self.executable.to_string_lossy();
-        let words = [prefix, &[executable.as_ref()]].concat();
+        let words = [manner.prefix, &[executable.as_ref()]].concat();
         let mut command = command(words[0], &words[1..]);
-        for left in left_out.iter().filter(|left| left.program == self.name()) {
+        command.args(self.chosen_in(manner).flat_map(|chosen| chosen.tests));
+        for left in manner.left_out.iter().filter(|left| left.program == self.name()) {
             command.args(left.tests.iter().flat_map(|test| ["--skip", *test]));
         }
         command
             .current_dir(&self.folder)
             .env("CARGO_MANIFEST_DIR", &self.folder);
-        run_whole(command.env("RUST_TEST_THREADS", crowd.tests.to_string()))
+        let said = said_by(command.env("RUST_TEST_THREADS", manner.crowd.tests.to_string()))?;
+        Ok(Skips::of(&said))
     }
 }
 

@@ -39,6 +39,7 @@ pub mod servers;
 pub mod show;
 #[cfg(feature = "program")]
 pub mod shown;
+pub mod skips;
 #[cfg(feature = "program")]
 pub mod udp;
 pub mod vectors;

@@ -209,11 +209,19 @@ impl Program {
 
     /// The value of the metric with this name and these labels; 0 if it does not exist yet.
     pub fn counts(&self, name: &str) -> f64 {
+        let [value] = self.counts_of([name]);
+        value
+    }
+
+    /// As [`Self::counts`] for several metrics at one moment, so that their values can be compared with each other.
+    pub fn counts_of<const N: usize>(&self, names: [&str; N]) -> [f64; N] {
         let metrics = self.metrics();
-        let mut values = metrics
-            .lines()
-            .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        values.next().map_or(0.0, |value| value.parse().expect("a number"))
+        names.map(|name| {
+            let value = metrics
+                .lines()
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            value.map_or(0.0, |value| value.parse().expect("a number"))
+        })
     }
 
     /// Waits until a metric has at least this value.

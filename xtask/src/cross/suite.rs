@@ -3,7 +3,7 @@
 use super::{Target, emulated, target};
 use crate::shell::run;
 use crate::summary::Outcome;
-use crate::test_programs::{self, Crowd, LeftOut};
+use crate::test_programs::{self, Crowd, LeftOut, Manner};
 
 /// Published values, and each kernel compared with its definition; folders of vectors would take minutes here. NEON
 /// kernels run on no other machine.
@@ -210,9 +210,17 @@ fn programs(aarch64: &Target, prefix: &[String]) -> Outcome {
         println!("not run, since {why}: of {program} {}", tests.join(", "));
     }
     let count: usize = LEFT_OUT.iter().map(|left| left.tests.len()).sum();
-    match test_programs::run_built(build, &prefix, CROWD, LEFT_OUT) {
-        Ok(programs) => Outcome::Ok(format!(
-            "{programs} test programs; {count} tests are left out, named above"
+    let manner = Manner {
+        prefix: &prefix,
+        crowd: CROWD,
+        left_out: LEFT_OUT,
+        ..Manner::USUAL
+    };
+    match test_programs::run_built(build, manner) {
+        Ok(ran) => Outcome::Ok(format!(
+            "{} test programs; {count} tests are left out, named above; {}",
+            ran.programs,
+            ran.skips.note()
         )),
         Err(reason) => Outcome::Failed(reason),
     }

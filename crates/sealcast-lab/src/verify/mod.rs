@@ -28,8 +28,10 @@ pub struct Verified {
 #[derive(Debug)]
 pub struct Line {
     file: PathBuf,
-    cipher: String,
-    kernel: &'static str,
+    /// The cipher's name.
+    pub cipher: String,
+    /// The kernel's name.
+    pub kernel: &'static str,
     /// Number of vectors that were compared completely and are equal.
     pub passed: usize,
     /// Faults of the vectors that differ.

@@ -1,11 +1,12 @@
 //! A camera and three viewers in network namespaces of their own, joined by a bridge that keeps multicast from one of
-//! them. The tests need root and the program `bridge`; without them they report that they were not run.
+//! them. The tests need root and the program `bridge`; without them they are skipped.
 
 use std::process::Command;
 
 use sealcast_lab::net::Net;
 use sealcast_testkit::media::path;
 use sealcast_testkit::program::{PATIENCE, Program, home, sealcast, until};
+use sealcast_testkit::skips::skipped;
 use tempfile::TempDir;
 
 const CARD: &str = "test:320x240@25";
@@ -40,14 +41,14 @@ impl Drop for Lan {
 }
 
 impl Lan {
-    /// `None`, with the reason printed, where namespaces cannot be made.
+    /// `None`, with the reason said, where namespaces cannot be made.
     fn create(test: &str) -> Option<Self> {
         if let Some(failure) = Net::obstacle() {
-            println!("not run: {failure}");
+            skipped(failure);
             return None;
         }
         if Command::new("bridge").arg("-V").output().is_err() {
-            println!("not run: the program `bridge` is not installed");
+            skipped("the program `bridge` is not installed");
             return None;
         }
         let lan = Self {
@@ -115,20 +116,21 @@ impl Lan {
         within
     }
 
-    /// The packets that a host has sent, and those that it was sent, as the switch counts them.
-    fn packets(&self, host: usize) -> [u64; 2] {
-        let count = |what: &str| {
-            let file = format!("/sys/class/net/p-{}/statistics/{what}", HOSTS[host]);
-            let output = Command::new("ip")
-                .args(["netns", "exec", &self.namespace("sw"), "cat", &file])
-                .output();
-            let output = output.expect("ip runs");
-            String::from_utf8_lossy(&output.stdout)
-                .trim()
-                .parse()
-                .expect("a number")
-        };
-        [count("rx_packets"), count("tx_packets")]
+    /// The packets that each host has sent, and those that it was sent, as the switch counts them. The kernel gives out
+    /// all of them at once, so they belong to one moment and may be compared with each other.
+    fn packets(&self) -> [[u64; 2]; HOSTS.len()] {
+        let output = Command::new("ip")
+            .args(["netns", "exec", &self.namespace("sw"), "cat", "/proc/net/dev"])
+            .output();
+        let table = String::from_utf8(output.expect("ip runs").stdout).expect("text");
+        HOSTS.map(|host| {
+            let row = table
+                .lines()
+                .find_map(|row| row.trim_start().strip_prefix(&format!("p-{host}:")));
+            // Received bytes, packets and six more; the same of what was sent.
+            let counts: Vec<&str> = row.expect("the port").split_whitespace().collect();
+            [1, 9].map(|at| counts[at].parse().expect("a number"))
+        })
     }
 }
 
@@ -171,17 +173,16 @@ fn camera_serves(listen: &str, test: &str) {
     camera.says_times("it hears the multicast group", 2, PATIENCE);
     camera.says("it does not hear the multicast group, and is sent all itself", PATIENCE);
     viewers[DEAF - 1].says("nothing comes from the multicast group", PATIENCE);
-    let before: Vec<_> = (0..=DEAF).map(|host| lan.packets(host)).collect();
-    let sent = |host: usize| {
-        let [now, before] = [lan.packets(host), before[host]];
-        [now[0] - before[0], now[1] - before[1]]
-    };
+    let before = lan.packets();
+    let mut now = before;
+    let to_viewer = |now: &[[u64; 2]], viewer: usize| now[viewer][1] - before[viewer][1];
     // Each frame is a datagram at least, and its proof another.
     until("all viewers were sent some frames", || {
-        (1..=DEAF).all(|viewer| sent(viewer)[1] > 2 * FRAMES)
+        now = lan.packets();
+        (1..=DEAF).all(|viewer| to_viewer(&now, viewer) > 2 * FRAMES)
     });
-    let [from_camera, _] = sent(0);
-    let to_viewers: u64 = (1..=DEAF).map(|viewer| sent(viewer)[1]).sum();
+    let from_camera = now[0][0] - before[0][0];
+    let to_viewers: u64 = (1..=DEAF).map(|viewer| to_viewer(&now, viewer)).sum();
     // Were all sent to each, the camera would send as much as the viewers get: three times what it sends to one.
     assert!(
         from_camera * 10 < to_viewers * 9,

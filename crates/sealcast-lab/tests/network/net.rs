@@ -1,5 +1,5 @@
 //! The link between two network namespaces, with real programs over it. The tests need root and `/dev/net/tun`; without
-//! one of them each test reports that it was not run.
+//! one of them each test is skipped.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_lab::net::{Direction, End, Net, NetConfig, Running};
 use sealcast_lab::netem::Pings;
+use sealcast_testkit::skips::skipped;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 
@@ -32,11 +33,11 @@ fn config(test: &str, link: &str, seed: u64) -> NetConfig {
     }
 }
 
-/// True if the tests can be run; prints the reason if not.
+/// True if the tests can be run; says the reason if not.
 fn possible() -> bool {
     let obstacle = Net::obstacle();
     if let Some(failure) = &obstacle {
-        println!("not run: {failure}");
+        skipped(failure);
     }
     obstacle.is_none()
 }

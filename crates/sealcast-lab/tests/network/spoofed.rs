@@ -1,6 +1,6 @@
 //! Datagrams with forged source addresses, on a link where they can be counted: the owners of the addresses are not
-//! flooded, and the viewer is not disturbed. The test needs root and `/dev/net/tun`; without one of them it reports
-//! that it was not run.
+//! flooded, and the viewer is not disturbed. The test needs root and `/dev/net/tun`; without one of them it
+//! is skipped.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,6 +16,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use sealcast_lab::net::{Direction, End, Net, NetConfig};
 use sealcast_proto::keys::PeerId;
 use sealcast_proto::wire::Ticket;
+use sealcast_testkit::skips::skipped;
 use sealcast_testkit::udp::knock_to;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -205,7 +206,7 @@ fn overflowed(net: &Net) -> u64 {
 #[test]
 fn forged_source_addresses_are_answered_with_less_than_came_and_nobody_notices() {
     if let Some(failure) = Net::obstacle() {
-        println!("not run: {failure}");
+        skipped(failure);
         return;
     }
     // On a busy machine the attack may take longer than the stream, so try longer ones.

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use sealcast_testkit::skips::skipped;
+
 /// What the laboratory says where it has no browser, or nothing that drives one.
 const ABSENT: &str = "there is nothing to measure";
 
@@ -22,7 +24,7 @@ fn a_page_in_chromium_is_measured_over_both_carriers() {
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .concat();
     if said.contains(ABSENT) {
-        eprintln!("skipped: {said}");
+        skipped(said);
         return;
     }
     assert_eq!(status.code(), Some(0), "{said}");

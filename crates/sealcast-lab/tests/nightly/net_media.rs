@@ -1,5 +1,5 @@
 //! The packets of a sealed stream between two network namespaces, captured. The test needs root, `/dev/net/tun` and
-//! tcpdump; without one of the first two it reports that it was not run.
+//! tcpdump; without one of the first two it is skipped.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use sealcast_lab::net::{End, Net, NetConfig};
 use sealcast_proto::sim::LinkProfile;
+use sealcast_testkit::skips::skipped;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 const FRAMES: usize = 60;
@@ -109,7 +110,7 @@ fn stream(net: &Net, dir: &Path) -> usize {
 #[test]
 fn on_a_path_of_1280_bytes_nothing_is_fragmented() {
     if let Some(obstacle) = Net::obstacle() {
-        println!("not run: {obstacle}");
+        skipped(obstacle);
         return;
     }
     let profile: LinkProfile = "mtu=1280 delay=5ms loss=5%".parse().expect("a profile");

@@ -1,11 +1,12 @@
-//! `sealcast-lab slow`: an encoder over a slow link. The test needs root and `/dev/net/tun`; without them it reports
-//! that it was not run.
+//! `sealcast-lab slow`: an encoder over a slow link. The test needs root and `/dev/net/tun`; without them it is
+//! skipped.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
 use sealcast_lab::net::Net;
+use sealcast_testkit::skips::skipped;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 
@@ -27,7 +28,7 @@ fn bytes_per_frame(table: &Path) -> Vec<(String, f64)> {
 #[test]
 fn an_encoder_follows_a_slow_link_over_tcp_as_over_udp() {
     if let Some(obstacle) = Net::obstacle() {
-        println!("not run: {obstacle}");
+        skipped(obstacle);
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

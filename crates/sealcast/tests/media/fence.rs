@@ -17,6 +17,7 @@ use sealcast::codec::{Decoder, H264Encoder, H264Settings, RESTART_INTERVAL, deco
 use sealcast::media::{Codec, FrameRate, Picture};
 use sealcast::source::test_card::{CardClock, CardPainter};
 use sealcast_testkit::program::until;
+use sealcast_testkit::skips::skipped;
 
 /// Names the deed for the second process.
 const DEED: &str = "DEED_BEHIND_THE_FENCE";
@@ -103,7 +104,7 @@ fn landlock_alone_refuses_files_connections_and_programs() {
     ] {
         let status = tell(&format!("landlock alone: {deed}"));
         if status.code() == Some(LACKING) {
-            println!("not tried: this kernel has no landlock");
+            skipped("this kernel has no landlock");
             return;
         }
         assert_eq!(status.code(), Some(LIVED), "{deed}: {status}");

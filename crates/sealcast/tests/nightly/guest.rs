@@ -11,6 +11,7 @@ use std::process::{ChildStdin, Command, Stdio};
 
 use sealcast_testkit::media::path;
 use sealcast_testkit::program::{PATIENCE, Program, free_port};
+use sealcast_testkit::skips::skipped;
 use tempfile::TempDir;
 
 /// The first program of the machine: it loads the modules, and is a shell on the serial line after that.
@@ -37,7 +38,7 @@ const USERS: &str = "root:x:0:0::/:/bin/sh\nsomebody:x:1000:1000::/tmp:/bin/sh\n
 pub(crate) fn has_kernel() -> bool {
     let named = std::env::var_os("SEALCAST_GUEST_KERNEL").is_some();
     if !named {
-        println!("SKIPPED: no kernel for the virtual machine: cargo xtask cameras --install");
+        skipped("no kernel for the virtual machine: cargo xtask cameras --install");
     }
     named
 }

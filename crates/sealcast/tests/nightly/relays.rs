@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use sealcast_testkit::program::{
     MANY_USES, PATIENCE, Program, Publisher, free_port, home, publish_by, sealcast, until,
 };
+use sealcast_testkit::skips::skipped;
 
 const FRAMES_IN: &str = "sealcast_frames_total{dir=\"in\"}";
 const AGE: &str = "sealcast_picture_age_seconds";
@@ -23,7 +24,7 @@ const CARD: &str = "test:320x240@25?gop=250";
 fn program() -> Option<PathBuf> {
     let named = std::env::var_os("MOQ_RELAY").map(PathBuf::from);
     if named.is_none() {
-        println!("SKIPPED: no relay: cargo xtask relay");
+        skipped("no relay: cargo xtask relay");
     }
     named
 }

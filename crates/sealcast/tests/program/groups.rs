@@ -89,10 +89,10 @@ fn two_viewers_of_a_group_get_the_same_pictures_each_sealed_once() {
         });
         camera.program.says_times(MEMBER, 2, PATIENCE);
         // Before it was a member, each viewer had frames of its own.
-        let before = [FORWARDED, FRAMES_OUT].map(|name| camera.program.counts(name));
+        let before = camera.program.counts_of([FORWARDED, FRAMES_OUT]);
         camera.program.has_counted(FORWARDED, before[0] + 100.0);
-        let forwarded = camera.program.counts(FORWARDED) - before[0];
-        let sealed = camera.program.counts(FRAMES_OUT) - before[1];
+        let after = camera.program.counts_of([FORWARDED, FRAMES_OUT]);
+        let [forwarded, sealed] = [0, 1].map(|at| after[at] - before[at]);
         assert!(forwarded > 1.5 * sealed, "{forwarded} frames given, {sealed} sealed");
         if sign == "both" {
             viewers[0].has_counted("sealcast_group_parts_proven_total", 1.0);

@@ -5,6 +5,7 @@ use std::net::UdpSocket;
 
 use sealcast_testkit::attack::{self, Clip, Home, Program, excused, gaps, overflowed, record, total, until};
 use sealcast_testkit::program::free_port;
+use sealcast_testkit::skips::has_ipv6;
 
 const RATE: u32 = 50;
 const CARD: &str = "test:320x240@25";
@@ -51,9 +52,10 @@ fn a_clip_arrives_byte_for_byte_in_every_unit_and_under_every_selection() {
 fn a_publisher_connects_to_a_viewer_that_listens() {
     let home = Home::new();
     let clip = Clip::make(home.path(), 50);
+    let host = if has_ipv6() { "[::1]" } else { "127.0.0.1" };
     for unit in ["frame", "packet"] {
         let viewer_home = Home::new();
-        let listen = "--listen quic://[::1]:0?latency=200 --ticket-file -";
+        let listen = format!("--listen quic://{host}:0?latency=200 --ticket-file -");
         let mut viewer = viewer_home.start(&format!("watch {listen} --to file:out.h264 --report report.json"));
         let ticket = viewer.ticket();
         let url = clip.url(RATE, "");

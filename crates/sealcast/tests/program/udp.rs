@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use sealcast::source::{FileOptions, FileSource, Source};
 use sealcast_testkit::attack::{Clip, Direction, Home, Program, Proxy, Tap, excused, gaps, overflowed, record, until};
 use sealcast_testkit::program::{self, free_port, home, publish, watch};
+use sealcast_testkit::skips::has_ipv6;
 
 /// Frames per second. At this rate a clip needs less than 2 Mbit/s, the initial rate on an unknown path.
 const RATE: u32 = 50;
@@ -87,6 +88,9 @@ fn every_suite_protects_datagrams() {
 
 #[test]
 fn a_clip_arrives_whole_over_ipv6() {
+    if !has_ipv6() {
+        return;
+    }
     let (home, clip) = scene(50);
     let url = clip.url(RATE, "");
     let (mut publisher, ticket) = home.publish_at("udp://[::1]:0", &url, "--report report.json");

@@ -164,6 +164,8 @@ fn interface_of(local: IpAddr) -> io::Result<u32> {
 
 #[cfg(test)]
 mod tests {
+    use sealcast_testkit::skips::has_ipv6;
+
     use super::*;
 
     #[tokio::test]
@@ -205,6 +207,9 @@ mod tests {
         let v4 = MulticastOut::open(Ipv4Addr::LOCALHOST.into(), ([239, 255, 7, 8], 5000).into());
         let v4 = v4.expect("the loopback interface").socket;
         assert_eq!(v4.as_set().multicast_ttl_v4().expect("it is set"), 1);
+        if !has_ipv6() {
+            return;
+        }
         let group = SocketAddr::from((Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 8), 5000));
         let v6 = MulticastOut::open(Ipv6Addr::LOCALHOST.into(), group);
         let v6 = v6.expect("the loopback interface").socket;
