@@ -172,7 +172,12 @@ impl Turn<'_> {
         let name = format!("{tool:?}-{times}").to_lowercase();
         let (mut programs, folder) = self.started(&name, |folder| tool.words(folder))?;
         let processes = programs.processes();
-        processes.iter().try_for_each(|&process| tool.begin(process))?;
+        if tool.is_told() {
+            processes.iter().try_for_each(|&process| tool.prepare(process))?;
+            // Valgrind now translates the program anew, which takes it longer than the load does.
+            programs.run(WARM_UP)?;
+            processes.iter().try_for_each(|&process| tool.begin(process))?;
+        }
         let carried = programs.run(self.counting.time * times)?;
         if let Some(lost) = carried.lost.filter(|&lost| lost > MAX_LOST) {
             let what = format!(

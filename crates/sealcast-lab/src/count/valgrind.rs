@@ -95,12 +95,14 @@ impl Tool {
         self == Self::Instructions
     }
 
-    /// Begins to count, if it is told when.
+    /// Makes a tool that is told when ready to count.
+    pub(crate) fn prepare(self, process: u32) -> Result<()> {
+        tell(process, "instrumentation on")
+    }
+
+    /// Begins to count, for a tool that is told when.
     pub(crate) fn begin(self, process: u32) -> Result<()> {
-        match self {
-            Self::Instructions => tell(process, "instrumentation on"),
-            Self::Heap | Self::Copies => Ok(()),
-        }
+        tell(process, "zero")
     }
 
     /// Counts of a process. Where they begin with its start, they end with its end, which this brings about.
