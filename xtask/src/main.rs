@@ -56,7 +56,7 @@ cargo xtask COMMAND
                             processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
                             (600), two builds with the same bytes, the address sanitizer and Miri, aarch64 and
                             armv7, the relay client, cameras, GStreamer, the package, the image and the alerts, formal
-                            models
+                            models, and the speed beside the last tag
 
  Parts of them, and other tools:
   packages                  only the first step of `test`

@@ -364,8 +364,8 @@ impl Column {
         compared.map(|estimate| estimate.times(scale))
     }
 
-    /// For each round that both have, how many times as bad the value of the first is: above 1 if it is worse. Nothing if
-    /// builds are not judged by this column.
+    /// For each round that both have, how many times as bad the value of the first is: above 1 if it is worse. Nothing
+    /// if builds are not judged by this column.
     pub(crate) fn times_as_bad(&self, own: Samples<'_>, other: Samples<'_>) -> Vec<f64> {
         let (Kind::Median(name), Some(better)) = (self.kind, self.judged) else {
             return Vec::new();

@@ -11,8 +11,8 @@ use super::results::Results;
 use super::run::time;
 use super::turn::Turn;
 
-/// Rounds after which a run that goes on until it knows looks for the first time: as many as a limit of 99.5 % takes, and
-/// as many in each order.
+/// Rounds after which a run that goes on until it knows looks for the first time: as many as a limit of 99.5 % takes,
+/// and as many in each order.
 const FIRST: usize = 8;
 
 /// What is measured, and for how long.
@@ -100,7 +100,8 @@ mod tests {
     use crate::harness::run::run;
     use crate::harness::sample::Sample;
 
-    /// Two builds of a system: alike in the case `same`; the one slower by a tenth in `slow`; the other fails in `broken`.
+    /// Two builds of a system: alike in the case `same`; the one slower by a tenth in `slow`; the other fails in
+    /// `broken`.
     struct Made;
 
     impl Engine for Made {

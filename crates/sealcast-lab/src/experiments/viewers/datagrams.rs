@@ -1,5 +1,5 @@
-//! The plain fan-out over UDP: frames cut into datagrams of the length that sessions use, in runs that the kernel cuts up
-//! (GSO) where it can, without pacing, repair or answers. Who sends a datagram gets the frames from then on.
+//! The plain fan-out over UDP: frames cut into datagrams of the length that sessions use, in runs that the kernel cuts
+//! up (GSO) where it can, without pacing, repair or answers. Who sends a datagram gets the frames from then on.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -1,5 +1,5 @@
-//! A plain fan-out: each frame of a clip, behind its length, to every connection, in datagrams to everybody who asked, or
-//! as an object to a relay. Nothing is sealed; it is what a user of tokio would write.
+//! A plain fan-out: each frame of a clip, behind its length, to every connection, in datagrams to everybody who asked,
+//! or as an object to a relay. Nothing is sealed; it is what a user of tokio would write.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -43,7 +43,8 @@ pub(super) struct Stamped {
     pub(super) data: Bytes,
 }
 
-/// Gives the frames of a source in real time to everybody who connects or asks, or to a relay, until standard input ends.
+/// Gives the frames of a source in real time to everybody who connects or asks, or to a relay, until standard input
+/// ends.
 ///
 /// # Errors
 /// The source cannot be opened, or no port, or the relay client does not start.
