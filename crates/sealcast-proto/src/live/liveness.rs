@@ -32,7 +32,7 @@ const CHALLENGES_PER_GROUP: u32 = 10;
 const ANSWERED_PER_GROUP: u32 = 3;
 
 /// Longest time after which one follows: the age is known so closely.
-const MAX_PAUSE: Duration = Duration::from_secs(1);
+pub const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// Times that a viewer goes by.
 #[derive(Clone, Copy, Debug)]

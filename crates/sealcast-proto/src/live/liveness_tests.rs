@@ -118,7 +118,7 @@ fn who_is_answered_asks_seldom_and_who_is_not_soon_asks_again() {
     let pause = CONFIG.pause();
     assert_eq!(pause, ms(2000) / 3);
     let count = |range: std::ops::Range<u64>| {
-        let within = |at: &&Duration| (ms(range.start)..ms(range.end)).contains(at);
+        let within = |at: &&Duration| (ms(range.start)..ms(range.end)).contains(*at);
         sent.iter().filter(within).count()
     };
     assert_eq!([count(0..4000), count(4000..5000), count(5200..10_000)], [6, 4, 7]);
