@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// How a line about one begins, and what stands before the reason in it: those of `sealcast_testkit::skips`, and Node's.
+/// How a line about one begins, and what stands before the reason in it: `sealcast_testkit::skips`, and Node's.
 const SAID: [(&str, &str); 2] = [("SKIPPED ", ": "), ("\u{fe63} ", " # ")];
 /// Most reasons in a note; all of them are in the output of the tests.
 const MOST_REASONS: usize = 4;

@@ -1,6 +1,5 @@
 //! `sealcast-lab gateway`, and the programs that it starts.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use sealcast::failure::Result;
@@ -42,7 +41,10 @@ fn add(definition: &mut Definition, options: &str) {
     definition.systems.push(Entry {
         name,
         words: String::new(),
-        fields: fields.map(|&(name, value)| (name.to_owned(), value.into())).collect(),
+        fields: fields
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .into_iter()
+            .collect(),
     });
 }
 

@@ -170,6 +170,11 @@ impl Leader {
         self.pending.rekey(now);
     }
 
+    /// True if [`announce`](Self::announce) has something to announce.
+    pub fn announces(&self) -> bool {
+        self.pending.since().is_some() && self.under_way.is_none()
+    }
+
     /// Announces the next epoch, if changes wait and no announced epoch waits to be in force. `next_group` is the
     /// number of the group of pictures that begins next, `seed` fresh random bytes, which are used only if the result
     /// is not `None`.

@@ -249,13 +249,21 @@ impl GroupSealer {
     /// # Errors
     /// [`LeaderError::NoNumbers`]; the changes go on waiting.
     pub fn announce(&mut self, now: Now, seed: &[u8; 32]) -> Result<Option<Announcement>, LeaderError> {
+        match self.announces(now) {
+            true => self.leader.announce(now.monotonic, self.next_group, seed),
+            false => Ok(None),
+        }
+    }
+
+    /// True if [`announce`](Self::announce) has something to announce: fresh random bytes are not needed before.
+    pub fn announces(&mut self, now: Now) -> bool {
         self.switch_if_due(now, false);
         let used_up = now.monotonic >= self.drawn + SOFT_AGE || self.records_sealed() >= SOFT_RECORDS;
         if used_up && self.leader.deadline().is_none() {
             self.drawn = now.monotonic;
             self.leader.rekey(now.monotonic);
         }
-        self.leader.announce(now.monotonic, self.next_group, seed)
+        self.leader.announces()
     }
 
     /// Draws the next key chain of TESLA if one is due, of 32 fresh random bytes. Returns true if there is a new

@@ -124,8 +124,8 @@ impl Session {
         matches!(self.group, Some(GroupStanding::Member(_)))
     }
 
-    /// Publisher: true if all that [`forward`](Self::forward) does with a frame of the group is to append its bytes. The
-    /// caller may give them to the carrier itself, after all that it appended before.
+    /// Publisher: true if all that [`forward`](Self::forward) does with a frame of the group is to append its bytes.
+    /// The caller may give them to the carrier itself, after all that it appended before.
     pub fn forwards_as_it_is(&self) -> bool {
         self.is_established() && self.is_member() && !self.unordered() && !self.is_shaped()
     }

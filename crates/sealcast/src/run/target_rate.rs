@@ -104,10 +104,14 @@ impl TargetRate {
     fn settle(&mut self, now: Instant) {
         let before = self.settled.replace(now).unwrap_or(now);
         let time = now.saturating_duration_since(before);
-        let medians: Vec<Option<u64>> = self.viewers.keys().map(|&id| self.median_of_others(id)).collect();
+        // Nobody else is compared: a median costs a look at all viewers, of whom each states its target often.
+        let limited = self
+            .viewers
+            .iter()
+            .map(|(&id, viewer)| viewer.path.limits.then_some(id));
+        let medians: Vec<Option<u64>> = limited.map(|id| self.median_of_others(id?)).collect();
         for (viewer, median) in self.viewers.values_mut().zip(medians) {
-            let slower = median.is_some_and(|median| viewer.path.rate < median / FAR_BEHIND);
-            let far_behind = slower && viewer.path.limits;
+            let far_behind = median.is_some_and(|median| viewer.path.rate < median / FAR_BEHIND);
             viewer.behind = if far_behind {
                 (viewer.behind + time).min(PATIENCE)
             } else {

@@ -88,8 +88,6 @@ pub(super) struct Start<'a> {
     pub(super) viewers: usize,
     /// The relay, if frames go through one.
     pub(super) relay: Option<&'a Relay>,
-    /// The program; this build if none is named.
-    pub(super) program: Option<&'a Path>,
     /// The words of a command that runs the program, such as those of valgrind.
     pub(super) under: &'a [String],
     /// A folder for its files.

@@ -269,8 +269,7 @@ impl Subscribers {
         }
     }
 
-    /// Keep the delivered packets for subscribers that join: work that delays none of them if it is done after they have
-    /// left.
+    /// Keep the delivered packets for subscribers that join. Done after they have left, this delays none of them.
     pub(super) fn settle(&self) {
         self.lock().settle();
     }

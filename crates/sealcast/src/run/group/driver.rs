@@ -123,7 +123,10 @@ impl Group {
         if self.sign.tesla() && state.sealer.renew_chain(now, entropy::random()?) {
             state.tell_chains(now);
         }
-        let announced = state.sealer.announce(now, &entropy::random()?);
+        let announced = match state.sealer.announces(now) {
+            true => state.sealer.announce(now, &entropy::random()?),
+            false => Ok(None),
+        };
         let announced = announced.map_err(|error: LeaderError| unusable(&error))?;
         if let Some(announced) = announced {
             self.tell(state, now, &announced);
