@@ -1,8 +1,8 @@
 //! A future that its task lends to whoever has work for it.
 //!
 //! Work for another task usually wakes it: on another thread, with a system call here and one there. Who has the work
-//! can [run](Loan::run) the task's future itself instead. The future is the same, and does the same, whoever runs it; it
-//! may [ask](Lender::own_turn) for what only its own task should do.
+//! can [run](Loan::run) the task's future itself instead. The future is the same, and does the same, whoever runs it;
+//! it may [ask](Lender::own_turn) for what only its own task should do.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
