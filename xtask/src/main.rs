@@ -23,6 +23,7 @@ mod kernels;
 mod load;
 mod loopback;
 mod manual;
+mod masked;
 mod metadata;
 mod packages;
 mod paths;
@@ -44,6 +45,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use masked::Machine;
 use summary::Summary;
 
 const USAGE: &str = "\
@@ -52,11 +54,11 @@ cargo xtask COMMAND
  Three tiers:
   check                     format, tidy, clippy: before each commit
   test                      install what the tests need (Debian packages), then run everything a change must not break
-  nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load and on one
-                            processor, network runs in real time, costs, 4K, soak, fuzzing for N seconds per target
-                            (600), two builds with the same bytes, the address sanitizer and Miri, aarch64 and
-                            armv7, the relay client, cameras, GStreamer, the package, the image and the alerts, formal
-                            models, and the speed beside the last tag
+  nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load, on one processor
+                            and as on other machines, network runs in real time, costs, 4K, soak, fuzzing for N
+                            seconds per target (600), two builds with the same bytes, the address sanitizer and Miri,
+                            aarch64 and armv7, the relay client, cameras, GStreamer, the package, the image and the
+                            alerts, formal models, and the speed beside the last tag
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
@@ -65,6 +67,10 @@ cargo xtask COMMAND
                             build that commit (the last tag) like this tree, measure both in turns, and tell by how much
                             this one is slower at most; fail where it is shown to be more than 5 % slower
   load [--rounds N]         the suite beside two busy threads and a disk writer, then on one processor, N times each (1)
+  masked [NAME]...          the suite as on other machines, or on those named, as far as that can affect it: the
+                            cryptography library with less of the processor (no-avx512, no-avx2, no-aes), ciphers and
+                            codecs on older processors, in an emulator (haswell, sandybridge, nehalem), another user
+                            than root (nobody), another time zone and language (kathmandu), no IPv6 (no-ipv6)
   fuzz [--seconds N] [--target NAME] [--install]
                             run each fuzz target, or the one named, for N seconds (20)
   formal [--install]        run the Verifpal and ProVerif models of docs/formal and compare the results with what the
@@ -123,6 +129,7 @@ fn main() -> ExitCode {
             Ok(rounds) => under_load(&mut summary, rounds),
             Err(_) => return usage(),
         },
+        ["masked", names @ ..] if masked::are_known(names) => on_other_machines(names, &mut summary),
         ["sanitizer"] => sanitizers(&mut summary),
         ["aarch64"] => summary.step("aarch64", cross::suite),
         ["cross", rest @ ..] => return cross_command(rest, summary),
@@ -213,6 +220,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("install", deny::install);
     test(summary);
     under_load(summary, 1);
+    let _all_went_well = on_other_machines(&[], summary);
     summary.step("long tests", checks::nightly_tests);
     summary.step("mls", checks::mls);
     summary.step("installed", installed::step);
@@ -251,6 +259,16 @@ fn under_load(summary: &mut Summary, rounds: usize) -> bool {
     }
     for _ in 0..rounds {
         well &= summary.step("one core", checks::tests_on_one_processor);
+    }
+    well
+}
+
+/// Runs the suite as on each other machine, or as on those named.
+fn on_other_machines(names: &[&str], summary: &mut Summary) -> bool {
+    let asked = |machine: &&Machine| names.is_empty() || names.contains(&machine.name);
+    let mut well = true;
+    for machine in masked::MACHINES.iter().filter(asked) {
+        well &= summary.step(machine.name, || machine.step());
     }
     well
 }

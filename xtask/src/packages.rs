@@ -84,10 +84,13 @@ fn missing() -> Vec<(&'static str, &'static str)> {
     PACKAGES.into_iter().filter(|package| !here(package.0)).collect()
 }
 
+pub(crate) fn is_root() -> bool {
+    output(&mut command("id", &["-u"])).is_some_and(|id| id.trim() == "0")
+}
+
 /// The prefix for `apt-get`: empty for root, sudo if it exists.
 fn privilege() -> Option<&'static [&'static str]> {
-    let root = output(&mut command("id", &["-u"])).is_some_and(|id| id.trim() == "0");
-    match root {
+    match is_root() {
         true => Some(&[]),
         false if exists("sudo") => Some(&["sudo"]),
         false => None,
