@@ -45,7 +45,7 @@ pub fn clip(name: &str, scratch: &Path) -> PathBuf {
             "-f",
             "lavfi",
             "-i",
-            "sine=d=6",
+            "sine=d=6:r=48000",
             "-c:v",
             "libx264",
             "-profile:v",
@@ -59,6 +59,12 @@ pub fn clip(name: &str, scratch: &Path) -> PathBuf {
             "50",
             "-c:a",
             "aac",
+            // As there, too: the sound begins with the picture, and no edit list leaves out what the encoder put
+            // before.
+            "-bsf:a",
+            "setts=ts=PTS-STARTPTS",
+            "-use_editlist",
+            "0",
         ],
     };
     let (inputs, codec) = codec.split_at(if name == BUNNY { 4 } else { 0 });
