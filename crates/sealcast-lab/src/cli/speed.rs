@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
@@ -74,6 +75,9 @@ struct Part {
     #[serde(default)]
     settings: toml::Table,
     seconds: Option<f64>,
+    /// True if everything shares one processor: delay is then processor time, and not what a scheduler makes of two.
+    #[serde(default)]
+    one_processor: bool,
     /// Its share of the time.
     weight: f64,
 }
@@ -147,6 +151,7 @@ impl SpeedArgs {
         let experiment = experiments::by_name(&part.experiment)?;
         let folder = self.out.join(part.name.replace(", ", "-"));
         let definition = self.definition(part, share)?;
+        let _one = part.one_processor.then(OneProcessor::keep).transpose()?;
         let tell = |progress: &harness::Progress| eprintln!("{}: {progress}", part.name);
         let results = harness::run(experiment, &definition, &folder, stop, &tell);
         if stop.load(Ordering::Relaxed) {
@@ -231,6 +236,34 @@ impl SpeedArgs {
             percent(self.fail),
         ));
         (text, slower > 0 || all().count() == 0)
+    }
+}
+
+/// Keeps this thread, and all threads and programs that it starts, on one processor while it lives.
+struct OneProcessor {
+    before: CpuSet,
+}
+
+impl OneProcessor {
+    fn keep() -> Result<Self> {
+        let refused = |error| {
+            let what = format!("this process cannot be kept on one processor ({error})");
+            Failure::new(FailureKind::Internal, what, "leave out that part")
+        };
+        let before = sched_getaffinity(None).map_err(refused)?;
+        let mut one = CpuSet::new();
+        // Not the first one, which serves most interrupts.
+        let last = (0..CpuSet::MAX_CPU).rev().find(|&processor| before.is_set(processor));
+        last.into_iter().for_each(|processor| one.set(processor));
+        sched_setaffinity(None, &one).map_err(refused)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for OneProcessor {
+    fn drop(&mut self) {
+        // It was allowed before.
+        let _ = sched_setaffinity(None, &self.before);
     }
 }
 

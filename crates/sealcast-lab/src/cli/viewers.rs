@@ -50,9 +50,11 @@ pub(super) fn run(args: &ViewersArgs) -> Result<ExitCode> {
     measure(definition, &args.common)
 }
 
-/// True for the program itself.
+/// True for the program itself; not where it starts a relay client, which it looks for beside its own file.
 pub(super) fn is_ours(system: &Entry) -> bool {
-    !["plain", "relayed-plain"].iter().any(|kind| is_of_kind(system, kind))
+    ["group", "unsigned", "alone"]
+        .iter()
+        .any(|kind| is_of_kind(system, kind))
 }
 
 pub(super) fn fan_out(args: &PlainFanOutArgs) -> Result<ExitCode> {

@@ -2,13 +2,14 @@
 //! process of its own, and leaves a record.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::definition::{Definition, Entry};
 use super::experiment::Engine;
-use super::process::{Program, Stop, last_words};
+use super::process::{Program, Stop, last_words, new_copy};
 use super::record;
 use super::sample::Sample;
 use super::turn::Turn;
@@ -47,7 +48,7 @@ impl Elsewhere<'_> {
         let text = toml::to_string(&self.one(turn)).map_err(|error| unusable(&error))?;
         let file = scratch.path().join(FILE);
         std::fs::write(&file, text).map_err(|error| unusable(&error))?;
-        let mut command = std::process::Command::new(laboratory);
+        let mut command = Command::new(new_copy(laboratory, scratch.path())?);
         command.arg("run").arg(&file).arg("--out").arg(scratch.path());
         let log = scratch.path().join("laboratory.txt");
         let mut program = Program::start("the laboratory", command, &log)?;

@@ -1,5 +1,6 @@
 //! A child process of a run. Communication is by lines; dropping the handle ends the process.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -58,6 +59,32 @@ pub(crate) fn own_file() -> Result<PathBuf> {
 /// A command that runs this program again.
 pub(crate) fn own_program() -> Result<Command> {
     own_file().map(Command::new)
+}
+
+/// A new copy of a program of a build, in a folder of its turn. One and the same program can be a tenth slower in one
+/// file than in another, by how the kernel keeps its pages, for as long as it keeps them: with a new copy in each turn
+/// that is chance, and no property of a build.
+///
+/// # Errors
+/// It cannot be copied.
+pub(crate) fn new_copy(program: &Path, folder: &Path) -> Result<PathBuf> {
+    let copy = folder.join(program.file_name().unwrap_or(OsStr::new("program")));
+    // Not by this process: what it starts meanwhile would hold the copy open, and a program that is open for writing
+    // does not run.
+    let copied = Command::new("cp")
+        .arg(program)
+        .arg(&copy)
+        .stderr(Stdio::null())
+        .status();
+    if copied.is_ok_and(|status| status.success()) {
+        return Ok(copy);
+    }
+    let what = format!("{} cannot be copied to {}", program.display(), folder.display());
+    Err(Failure::new(
+        FailureKind::Usage,
+        what,
+        "name the file of a program, or make room",
+    ))
 }
 
 /// The program `sealcast`, of this build unless another is named, with an identity of its own in `home` and without

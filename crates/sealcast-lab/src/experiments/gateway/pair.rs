@@ -15,7 +15,7 @@ use super::paths::{CameraPath, Paths};
 use super::player;
 use super::system::{Gateways, paths};
 use crate::experiments::throughput::Carrier;
-use crate::harness::process::{Program, Stop, run_by, sealcast_program};
+use crate::harness::process::{Program, Stop, new_copy, run_by, sealcast_program};
 
 /// The largest number of cameras in one session, and so for one viewer gateway.
 pub(super) const MAX_CAMERAS: usize = MAX_STREAM as usize;
@@ -40,8 +40,10 @@ pub(super) fn open(
     unusable: impl Fn(io::Error) -> Failure,
 ) -> Result<Paths> {
     let cameras = Cameras::start(load.carrier).map_err(&unusable)?;
+    let program = gateways.program.as_deref();
+    let program = program.map(|program| new_copy(program, scratch)).transpose()?;
     let start = |name: &'static str, file: &str, arguments: Vec<String>| {
-        let mut command = sealcast_program(gateways.program.as_deref(), &scratch.join(file))?;
+        let mut command = sealcast_program(program.as_deref(), &scratch.join(file))?;
         command.arg("gateway").args(arguments);
         let command = run_by(&gateways.under, command);
         Program::start(name, command, &scratch.join(format!("{file}.txt")))
@@ -65,7 +67,7 @@ pub(super) fn open(
     }
     let mut programs = vec![start("the camera gateway", "camera", arguments)?];
     let ticket = TICKET.to_owned() + &programs[0].line(TICKET, PATIENCE, stop)?;
-    let open = match gateways.program.as_deref() {
+    let open = match program.as_deref() {
         None => true,
         Some(other) => opens_by_an_option(other).map_err(&unusable)?,
     };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
-use crate::harness::process::{Program, Stop, last_words};
+use crate::harness::process::{Program, Stop, last_words, new_copy};
 use crate::harness::{Definition, Engine, Opened, Place, Sample, Turn};
 
 /// Time limit for a run.
@@ -57,7 +57,7 @@ impl Engine for Records {
             let what = format!("there is no room for temporary files ({error})");
             Failure::new(FailureKind::Sink, what, "set TMPDIR")
         })?;
-        let mut command = Command::new(&self.programs[&turn.system]);
+        let mut command = Command::new(new_copy(&self.programs[&turn.system], scratch.path())?);
         command.arg(self.rounds.to_string());
         let log = scratch.path().join("benchmark.txt");
         let (mut program, _, mut stdout) = Program::with_pipes("the benchmark", command, &log)?;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::plain;
 use super::relay::Relay;
 use crate::experiments::throughput::Carrier;
-use crate::harness::process::{Program, Stop, own_program, run_by, sealcast_program};
+use crate::harness::process::{Program, Stop, new_copy, own_program, run_by, sealcast_program};
 use crate::harness::processor;
 
 /// Time limit for a publisher to start.
@@ -126,7 +126,11 @@ impl Start<'_> {
     }
 
     fn sealcast(&self) -> Result<Publisher> {
-        let mut command = sealcast_program(self.program, &self.scratch.join("home"))?;
+        let program = self
+            .program
+            .map(|program| new_copy(program, self.scratch))
+            .transpose()?;
+        let mut command = sealcast_program(program.as_deref(), &self.scratch.join("home"))?;
         let listen = format!("{}://127.0.0.1:0", self.carrier);
         command.args(["publish", self.source, "--listen", &listen]);
         command.args(["--ticket-file", "-", "--open", "--meter", "none"]);
