@@ -61,9 +61,9 @@ pub(crate) fn own_program() -> Result<Command> {
     own_file().map(Command::new)
 }
 
-/// A new copy of a program of a build, in a folder of its turn. One and the same program can be a tenth slower in one
-/// file than in another, by how the kernel keeps its pages, for as long as it keeps them: with a new copy in each turn
-/// that is chance, and no property of a build.
+/// A new copy of a program of a build, in a folder of its turn. Two files with the same bytes differed by a tenth over
+/// a whole measurement, presumably by how the kernel kept their pages: with a new copy in each turn that is chance, and
+/// no property of a build.
 ///
 /// # Errors
 /// It cannot be copied.
