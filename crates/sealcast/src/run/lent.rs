@@ -2,7 +2,7 @@
 //!
 //! Work for another task usually wakes it: on another thread, with a system call here and one there. Who has the work
 //! can [run](Loan::run) the task's future itself instead. The future is the same, and does the same, whoever runs it;
-//! it may [ask](Lender::own_turn) for what only its own task should do.
+//! it may [wait](Lender::own_turn) for its own task before what only that should do.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// What is woken when the future can go on: its task, unless it is lent.
+/// Wakes the future's task, unless the future is lent.
 #[derive(Default)]
 struct Signal {
     task: AtomicWaker,
@@ -77,7 +77,7 @@ impl<F: Future> Shared<F> {
     }
 }
 
-/// What can be done with a future of any type.
+/// Lends a future, whatever its type.
 trait Lends: Send + Sync {
     fn signal(&self) -> &Arc<Signal>;
 
@@ -163,7 +163,7 @@ impl Lender {
         let shared = self.shared.upgrade()?;
         let state = &shared.signal().state;
         let lent = state.compare_exchange(AT_HOME, LENT, Ordering::AcqRel, Ordering::Acquire);
-        lent.is_ok().then_some(Loan(shared))
+        lent.is_ok().then(|| Loan(shared))
     }
 
     /// Waits, in the future, until its own task runs it. Cancel-safe.

@@ -360,7 +360,7 @@ impl Seat {
         self.begun && self.media == MediaFrom::Session
     }
 
-    /// Borrows its session, which runs once the group's state is no longer locked: it asks for that.
+    /// Borrows its session. It can run only after the group's state is unlocked, which it locks itself.
     fn lend(&self) -> Option<Loan> {
         self.lender.as_ref().and_then(Lender::lend)
     }
