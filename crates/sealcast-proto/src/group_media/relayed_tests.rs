@@ -258,9 +258,9 @@ fn a_challenge_over_the_session_bounds_the_age_of_a_relays_picture() {
     let live = LivenessState::Live { at_most: at(50) };
     assert_eq!(viewer.picture_age(at(50)), Some(live));
     // From here on the relay gives what it kept from before the next challenge: signed, and old.
-    viewer.challenge(at(100), [7; 16], round_trip).expect("it is due");
+    viewer.challenge(at(340), [7; 16], round_trip).expect("it is due");
     let limit = 10 + 1000 + 20;
-    for millis in (140..limit + 40).step_by(40) {
+    for millis in (380..limit + 40).step_by(40) {
         frame(&mut viewer, &camera.frame(false), millis);
         let (released, refused) = open(&mut viewer, millis);
         assert!(released.len() == 1 && refused.is_empty());
