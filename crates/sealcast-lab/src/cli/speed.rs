@@ -20,7 +20,7 @@ use crate::harness::process::{Stop, stopped};
 use crate::harness::run::time;
 use crate::harness::{self, Definition, Entry, table};
 
-/// What is measured.
+/// The parts that are measured.
 const PARTS: &str = include_str!("../../definitions/speed.toml");
 /// Names of a build's programs in its folder: the program, the laboratory, and the benchmark of the record layer.
 const PROGRAM: &str = "sealcast";
@@ -47,7 +47,7 @@ pub(super) struct SpeedArgs {
     /// Measure only these parts: records, handshake, throughput, gateway, "gateway, awake", viewers, "viewers, alone"
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// What viewers are given, a file (MP4, H.264, Motion JPEG) in place of a clip made with ffmpeg
+    /// The file that viewers are given (MP4, H.264, Motion JPEG) in place of a clip made with ffmpeg
     #[arg(long, value_name = "FILE")]
     clip: Option<PathBuf>,
     /// Write table.md, and each part's record and tables into a folder of its name, into this folder; continue records
@@ -82,11 +82,11 @@ struct Part {
     weight: f64,
 }
 
-/// What came of a part.
+/// The outcome of a part.
 struct Outcome {
     name: String,
     judged: Vec<Judged>,
-    /// What could not be measured, with the reason.
+    /// The figures that could not be measured, with the reason.
     missing: Vec<String>,
 }
 

@@ -30,7 +30,7 @@ pub(super) struct ViewersArgs {
 pub(super) struct PlainFanOutArgs {
     /// The source of the frames, as `publish` takes it
     pub(super) source: String,
-    /// What carries them to viewers
+    /// The carrier to viewers
     #[arg(long)]
     pub(super) carrier: CarrierArg,
     /// Give them to this relay instead

@@ -18,7 +18,7 @@ use crate::harness::process::Program;
 
 /// The only path of each server: the camera's number.
 const PATH: &str = "0";
-/// What a server does not serve, and would open ports for.
+/// Protocols that a server does not serve, and would open ports for.
 const OFF: [&str; 5] = ["rtmp", "hls", "webrtc", "srt", "moq"];
 
 /// Starts both servers over TCP; `secure` puts TLS between them.
