@@ -57,7 +57,10 @@ pub(crate) fn run_whole(command: &mut Command) -> Result<(), String> {
     said_by(command).map(drop)
 }
 
-/// As [`run_whole`]; returns the output, which is shown as well.
+/// Most lines of a failed command's output that its error has: test programs name what failed at their end.
+const LAST_LINES: usize = 60;
+
+/// As [`run_whole`]; returns the output, which is shown as well. An error has the output's end in lines of its own.
 pub(crate) fn said_by(command: &mut Command) -> Result<String, String> {
     let line = line(command);
     let outcome = command.stdin(Stdio::null()).output();
@@ -67,8 +70,13 @@ pub(crate) fn said_by(command: &mut Command) -> Result<String, String> {
     println!("$ {line}\n{said}");
     match output.status.success() {
         true => Ok(said),
-        false => Err(format!("`{line}` ended with {}", output.status)),
+        false => Err(format!("`{line}` ended with {}\n{}", output.status, end_of(&said))),
     }
+}
+
+fn end_of(said: &str) -> String {
+    let lines: Vec<&str> = said.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
 }
 
 /// Runs the command quietly and returns its standard output; `None` if it failed or does not exist.

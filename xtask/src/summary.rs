@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use crate::skips::Skips;
 
-/// The outcome of a step; the text has details for readers.
+/// The outcome of a step; the text has details for readers. Its first line stands in the table, and the others, of a
+/// step that failed, after it: what is printed in the middle of so much output is not found again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Ok(String),
@@ -35,11 +36,18 @@ impl Outcome {
     }
 
     fn words(&self) -> (&'static str, &str) {
-        match self {
+        let (word, note) = match self {
             Self::Ok(note) => ("ok", note),
             Self::Failed(note) => ("FAILED", note),
             Self::Skipped(note) => ("SKIPPED", note),
-        }
+        };
+        (word, note.lines().next().unwrap_or_default())
+    }
+
+    /// What a failed step said last.
+    fn end(&self) -> Option<&str> {
+        let Self::Failed(note) = self else { return None };
+        Some(note.split_once('\n')?.1).filter(|end| !end.trim().is_empty())
     }
 }
 
@@ -140,6 +148,11 @@ impl Summary {
             println!("{name:<10} {word:<8} {:>8.1}  {note}", wall.as_secs_f64());
         }
         println!("{:<10} {:<8} {:>8.1}", "all", "", self.began.elapsed().as_secs_f64());
+        for (name, outcome, _) in &self.rows {
+            if let Some(end) = outcome.end() {
+                println!("\n== what {name} said last\n{end}\n");
+            }
+        }
         let (line, failed) = self.count();
         println!("{line}");
         if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
@@ -149,6 +162,15 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_what_a_failed_step_said_is_kept_for_after_the_table() {
+        let failed = Outcome::Failed("it ended with 1\nnot ok: first\nwhy".to_owned());
+        assert_eq!(failed.words(), ("FAILED", "it ended with 1"));
+        assert_eq!(failed.end(), Some("not ok: first\nwhy"));
+        assert_eq!(Outcome::Failed("it ended with 1\n".to_owned()).end(), None);
+        assert_eq!(Outcome::Ok("one\ntwo".to_owned()).end(), None);
+    }
 
     #[test]
     fn one_failure_fails_the_whole() {

@@ -140,9 +140,18 @@ pub(crate) fn run_built(build: Command, manner: Manner<'_>) -> Result<Ran, Strin
         false => Err(format!(
             "of {count} test programs, {} failed: {}",
             failures.len(),
-            failures.join("; ")
+            joined(&failures)
         )),
     }
+}
+
+/// What failed in one line, and then the ends of all outputs.
+fn joined(failures: &[String]) -> String {
+    let parts = failures
+        .iter()
+        .map(|failure| failure.split_once('\n').unwrap_or((failure, "")));
+    let (what, ends): (Vec<&str>, Vec<&str>) = parts.unzip();
+    format!("{}\n{}", what.join("; "), ends.join("\n"))
 }
 
 /// Builds all test programs; those that need the name `nightly` on the command line are not among them.
@@ -204,6 +213,12 @@ impl TestProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_failed_is_one_line_before_the_ends_of_all_outputs() {
+        let failures = ["`a` ended with 1\na's end".to_owned(), "`b` did not start".to_owned()];
+        assert_eq!(joined(&failures), "`a` ended with 1; `b` did not start\na's end\n");
+    }
 
     #[test]
     fn only_programs_with_tests_are_run() {
