@@ -8,7 +8,7 @@ import type { AxeResults } from "axe-core";
 
 import { Program, withFolder, within } from "../node/program.ts";
 import { assert, same } from "../support/harness.ts";
-import { BINARY, OPTIONS, type Profile, type Visit, withProfile } from "./support/browser.ts";
+import { BINARY, OPTIONS, PATIENCE_MS, type Profile, type Visit, withProfile } from "./support/browser.ts";
 import { readStrip } from "./support/strip.ts";
 
 const TOKEN = "a-token-of-this-test";
@@ -66,33 +66,47 @@ async function drawsOn(visit: Visit): Promise<void> {
     (await visit.told()).figures?.drawn ?? 0);
 }
 
+/** The number of the program's picture that the page shows, or -1 if it shows none. */
+function still({ page }: Visit, id: string): Promise<number> {
+  return page.locator(`#${id}`).evaluate((image: HTMLImageElement) =>
+    image.complete && image.naturalWidth > 0 ? Number(image.src.split("?")[1]) : -1);
+}
+
 /** Waits until the program's pictures are there, and come one after the other. */
-async function untilStills({ page }: Visit): Promise<void> {
+async function untilStills(visit: Visit): Promise<void> {
   for (const id of ["camera", "wire", "attack"]) {
-    const image = page.locator(`#${id}`);
-    const number = (): Promise<number> => image.evaluate((one: HTMLImageElement) =>
-      one.complete && one.naturalWidth > 0 ? Number(one.src.split("?")[1]) : -1);
-    const begin = await number();
-    await image.evaluate((one: HTMLImageElement, first) => new Promise<void>((done) => {
-      const look = (): void => {
-        if (one.naturalWidth > 0 && Number(one.src.split("?")[1]) > first + 3) {
-          done();
-        } else {
-          setTimeout(look, 50);
-        }
-      };
-      look();
-    }), begin);
+    const begin = await still(visit, id);
+    await waited(`further pictures of ${id} after ${begin}`, visit, async () => await still(visit, id) > begin + 3);
   }
 }
 
-async function clock(visit: Visit): Promise<number> {
-  const pixels = await visit.pixels();
-  const strip = pixels === undefined ? "there is no canvas" : readStrip(pixels);
-  if (typeof strip === "string") {
-    throw new Error(`the picture has no clock: ${strip}`);
+/** Waits until it holds. */
+async function waited(what: string, visit: Visit, holds: () => Promise<boolean>): Promise<void> {
+  for (const until = Date.now() + PATIENCE_MS; !(await holds());) {
+    if (Date.now() > until) {
+      throw new Error(`waited in vain for ${what}; ${await visit.describe()}`);
+    }
+    await new Promise((done) => setTimeout(done, 50));
   }
-  return strip.frame;
+}
+
+/** The number that the picture shows. On a busy machine there may be no picture for a while. */
+async function clock(visit: Visit): Promise<number> {
+  let frame = 0;
+  let wrong = "";
+  await waited("a picture with its clock", visit, async () => {
+    const pixels = await visit.pixels();
+    const strip = pixels === undefined ? "there is no canvas" : readStrip(pixels);
+    if (typeof strip !== "string") {
+      frame = strip.frame;
+      return true;
+    }
+    wrong = strip;
+    return false;
+  }).catch((error: unknown) => {
+    throw new Error(`the picture has no clock: ${wrong}`, { cause: error });
+  });
+  return frame;
 }
 
 void test("the demo's page opens the stream itself, beside what the program shows", OPTIONS, async () => {
