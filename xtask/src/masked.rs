@@ -146,7 +146,10 @@ impl Machine {
             chosen: self.chosen,
             left_out: self.left_out,
         };
-        Outcome::of_tests(test_programs::run_built(test_programs::of_workspace(), manner).map(|ran| ran.skips))
+        match test_programs::run_built(test_programs::of_workspace(), manner) {
+            Ok(ran) => Outcome::Ok(ran.note()),
+            Err(reason) => Outcome::Failed(reason),
+        }
     }
 }
 
@@ -243,6 +246,11 @@ mod tests {
     use super::*;
     use crate::paths::sources;
     use crate::shell::root;
+
+    #[test]
+    fn each_test_that_is_left_out_exists() {
+        NOT_EMULATED.iter().for_each(LeftOut::check);
+    }
 
     #[test]
     fn each_module_that_is_chosen_exists() {

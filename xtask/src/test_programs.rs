@@ -50,13 +50,35 @@ pub(crate) struct Chosen {
     pub(crate) tests: &'static [&'static str],
 }
 
-/// Tests that are not run, of one test program.
+/// Tests that are not run, of one test program. What is left out is printed and counted.
 pub(crate) struct LeftOut {
     /// The test program's name: `program`, `sealcast`.
     pub(crate) program: &'static str,
     /// Parts of their names, as `--skip` takes them.
     pub(crate) tests: &'static [&'static str],
     pub(crate) why: &'static str,
+}
+
+#[cfg(test)]
+impl LeftOut {
+    /// Checks that each of the tests exists.
+    pub(crate) fn check(&self) {
+        let root = crate::shell::root();
+        let files = crate::paths::sources(&root).expect("git lists the sources");
+        let Self { program, tests, .. } = self;
+        let library = format!("crates/{}/src/", program.replace('_', "-"));
+        for name in *tests {
+            let (path, function) = name.rsplit_once("::").expect("a module and a test");
+            let module = format!("/tests/{program}/{path}.rs");
+            let has = |file: &PathBuf| {
+                let place = file.to_string_lossy();
+                let looked_at = place.ends_with(&module) || place.starts_with(&library);
+                let text = looked_at.then(|| std::fs::read_to_string(root.join(file)));
+                text.is_some_and(|text| text.expect("readable").contains(&format!("fn {function}()")))
+            };
+            assert!(files.iter().any(has), "there is no test {name} of {program}");
+        }
+    }
 }
 
 /// How test programs are run.
@@ -85,7 +107,21 @@ impl Manner<'_> {
 pub(crate) struct Ran {
     /// Number of test programs.
     pub(crate) programs: usize,
+    /// Number of tests that were left out.
+    left_out: usize,
     pub(crate) skips: Skips,
+}
+
+impl Ran {
+    /// For the table of the steps.
+    pub(crate) fn note(&self) -> String {
+        let mut parts = vec![format!("{} test programs", self.programs)];
+        if self.left_out > 0 {
+            parts.push(format!("{} tests are left out, named above", self.left_out));
+        }
+        parts.extend(Some(self.skips.note()).filter(|note| !note.is_empty()));
+        parts.join("; ")
+    }
 }
 
 /// Builds and runs all tests, each test program behind the words of `prefix`.
@@ -110,6 +146,9 @@ pub(crate) fn run_built(build: Command, manner: Manner<'_>) -> Result<Ran, Strin
     if let Some(missing) = manner.chosen.iter().find(|chosen| !is_there(chosen)) {
         return Err(format!("there is no test program {}", missing.program));
     }
+    for LeftOut { program, tests, why } in manner.left_out {
+        println!("not run, since {why}: of {program} {}", tests.join(", "));
+    }
     programs.retain(|program| manner.chosen.is_empty() || program.chosen_in(&manner).next().is_some());
     let count = programs.len();
     let waiting = Mutex::new(programs.into_iter());
@@ -126,6 +165,7 @@ pub(crate) fn run_built(build: Command, manner: Manner<'_>) -> Result<Ran, Strin
     });
     let mut ran = Ran {
         programs: count,
+        left_out: manner.left_out.iter().map(|left| left.tests.len()).sum(),
         ..Ran::default()
     };
     let mut failures = Vec::new();
@@ -213,6 +253,21 @@ impl TestProgram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_note_tells_what_was_left_out_and_skipped_if_anything_was() {
+        let mut ran = Ran {
+            programs: 2,
+            ..Ran::default()
+        };
+        assert_eq!(ran.note(), "2 test programs");
+        ran.left_out = 3;
+        ran.skips = Skips::of("SKIPPED a: no IPv6");
+        assert_eq!(
+            ran.note(),
+            "2 test programs; 3 tests are left out, named above; 1 skipped in tests: no IPv6 (1)"
+        );
+    }
 
     #[test]
     fn what_failed_is_one_line_before_the_ends_of_all_outputs() {
