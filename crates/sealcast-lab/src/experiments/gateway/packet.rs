@@ -7,7 +7,8 @@ use std::time::Instant;
 const RTP_HEADER: usize = 12;
 /// The dynamic payload type in the camera's SDP.
 const PAYLOAD_TYPE: u8 = 96;
-/// The NAL unit header of a slice, sent as a single packet or in fragments (FU-A).
+/// NAL unit headers of slices, sent as a single packet or in fragments (FU-A): of a keyframe, and of another picture.
+const KEYFRAME_SLICE: u8 = 0x65;
 const SLICE: u8 = 0x41;
 const FRAGMENT: u8 = 0x5c;
 /// Stamps are written one nibble per byte, with this bit set, so that no zero bytes occur.
@@ -39,7 +40,8 @@ impl Frame {
     }
 
     /// Appends packet number `at` of this frame to `out`; `sequence` counts the camera's packets.
-    pub(super) fn put(&self, out: &mut Vec<u8>, at: usize, sequence: u16) {
+    pub(super) fn put(&self, out: &mut Vec<u8>, at: usize, sequence: u16, keyframe: bool) {
+        let slice = if keyframe { KEYFRAME_SLICE } else { SLICE };
         let end = out.len() + self.bytes;
         let last = at + 1 == self.packets;
         let time = (u128::from(self.stamp) * CLOCK / 1_000_000_000) as u32;
@@ -48,10 +50,10 @@ impl Frame {
         out.extend_from_slice(&time.to_be_bytes());
         out.extend_from_slice(b"lab0");
         if self.packets == 1 {
-            out.push(SLICE);
+            out.push(slice);
         } else {
             let ends = u8::from(at == 0) << 7 | u8::from(last) << 6;
-            out.extend_from_slice(&[FRAGMENT, ends | SLICE & 0x1f]);
+            out.extend_from_slice(&[FRAGMENT, ends | slice & 0x1f]);
         }
         let nibble = |at: usize| NIBBLE | (self.stamp >> (4 * at)) as u8 & 0xf;
         out.extend((0..NIBBLES).map(nibble));
@@ -111,7 +113,7 @@ mod tests {
             };
             for at in 0..packets {
                 let mut packet = Vec::new();
-                frame.put(&mut packet, at, 7);
+                frame.put(&mut packet, at, 7, stamp == 0);
                 assert_eq!(packet.len(), 1200);
                 let seen = Seen {
                     stamp: Some(stamp),

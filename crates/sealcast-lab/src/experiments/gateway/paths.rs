@@ -41,11 +41,16 @@ pub(super) struct Paths {
     pub(super) _held: Box<dyn Any>,
 }
 
+/// Frames from one keyframe to the next, of which the first is one: some programs pass on nothing before it.
+const KEYFRAME_INTERVAL: u32 = 50;
+
 /// The entry point for a camera's packets.
 pub(super) struct PacketSender {
     transport: RtpTransport,
     /// Sequence number of the last packet.
     sequence: u16,
+    /// Number of frames so far.
+    frames: u32,
     packet: Vec<u8>,
     frame: Vec<u8>,
 }
@@ -62,6 +67,7 @@ impl PacketSender {
         Self {
             transport,
             sequence: 0,
+            frames: 0,
             packet: Vec::new(),
             frame: Vec::new(),
         }
@@ -70,10 +76,12 @@ impl PacketSender {
     /// Sends a frame; on a stream with a single write.
     pub(super) fn send(&mut self, frame: &Frame) -> io::Result<()> {
         self.frame.clear();
+        let keyframe = self.frames.is_multiple_of(KEYFRAME_INTERVAL);
+        self.frames = self.frames.wrapping_add(1);
         for at in 0..frame.packets {
             self.sequence = self.sequence.wrapping_add(1);
             self.packet.clear();
-            frame.put(&mut self.packet, at, self.sequence);
+            frame.put(&mut self.packet, at, self.sequence, keyframe);
             match &self.transport {
                 RtpTransport::Datagrams(socket) => drop(socket.send(&self.packet)?),
                 RtpTransport::Stream(_) => put_data(&mut self.frame, RTP, &self.packet),
