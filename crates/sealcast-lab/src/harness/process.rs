@@ -87,6 +87,31 @@ pub(crate) fn new_copy(program: &Path, folder: &Path) -> Result<PathBuf> {
     ))
 }
 
+/// True if the help for this command of a program has these words, and of this build always. An older program, given to be
+/// measured too, may not know an option, and does what it asks for without it.
+///
+/// # Errors
+/// The program cannot be started.
+pub(crate) fn knows(program: Option<&Path>, command: &[&str], words: &str) -> Result<bool> {
+    let Some(program) = program else { return Ok(true) };
+    let help = Command::new(program).args(command).arg("--help").output();
+    let help = help.map_err(|error| {
+        let what = format!("{} cannot be started ({error})", program.display());
+        Failure::new(FailureKind::Usage, what, "name a program that runs here")
+    })?;
+    Ok(String::from_utf8_lossy(&help.stdout).contains(words))
+}
+
+/// The options with which a program prints the ticket where no terminal is: an older one prints it unasked, and takes `-`
+/// for a file.
+///
+/// # Errors
+/// The program cannot be started.
+pub(crate) fn printing_ticket(program: Option<&Path>, command: &[&str]) -> Result<&'static [&'static str]> {
+    let asked = knows(program, command, "standard output if FILE is -")?;
+    Ok(if asked { &["--ticket-file", "-"] } else { &[] })
+}
+
 /// The program `sealcast`, of this build unless another is named, with an identity of its own in `home` and without
 /// settings from the environment.
 pub(crate) fn sealcast_program(program: Option<&Path>, home: &Path) -> Result<Command> {

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use sealcast::failure::{Failure, Result};
@@ -15,7 +14,7 @@ use super::paths::{CameraPath, Paths};
 use super::player;
 use super::system::{Gateways, paths};
 use crate::experiments::throughput::Carrier;
-use crate::harness::process::{Program, Stop, new_copy, run_by, sealcast_program};
+use crate::harness::process::{Program, Stop, knows, new_copy, printing_ticket, run_by, sealcast_program};
 
 /// The largest number of cameras in one session, and so for one viewer gateway.
 pub(super) const MAX_CAMERAS: usize = MAX_STREAM as usize;
@@ -48,7 +47,7 @@ pub(super) fn open(
         let command = run_by(&gateways.under, command);
         Program::start(name, command, &scratch.join(format!("{file}.txt")))
     };
-    let mut arguments = words(&["camera", "--open", "--ticket-file", "-", "--listen"]);
+    let mut arguments = words(&["camera", "--open", "--listen"]);
     let carrier = match gateways.between.as_str() {
         "" => load.carrier.to_string(),
         other => other.to_owned(),
@@ -65,12 +64,11 @@ pub(super) fn open(
         arguments.push("--camera".to_owned());
         arguments.push(format!("{camera}=rtsp://127.0.0.1:{}/{camera}{asked}", cameras.port));
     }
+    let printing = printing_ticket(program.as_deref(), &["gateway", "camera"])?;
+    arguments.extend(words(printing));
     let mut programs = vec![start("the camera gateway", "camera", arguments)?];
     let ticket = TICKET.to_owned() + &programs[0].line(TICKET, PATIENCE, stop)?;
-    let open = match program.as_deref() {
-        None => true,
-        Some(other) => opens_by_an_option(other).map_err(&unusable)?,
-    };
+    let open = knows(program.as_deref(), &["gateway", "viewer"], OPEN)?;
     let mut ports = Vec::new();
     for at in 0..viewers(load) {
         let port = free_port().map_err(&unusable)?;
@@ -83,13 +81,6 @@ pub(super) fn open(
     let camera_paths = camera_paths(load, &cameras, &ports).map_err(unusable)?;
     let processes: Vec<u32> = programs.iter().map(Program::id).collect();
     Ok(paths(camera_paths, processes, (programs, cameras)))
-}
-
-/// True if a viewer gateway has to be told to serve players without a password. An older program, given to be measured
-/// too, does not know the option and needs none.
-fn opens_by_an_option(program: &Path) -> io::Result<bool> {
-    let help = Command::new(program).args(["gateway", "viewer", "--help"]).output()?;
-    Ok(String::from_utf8_lossy(&help.stdout).contains(OPEN))
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -36,8 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// How often viewers are looked at until then.
 const LOOK: Duration = Duration::from_millis(20);
 /// Viewers that connect before these have a frame. A publisher has 16 places for sessions of one address that are not
-/// established yet.
+/// established yet, and takes 20 new ones of it in a second: the others come after a pause.
 const AT_ONCE: usize = 8;
+const BETWEEN: Duration = Duration::from_millis(450);
 /// Time that viewers have to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(3);
 /// The longest frame that is believed to be one, in bytes.
@@ -104,6 +105,7 @@ impl Audience {
             audience.seat(address, stopped.clone())?;
             if audience.viewers.len().is_multiple_of(AT_ONCE) {
                 audience.until_all_watch(|| true, stop)?;
+                pause(BETWEEN, stop)?;
             }
         }
         Ok(audience)

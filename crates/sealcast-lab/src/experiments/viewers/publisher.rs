@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::plain;
 use super::relay::Relay;
 use crate::experiments::throughput::Carrier;
-use crate::harness::process::{Program, Stop, new_copy, own_program, run_by, sealcast_program};
+use crate::harness::process::{Program, Stop, new_copy, own_program, printing_ticket, run_by, sealcast_program};
 use crate::harness::processor;
 
 /// Time limit for a publisher to start.
@@ -133,7 +133,8 @@ impl Start<'_> {
         let mut command = sealcast_program(program.as_deref(), &self.scratch.join("home"))?;
         let listen = format!("{}://127.0.0.1:0", self.carrier);
         command.args(["publish", self.source, "--listen", &listen]);
-        command.args(["--ticket-file", "-", "--open", "--meter", "none"]);
+        let printing = printing_ticket(program.as_deref(), &["publish"])?;
+        command.args(printing).args(["--open", "--meter", "none"]);
         command.args(["--max-viewers", &self.viewers.to_string()]);
         if let Some(sign) = self.sending.sign() {
             command.args(["--group", "--sign", sign]);
