@@ -87,8 +87,8 @@ pub(crate) fn new_copy(program: &Path, folder: &Path) -> Result<PathBuf> {
     ))
 }
 
-/// True if the help for this command of a program has these words, and of this build always. An older program, given to be
-/// measured too, may not know an option, and does what it asks for without it.
+/// True if the help for this command of a program has these words, and of this build always. An older program, given to
+/// be measured too, may not know an option, and does what it asks for without it.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -102,8 +102,8 @@ pub(crate) fn knows(program: Option<&Path>, command: &[&str], words: &str) -> Re
     Ok(String::from_utf8_lossy(&help.stdout).contains(words))
 }
 
-/// The options with which a program prints the ticket where no terminal is: an older one prints it unasked, and takes `-`
-/// for a file.
+/// The options with which a program prints the ticket where no terminal is: an older one prints it unasked, and takes
+/// `-` for a file.
 ///
 /// # Errors
 /// The program cannot be started.

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{Sleep, sleep_until};
 
-/// Time within which a deadline that has moved away would wake the task for nothing, so often that it is moved. Deadlines
-/// of a pace, of repair and of reports follow one another so soon; others are seconds away, and move with each message.
+/// Time within which a deadline that has moved away would wake the task for nothing, so often that it is moved.
+/// Deadlines of a pace, of repair and of reports follow one another so soon; others are seconds away, and move with
+/// each message.
 const SOON: Duration = Duration::from_millis(100);
 
 /// The timer of one task, which waits for one deadline after another.
