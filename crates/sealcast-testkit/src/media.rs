@@ -28,7 +28,9 @@ pub fn clip(name: &str, scratch: &Path) -> PathBuf {
     println!("{name} is not among the clips (SEALCAST_CLIPS): using a synthetic one of the same kind");
     let made = scratch.join(name);
     let size = if name == BUNNY { "1280x720" } else { "640x480" };
-    let input = format!("testsrc2=size={size}:rate=25:duration=6");
+    // As long as the real one: between two turns of a clip VLC as a camera stands still.
+    let seconds = if name == STREET { 30 } else { 6 };
+    let input = format!("testsrc2=size={size}:rate=25:duration={seconds}");
     let codec: &[&str] = match name {
         STREET_MJPEG => &["-c:v", "mjpeg", "-q:v", "5"],
         STREET => &[
@@ -36,6 +38,10 @@ pub fn clip(name: &str, scratch: &Path) -> PathBuf {
             "libx264",
             "-profile:v",
             "baseline",
+            "-preset",
+            "ultrafast",
+            "-crf",
+            "30",
             "-g",
             "50",
             "-pix_fmt",
