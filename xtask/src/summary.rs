@@ -44,7 +44,7 @@ impl Outcome {
         (word, note.lines().next().unwrap_or_default())
     }
 
-    /// What a failed step said last.
+    /// The end of what a failed step said.
     fn end(&self) -> Option<&str> {
         let Self::Failed(note) = self else { return None };
         Some(note.split_once('\n')?.1).filter(|end| !end.trim().is_empty())

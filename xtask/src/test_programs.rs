@@ -185,7 +185,7 @@ pub(crate) fn run_built(build: Command, manner: Manner<'_>) -> Result<Ran, Strin
     }
 }
 
-/// What failed in one line, and then the ends of all outputs.
+/// Names all that failed in one line, and then has the ends of their outputs.
 fn joined(failures: &[String]) -> String {
     let parts = failures
         .iter()
