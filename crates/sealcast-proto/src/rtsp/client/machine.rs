@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::intake::Intake;
+use bytes::Bytes;
+
 use super::{
     CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, MAX_COMMANDS, RESPONSE_PATIENCE,
 };
@@ -60,7 +61,6 @@ pub struct CameraClient {
     pub(super) session: Option<CameraSession>,
     pub(super) set_up: TrackSet,
     pub(super) interleaving: Interleaving,
-    intake: Intake,
     /// The camera's ports by track, where it named them.
     pub(super) udp: Vec<(Track, Option<PortPair>)>,
     pub(super) get_parameter: bool,
@@ -92,7 +92,6 @@ impl CameraClient {
             session: None,
             set_up: TrackSet::default(),
             interleaving: Interleaving::default(),
-            intake: Intake::default(),
             udp: Vec::new(),
             get_parameter: false,
             jobs: VecDeque::from([Job::Options, Job::Describe]),
@@ -150,7 +149,7 @@ impl CameraClient {
                 loop {
                     while let Some((number, packet)) = self.reader.next_packet() {
                         let channel = self.interleaving.channel(number).filter(|_| !packet.is_empty());
-                        let taken = channel.map(|channel| (channel, self.intake.take(channel.track, packet)));
+                        let taken = channel.map(|channel| (channel, Bytes::copy_from_slice(packet)));
                         let packet = taken.map(|(channel, packet)| CameraOutput::Packet(channel, packet));
                         self.out.extend(packet);
                     }

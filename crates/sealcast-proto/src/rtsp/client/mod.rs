@@ -5,7 +5,6 @@
 //! returns [`CameraOutput::Timeout`]. It asks the camera for its description on its own, and then executes the commands
 //! of players. Packets over UDP do not pass through it; [`CameraClient::route`] returns where RTCP must be sent.
 
-mod intake;
 mod machine;
 mod requests;
 mod responses;

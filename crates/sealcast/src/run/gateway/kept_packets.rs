@@ -14,8 +14,7 @@ const TIMESTAMP: std::ops::Range<usize> = 4..8;
 /// Kept pictures follow one another this many times as fast, as powers of two: 10 s become 40 ms.
 const FASTER: u32 = 8;
 
-/// The packets since the last keyframe of each video track. They are copies in one run of bytes: slices would keep the
-/// buffers in use into which a connection is read.
+/// The packets since the last keyframe of each video track. They keep the memory in use in which they came.
 #[derive(Default)]
 pub(super) struct KeptPackets {
     tracks: [KeptTrack; MAX_TRACKS as usize],
@@ -25,9 +24,9 @@ pub(super) struct KeptPackets {
 struct KeptTrack {
     /// Timestamp of the last packet.
     last: u32,
-    bytes: Vec<u8>,
-    /// Where each packet ends.
-    ends: Vec<usize>,
+    packets: Vec<Bytes>,
+    /// Bytes of memory that they keep in use.
+    bytes: usize,
 }
 
 fn timestamp(packet: &[u8]) -> Option<u32> {
@@ -36,13 +35,14 @@ fn timestamp(packet: &[u8]) -> Option<u32> {
 }
 
 impl KeptPackets {
-    /// Takes the next packet of a camera.
-    pub(super) fn take(&mut self, channel: Channel, packet: &[u8], keyframes: &Keyframes) {
+    /// Takes the next packet of a camera. `memory` are the bytes that it keeps in use and no packet kept before; they are
+    /// taken if the packet is kept.
+    pub(super) fn take(&mut self, channel: Channel, packet: Bytes, memory: &mut usize, keyframes: &Keyframes) {
         if channel.rtcp || !keyframes.tracks().contains(channel.track) {
             return;
         }
-        let begins = keyframes.begins(channel, packet);
-        self.tracks[channel.track.index()].take(packet, begins);
+        let begins = keyframes.begins(channel, &packet);
+        self.tracks[channel.track.index()].take(packet, memory, begins);
     }
 
     /// Forgets everything: what follows does not continue it.
@@ -53,40 +53,37 @@ impl KeptPackets {
     /// Number of packets and bytes of a track's group of pictures so far.
     pub(super) fn size(&self, track: Track) -> (usize, usize) {
         let track = &self.tracks[track.index()];
-        (track.ends.len(), track.bytes.len())
+        (track.packets.len(), track.bytes)
     }
 
     /// The packets of a track's group of pictures so far; none if there is no such group. Their timestamps lie so close
     /// before that of the newest that a player shows them at once, and does not stay behind by their age.
     pub(super) fn packets(&self, track: Track) -> impl Iterator<Item = Bytes> + '_ {
         let track = &self.tracks[track.index()];
-        let begins = std::iter::once(0).chain(track.ends.iter().copied());
-        begins
-            .zip(&track.ends)
-            .map(|(begin, &end)| track.moved(&track.bytes[begin..end]))
+        track.packets.iter().map(|packet| track.moved(packet))
     }
 }
 
 impl KeptTrack {
-    fn take(&mut self, packet: &[u8], begins: bool) {
-        let Some(at) = timestamp(packet) else { return };
-        if begins && self.ends.len() > BEGINNING {
+    fn take(&mut self, packet: Bytes, memory: &mut usize, begins: bool) {
+        let Some(at) = timestamp(&packet) else { return };
+        if begins && self.packets.len() > BEGINNING {
             self.clear();
         }
-        if self.ends.is_empty() && !begins {
+        if self.packets.is_empty() && !begins {
             return;
         }
-        if self.ends.len() >= MAX_KEPT_PACKETS || self.bytes.len() + packet.len() > MAX_KEPT_BYTES {
+        if self.packets.len() >= MAX_KEPT_PACKETS || self.bytes + *memory > MAX_KEPT_BYTES {
             return self.clear();
         }
         self.last = at;
-        self.bytes.extend_from_slice(packet);
-        self.ends.push(self.bytes.len());
+        self.bytes += std::mem::take(memory);
+        self.packets.push(packet);
     }
 
     fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
+        self.packets.clear();
+        self.bytes = 0;
     }
 
     fn moved(&self, packet: &[u8]) -> Bytes {
@@ -131,7 +128,9 @@ mod tests {
 
         fn sends(&mut self, channel: u8, timestamp: u32, payload: &[u8]) {
             let channel = Channel::from_number(channel).expect("a channel");
-            self.kept.take(channel, &rtp(timestamp, payload), &self.keyframes);
+            let packet = Bytes::from(rtp(timestamp, payload));
+            self.kept
+                .take(channel, packet.clone(), &mut packet.len(), &self.keyframes);
         }
 
         fn kept(&self) -> Vec<Vec<u8>> {
@@ -200,7 +199,8 @@ mod tests {
         let whole = rtp(2, OTHER);
         for length in 0..whole.len() {
             let channel = Channel::from_number(0).expect("a channel");
-            camera.kept.take(channel, &whole[..length], &camera.keyframes);
+            let packet = Bytes::copy_from_slice(&whole[..length]);
+            camera.kept.take(channel, packet, &mut { length }, &camera.keyframes);
         }
         assert!(camera.kept().len() > 1);
     }

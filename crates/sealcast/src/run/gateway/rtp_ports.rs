@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use sealcast_proto::rtsp::{Channel, PortPair, Track};
 use tokio::task::JoinSet;
 
@@ -16,40 +16,26 @@ use crate::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 /// Number of attempts to find two adjacent free ports.
 const ATTEMPTS: usize = 64;
 
-/// Size of the buffer that received packets share. It is reused once all its packets have been forwarded.
-const ROOM: usize = 16 * 1024;
-
 thread_local! {
-    /// Shared by all ports, of which there are hundreds, so that the buffers stay in the processor's caches.
-    static INTAKE: RefCell<Intake> = RefCell::new(Intake {
-        came: Runs::for_socket(),
-        room: BytesMut::with_capacity(ROOM),
-    });
+    /// Receive buffers, shared by all ports, of which there are hundreds, so that they stay in the processor's caches.
+    static CAME: RefCell<Runs> = RefCell::new(Runs::for_socket());
 }
 
-/// Receive buffers.
-struct Intake {
-    came: Runs,
-    room: BytesMut,
-}
-
-impl Intake {
-    /// Pass the datagrams received on a socket to `take`, if their sender is `expected`.
-    fn receive(
-        &mut self,
-        socket: &DatagramSocket,
-        expected: impl Fn(SocketAddr) -> bool,
-        take: impl Fn(Bytes, Instant),
-    ) {
-        // Errors concern packets sent earlier.
-        let _ = self.came.receive(socket);
-        let arrived = Instant::now();
-        while let Some((path, packet)) = self.came.next() {
-            // Drop datagrams from other senders: anybody can send to this port.
-            if expected(path.remote) && !packet.is_empty() {
-                self.room.extend_from_slice(packet);
-                take(self.room.split().freeze(), arrived);
-            }
+/// Pass the datagrams received on a socket to `take`, if their sender is `expected`. Each has memory of its own: it may
+/// be kept longer than those beside it.
+fn receive(
+    came: &mut Runs,
+    socket: &DatagramSocket,
+    expected: impl Fn(SocketAddr) -> bool,
+    take: impl Fn(Bytes, Instant),
+) {
+    // Errors concern packets sent earlier.
+    let _ = came.receive(socket);
+    let arrived = Instant::now();
+    while let Some((path, packet)) = came.next() {
+        // Drop datagrams from other senders: anybody can send to this port.
+        if expected(path.remote) && !packet.is_empty() {
+            take(Bytes::copy_from_slice(packet), arrived);
         }
     }
 }
@@ -119,8 +105,10 @@ impl RtpPorts {
             receiving.spawn(async move {
                 loop {
                     socket.readable().await;
-                    INTAKE.with_borrow_mut(|intake| {
-                        intake.receive(&socket, &expected, |packet, arrived| take(channel, packet, arrived));
+                    CAME.with_borrow_mut(|came| {
+                        receive(came, &socket, &expected, |packet, arrived| {
+                            take(channel, packet, arrived)
+                        });
                     });
                     after_others().await;
                     passed();

@@ -179,8 +179,11 @@ struct State {
     keyframes: Keyframes,
     /// The groups of pictures so far, without the recent packets.
     kept: KeptPackets,
-    /// Packets that were just delivered. Those to keep are copied once all have left.
-    recent: Vec<(Channel, Bytes)>,
+    /// Packets that were just delivered, each with the bytes of memory that it was the first to keep in use. Which of
+    /// them to keep is decided once all have left.
+    recent: Vec<(Channel, Bytes, usize)>,
+    /// Bytes of memory in which the last packets came, if none of them was kept so far.
+    unkept: usize,
     /// Arrival time of the camera's last packet.
     delivered: Option<Instant>,
 }
@@ -188,8 +191,11 @@ struct State {
 impl State {
     /// Keep the recent packets.
     fn settle(&mut self) {
-        for (channel, bytes) in self.recent.drain(..) {
-            self.kept.take(channel, &bytes, &self.keyframes);
+        for (channel, bytes, memory) in self.recent.drain(..) {
+            if memory > 0 {
+                self.unkept = memory;
+            }
+            self.kept.take(channel, bytes, &mut self.unkept, &self.keyframes);
         }
     }
 
@@ -230,17 +236,24 @@ impl Subscribers {
         }
     }
 
-    /// Deliver a packet to all subscribers of its track. Returns true if it was queued for any of them. After the last
-    /// packet that came, call [`send_off`](Self::send_off) for subscribers with an RTP sender, and
+    /// Deliver a packet to all subscribers of its track. `memory` are the bytes that it keeps in use, or 0 if the packet
+    /// before it does. Returns true if it was queued for any of them. After the last packet that came, call [`send_off`](Self::send_off) for subscribers with an RTP sender, and
     /// [`settle`](Self::settle) once all have left.
-    pub(super) fn deliver(&self, channel: Channel, bytes: &Bytes, arrived: Instant, metrics: &Metrics) -> bool {
+    pub(super) fn deliver(
+        &self,
+        channel: Channel,
+        bytes: &Bytes,
+        memory: usize,
+        arrived: Instant,
+        metrics: &Metrics,
+    ) -> bool {
         let (mut dropped, mut queued) = (0, false);
         let state = &mut *self.lock();
         state.delivered = Some(arrived);
         if state.recent.len() == MAX_RECENT {
             state.settle();
         }
-        state.recent.push((channel, bytes.clone()));
+        state.recent.push((channel, bytes.clone(), memory));
         for subscription in &mut state.subscriptions {
             if subscription.tracks.contains(channel.track) {
                 let packet = Packet {

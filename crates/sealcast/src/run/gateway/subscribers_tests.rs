@@ -78,8 +78,9 @@ fn packets_reach_those_who_receive_their_track_and_a_full_queue_keeps_the_newest
     subscribers.request(&sound, play(0b10));
     let metrics = Metrics::new(build_info());
     let deliver = |number: u8, text: String| {
-        let channel = Channel::from_number(number).expect("a channel");
-        subscribers.deliver(channel, &Bytes::from(text), Instant::now(), &metrics);
+        let channel = channel(number);
+        let text = Bytes::from(text);
+        subscribers.deliver(channel, &text, text.len(), Instant::now(), &metrics);
     };
     deliver(0, "picture".to_owned());
     deliver(2, "sound".to_owned());
@@ -121,6 +122,11 @@ fn channel(number: u8) -> Channel {
     Channel::from_number(number).expect("a channel")
 }
 
+fn deliver(subscribers: &Subscribers, channel: Channel, payload: &[u8], now: Instant, metrics: &Metrics) {
+    let packet = rtp(payload);
+    subscribers.deliver(channel, &packet, packet.len(), now, metrics);
+}
+
 #[test]
 fn who_joins_gets_sound_and_reports_at_once_and_video_from_a_keyframe_on() {
     let (subscribers, metrics, now) = cinema();
@@ -128,7 +134,7 @@ fn who_joins_gets_sound_and_reports_at_once_and_video_from_a_keyframe_on() {
     subscribers.request(&first, play(0b11));
     subscribers.request(&second, play(0b11));
     for (number, payload) in [(0, OTHER), (1, OTHER), (2, OTHER), (0, KEYFRAME), (0, OTHER)] {
-        subscribers.deliver(channel(number), &rtp(payload), now, &metrics);
+        deliver(&subscribers, channel(number), payload, now, &metrics);
     }
     assert_eq!(drained(&first), [0, 1, 2, 0, 0], "who was there misses nothing");
     assert_eq!(drained(&second), [1, 2, 0, 0]);
@@ -141,13 +147,13 @@ fn who_joins_in_the_middle_of_a_group_of_pictures_gets_it_without_another_packet
     let second = subscriber(2);
     subscribers.request(&subscriber(1), play(0b11));
     for (number, payload) in [(0, OTHER), (0, KEYFRAME), (2, OTHER), (0, OTHER)] {
-        subscribers.deliver(channel(number), &rtp(payload), now, &metrics);
+        deliver(&subscribers, channel(number), payload, now, &metrics);
     }
     assert_eq!(subscribers.request(&second, play(0b11)), Outcome::Done);
     let kept: Vec<_> = std::iter::from_fn(|| second.queue.pop()).collect();
     assert_eq!(kept.len(), 2);
     assert_eq!([&kept[0].bytes[12..], &kept[1].bytes[12..]], [KEYFRAME, OTHER]);
-    subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
+    deliver(&subscribers, channel(0), OTHER, now, &metrics);
     assert_eq!(drained(&second), [0], "and goes on with what follows");
     // After a pause of all, what was kept continues nothing.
     subscribers.request(&subscriber(1), Verb::Teardown);
@@ -155,7 +161,7 @@ fn who_joins_in_the_middle_of_a_group_of_pictures_gets_it_without_another_packet
     let third = subscriber(3);
     subscribers.request(&second, play(0b11));
     subscribers.request(&third, play(0b11));
-    subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
+    deliver(&subscribers, channel(0), OTHER, now, &metrics);
     assert_eq!(drained(&third), [0; 0]);
 }
 
@@ -164,7 +170,7 @@ fn a_group_of_pictures_that_finds_no_room_waits_for_the_next_keyframe() {
     let (subscribers, metrics, now) = cinema();
     let second = subscriber(2);
     subscribers.request(&subscriber(1), play(1));
-    subscribers.deliver(channel(0), &rtp(KEYFRAME), now, &metrics);
+    deliver(&subscribers, channel(0), KEYFRAME, now, &metrics);
     // Packets of another camera.
     for number in 0..PACKETS.frames {
         let packet = Packet {
@@ -177,8 +183,8 @@ fn a_group_of_pictures_that_finds_no_room_waits_for_the_next_keyframe() {
     }
     subscribers.request(&second, play(1));
     assert_eq!(drained(&second).len(), PACKETS.frames);
-    subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
-    subscribers.deliver(channel(0), &rtp(KEYFRAME), now, &metrics);
+    deliver(&subscribers, channel(0), OTHER, now, &metrics);
+    deliver(&subscribers, channel(0), KEYFRAME, now, &metrics);
     assert_eq!(drained(&second), [0]);
 }
 
@@ -190,10 +196,10 @@ fn video_without_keyframes_is_held_back_for_ten_seconds_and_not_longer() {
     subscribers.request(&second, play(1));
     // Holding began before this point.
     let now = Instant::now();
-    subscribers.deliver(channel(0), &rtp(OTHER), now + KEYFRAME_PATIENCE / 2, &metrics);
+    deliver(&subscribers, channel(0), OTHER, now + KEYFRAME_PATIENCE / 2, &metrics);
     assert_eq!(drained(&second), [0; 0]);
-    subscribers.deliver(channel(0), &rtp(OTHER), now + KEYFRAME_PATIENCE, &metrics);
-    subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
+    deliver(&subscribers, channel(0), OTHER, now + KEYFRAME_PATIENCE, &metrics);
+    deliver(&subscribers, channel(0), OTHER, now, &metrics);
     assert_eq!(drained(&second), [0, 0]);
 }
 
@@ -207,7 +213,7 @@ fn a_track_that_nobody_else_receives_is_not_held_back() {
     // too.
     subscribers.request(&first, play(0b11));
     subscribers.request(&second, play(0b11));
-    subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
+    deliver(&subscribers, channel(0), OTHER, now, &metrics);
     assert_eq!((drained(&second), drained(&first)), (vec![0], vec![]));
 }
 
@@ -217,10 +223,10 @@ fn a_full_queue_goes_on_with_a_whole_picture() {
     let slow = subscriber(1);
     subscribers.request(&slow, play(0b11));
     for _ in 0..=PACKETS.frames {
-        subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
+        deliver(&subscribers, channel(0), OTHER, now, &metrics);
     }
     for (number, payload) in [(0, OTHER), (2, OTHER), (0, KEYFRAME), (0, OTHER)] {
-        subscribers.deliver(channel(number), &rtp(payload), now, &metrics);
+        deliver(&subscribers, channel(number), payload, now, &metrics);
     }
     assert_eq!(drained(&slow), [2, 0, 0]);
     let (all, kept) = (PACKETS.frames + 5, 3);
@@ -232,11 +238,11 @@ fn a_queue_that_one_camera_filled_goes_on_with_whole_pictures_of_the_other() {
     let (subscribers, metrics, now) = cinema();
     let session = subscriber(1);
     subscribers.request(&session, play(1));
-    subscribers.deliver(channel(0), &rtp(KEYFRAME), now, &metrics);
+    deliver(&subscribers, channel(0), KEYFRAME, now, &metrics);
     // The other camera's packets filled the queue.
     session.queue.clear();
-    subscribers.deliver(channel(0), &rtp(OTHER), now, &metrics);
+    deliver(&subscribers, channel(0), OTHER, now, &metrics);
     assert!(session.queue.pop().is_none());
-    subscribers.deliver(channel(0), &rtp(KEYFRAME), now, &metrics);
+    deliver(&subscribers, channel(0), KEYFRAME, now, &metrics);
     assert_eq!(drained(&session), [0]);
 }

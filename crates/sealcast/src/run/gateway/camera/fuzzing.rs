@@ -242,7 +242,8 @@ fn take(step: Step, viewer: &mut Viewer, cameras: &mut Vec<FakeCamera>, shared: 
         Step::Packet(camera, number, bytes) => {
             if let Some(channel) = Channel::from_number(number) {
                 let (subscribers, metrics) = (&cameras[at(camera)].mux.subscribers, &shared.observation.metrics);
-                subscribers.deliver(channel, &Bytes::from(bytes), std::time::Instant::now(), metrics);
+                let bytes = Bytes::from(bytes);
+                subscribers.deliver(channel, &bytes, bytes.len(), std::time::Instant::now(), metrics);
             }
         }
         Step::Away(camera, ended) => {

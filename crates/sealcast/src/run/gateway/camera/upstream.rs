@@ -328,7 +328,7 @@ impl<'a> Upstream<'a> {
                 CameraOutput::Transmit(bytes) => self.connection.outgoing().extend_from_slice(&bytes),
                 CameraOutput::Packet(channel, bytes) => {
                     let (subscribers, metrics) = (&self.mux.subscribers, &self.observation.metrics);
-                    subscribers.deliver(channel, &bytes, arrived, metrics);
+                    subscribers.deliver(channel, &bytes, bytes.len(), arrived, metrics);
                 }
                 CameraOutput::Event(event) => self.take_event(event)?,
                 CameraOutput::Timeout(deadline) => return Ok(deadline),
@@ -360,7 +360,7 @@ impl<'a> Upstream<'a> {
         let (metrics, delivered) = (self.observation.metrics.clone(), Arc::clone(&subscribers));
         let take = move |channel, bytes: Bytes, arrived| {
             heard.store(true, Ordering::Relaxed);
-            subscribers.deliver(channel, &bytes, arrived, &metrics);
+            subscribers.deliver(channel, &bytes, bytes.len(), arrived, &metrics);
         };
         self.ports
             .open(track, self.local, self.remote, take, move || delivered.settle())

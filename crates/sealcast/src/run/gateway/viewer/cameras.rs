@@ -218,13 +218,17 @@ impl Cameras {
         if number > expected {
             metrics.record_dropped(DropCause::Gap, number - expected);
         }
-        let data = Bytes::from(std::mem::take(&mut frame.data));
+        let data = std::mem::take(&mut frame.data);
+        // Its packets share it.
+        let mut memory = data.capacity();
+        let data = Bytes::from(data);
         camera.handed = true;
         let subscribers = &camera.mux.subscribers;
         let mut queued = false;
         for packet in packets(&data) {
             let (channel, bytes) = packet.map_err(|_| SessionError::PeerMisbehaved)?;
-            queued |= subscribers.deliver(channel, &data.slice_ref(bytes), arrived, metrics);
+            queued |= subscribers.deliver(channel, &data.slice_ref(bytes), memory, arrived, metrics);
+            memory = 0;
         }
         let passing = Passing {
             came: frame.preamble.captured,
