@@ -89,7 +89,7 @@ def strangers():
     """Other messages than a hello, from someone who does not know the responder."""
     return [
         ("media record instead of a hello", bytes([0x10, 0x0D]) + bytes(38)),
-        ("finish instead of a hello", handshake.encode_finish(bytes(112))),
+        ("finish instead of a hello", handshake.encode_finish(bytes(handshake.SEALED))),
         ("retry instead of a hello", handshake.encode_retry(2)),
         ("an alert instead of a hello", b"\5\1"),
         ("an alert with code 2 instead of a hello", b"\5\2"),
@@ -113,7 +113,8 @@ def mac_cases():
                  ("random changed", lambda run: flip(run.pending, 10), second),
                  ("binder changed", lambda run: flip(run.pending, -20), second),
                  ("MAC of the first hello", lambda run: run.pending[:-16] + run.messages[0][1][-16:], second),
-                 ("finish instead of it", handshake.encode_finish(bytes(112)), "Only an alert needs no MAC."),
+                 ("finish instead of it", handshake.encode_finish(bytes(handshake.SEALED)),
+                  "Only an alert needs no MAC."),
                  ("an alert with code 0 instead of it", b"\5\0", "This is no alert.")]
         for what, message, why in table:
             yield at(pair, 2, "responder", f"mac: second hello {name}, {what}", message, "mac", why)

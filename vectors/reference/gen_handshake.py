@@ -6,7 +6,7 @@ import gen_shares
 import gen_tampering
 import keys
 from common import check_names, fixed
-from handshake import PUBLISHER, VIEWER
+from handshake import FRAMES, NOTHING, PACKETS, PUBLISHER, VIEWER, encode_wish
 from sessions import (CAMERA_SEED, INVITED, WATCHER, WATCHER_SEED, Psk, Run, hex_values, initiator_config, pairs_json,
                       responder_config)
 
@@ -58,6 +58,11 @@ TRANSCRIPTS = [
      {"psks": (INVITED, ENROLLED), "mechanisms": [3]}, None),
     ("publisher initiates with an enrolment", {**PUBLISHER_STARTS, "psks": (ENROLLED,)},
      {**VIEWER_LISTENS, "psks": (ENROLLED,)}, None),
+    ("wish of packets", {"wish": encode_wish(PACKETS)}, {}, None),
+    ("wish of nothing yet", {"wish": encode_wish(NOTHING)}, {}, None),
+    ("wish of a camera by its name", {"wish": encode_wish(FRAMES, "front")}, {}, None),
+    ("wish of a camera with the longest name", {"wish": encode_wish(FRAMES, "é" * 32)}, {}, None),
+    ("wish of a listening viewer", PUBLISHER_STARTS, {**VIEWER_LISTENS, "wish": encode_wish(FRAMES, "yard")}, None),
     ("first of 81 pre-shared keys", {"psks": several(81)[:1]}, {"psks": several(81)}, None),
     ("last of 81 pre-shared keys", {"psks": several(81)[-1:]}, {"psks": several(81)}, None),
     ("last of 128 pre-shared keys", {"psks": several(128)[-1:]}, {"psks": several(128)},
@@ -68,6 +73,7 @@ TRANSCRIPTS = [
 def transcript_case(run, name, note):
     i, r = run.ends["initiator"], run.ends["responder"]
     s = r.secrets
+    assert i.peer_wish == r.c.wish and r.peer_wish == i.c.wish
     assert run.refused_by is None and i.secrets.epoch_0 == s.epoch_0 and i.suite == r.suite.number
     case = {"name": name, "expect": "ok", "initiator": run.configs["initiator"].name,
             "responder": run.configs["responder"].name, "key_pairs": pairs_json(run.configs["initiator"]),
@@ -81,6 +87,7 @@ def transcript_case(run, name, note):
     case |= {"psk_name": keys.psk_name(s.early).hex() if with_psk else None, "mac_key": keys.mac_key(r.identity).hex(),
              "binder_key": keys.binder_key(s.early, r.identity).hex() if with_psk else None}
     case |= {"identity_r": r.identity.hex(), "signed_r": r.signed.hex(), "signature_r": r.signature.hex(),
+             "wish_r": r.c.wish.hex(), "wish_i": i.c.wish.hex(),
              "identity_i": i.identity.hex(), "signed_i": i.signed.hex(), "signature_i": i.signature.hex()}
     if note:
         case["why"] = note

@@ -61,8 +61,8 @@ def flips(message, bits=range(8)):
             places = [(at + i, bit) for i in range(length) for bit in bits]
         else:
             places = [(at, 0), (at + length // 2, 3), (at + length - 1, 6)]
-            if name == "sealed":  # identity, signature, tag
-                places += [(at + i, 1) for i in (31, 32, 95, 96)]
+            if name == "sealed":  # identity, wish, signature, tag
+                places += [(at + i, 1) for i in (31, 32, 33, 34, 97, 98, 161, 162)]
         yield from ((name, byte, bit) for byte, bit in places)
 
 
@@ -162,10 +162,10 @@ def bad_hellos():
 
     s9 = bytes(range(1, 10))
     table = [
-        ("version 0", changed(version=0), "version", "The version is 2."),
-        ("version 1", changed(version=1), "version", "The version is 2."),
-        ("version 3", changed(version=3), "version", "The version is 2."),
-        ("version 255", changed(version=255), "version", "The version is 2."),
+        ("version 0", changed(version=0), "version", "The version is 3."),
+        ("version 1", changed(version=1), "version", "The version is 3."),
+        ("version 2", changed(version=2), "version", "The version is 3."),
+        ("version 255", changed(version=255), "version", "The version is 3."),
         ("the responder's own role", changed(role=PUBLISHER), "role", "The two roles must differ."),
         ("role 0", changed(role=0), "role", "The role is not the opposite one."),
         ("role 3", changed(role=3), "role", "The role is not the opposite one."),
@@ -205,7 +205,7 @@ def wrong_kinds():
             yield at(base, index, side, f"kind 0x{kind:02x} instead of message {index}",
                      lambda run, k=kind, mend=bound if index == 0 else bytes: mend(bytes([k]) + run.pending[1:]),
                      "malformed", "Any other kind is malformed.")
-    finish = handshake.encode_finish(bytes(112))
+    finish = handshake.encode_finish(bytes(handshake.SEALED))
     table = [
         (0, "responder", "media record with a MAC instead of a hello", addressed(record + bytes(16)), own),
         (1, "initiator", "media record instead of a reply", record, own),
@@ -330,7 +330,7 @@ def retries():
         (base, 1, "initiator", "retry naming an unknown mechanism", handshake.encode_retry(0x63), "not-offered",
          "99 was not offered."),
         (base, 1, "initiator", "retry with version 1", handshake.encode_retry(3, version=1), "version",
-         "The version is 2."),
+         "The version is 3."),
         (base, 1, "initiator", "retry with a cookie of 65 bytes", handshake.encode_retry(3, bytes(65)), "malformed",
          "At most 64 bytes."),
         (base, 1, "initiator", "retry with a byte left over", handshake.encode_retry(3) + b"\0", "malformed",
@@ -355,7 +355,7 @@ def retries():
          "They equal the first's."),
         (retrying, 2, "responder", "second hello: role changed", second(role=PUBLISHER), "role",
          "The role is checked before the comparison with the first hello."),
-        (retrying, 2, "responder", "second hello: version changed", second(version=1), "version", "The version is 2."),
+        (retrying, 2, "responder", "second hello: version changed", second(version=1), "version", "The version is 3."),
         (retrying, 2, "responder", "second hello: no cookie", second(cookie=b""), "retry",
          "The cookie is the retry's."),
         (retrying, 2, "responder", "second hello: another cookie", second(cookie=bytes(16)), "retry",

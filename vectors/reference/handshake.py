@@ -1,5 +1,6 @@
 """Handshake messages, the transcript and what is sealed (protocol.md section 3, keys.md sections 3 and 4)."""
 
+import unicodedata
 from dataclasses import dataclass, replace
 
 from cryptography.exceptions import InvalidSignature
@@ -9,12 +10,15 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 import keys
 from control import Malformed, Reader, counted
 
-VERSION = 2
+VERSION = 3
 HELLO, RETRY, REPLY, FINISH, ALERT = 1, 2, 3, 4, 5
 PUBLISHER, VIEWER = 1, 2
 ALERTS = {bytes([ALERT, 1]): "alert", bytes([ALERT, 2]): "psk"}
 ROLE_NAMES = {PUBLISHER: b"publisher", VIEWER: b"viewer"}
-SEALED = 112
+WISH_LEN, MAX_CAMERA = 66, 64
+SEALED = 32 + WISH_LEN + 64 + 16
+FRAMES, PACKETS, NOTHING = 1, 2, 3
+NO_WISH = bytes(WISH_LEN)
 MAC_LEN = keys.MAC_LEN
 NO_BINDER = bytes(MAC_LEN)
 
@@ -146,6 +150,31 @@ def parse_finish(message):
     return _parsed(FINISH, read, message)
 
 
+def encode_wish(media, camera=""):
+    name = camera.encode()
+    return (bytes([media, len(name)]) + name).ljust(WISH_LEN, b"\0")
+
+
+def check_wish(role, wish):
+    """Refuses what an end of this role cannot wish."""
+    if role == PUBLISHER:
+        fits = wish == NO_WISH
+    else:
+        media, length, rest = wish[0], wish[1], wish[2:]
+        fits = media in (FRAMES, PACKETS, NOTHING) and length <= MAX_CAMERA and not any(rest[length:])
+        try:
+            fits = fits and not any(unicodedata.category(c) == "Cc" for c in rest[:length].decode())
+        except UnicodeDecodeError:
+            fits = False
+    if not fits:
+        raise Refused("wish")
+
+
+def split_sealed(plain):
+    """identity, wish, signature."""
+    return plain[:32], plain[32:32 + WISH_LEN], plain[32 + WISH_LEN:]
+
+
 def transcript(hello, retry=None, second_hello=None):
     if retry is None:
         return keys.entry(hello)
@@ -184,9 +213,9 @@ class Secrets:
         return AESGCM(self.finish_key).encrypt(self.finish_iv, plaintext, self.th2)
 
 
-def signed_content(side, role, th, identity):
+def signed_content(side, role, th, identity, wish):
     """What the `side` ("responder" or "initiator") of a role signs."""
-    return keys.PREFIX + side.encode() + b" " + ROLE_NAMES[role] + b"\0" + th + identity
+    return keys.PREFIX + side.encode() + b" " + ROLE_NAMES[role] + b"\0" + th + identity + wish
 
 
 def public_of(seed):

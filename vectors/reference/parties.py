@@ -27,7 +27,7 @@ def _refuse_alert(message):
 
 
 class Initiator:
-    """config: role, identity_seed, pinned_peer, psk (or None), suites, mechanisms, share_mechanism, random,
+    """config: role, wish, identity_seed, pinned_peer, psk (or None), suites, mechanisms, share_mechanism, random,
     random_for (a function of a mechanism's choices, see mechanisms.py)."""
 
     def __init__(self, config):
@@ -77,27 +77,30 @@ class Initiator:
             raise Refused("share") from None
         s = Secrets(handshake.transcript(self.hello, self.retry, self.second_hello), reply.head(), ss, self.c.psk)
         plain = _open(s.reply_key, s.reply_iv, s.th1, reply.sealed)
-        identity, signature = plain[:32], plain[32:]
+        identity, wish, signature = handshake.split_sealed(plain)
         if identity != self.c.pinned_peer:
             raise Refused("wrong-peer")
         if identity == self.identity:
             raise Refused("own-identity")
-        handshake.verify(identity, signature, handshake.signed_content("responder", reply.role, s.th1, identity))
+        content = handshake.signed_content("responder", reply.role, s.th1, identity, wish)
+        handshake.verify(identity, signature, content)
+        handshake.check_wish(reply.role, wish)
+        self.peer_wish = wish
         self.secrets, self.suite = s, reply.suite
         s.with_reply(message)
         return self._make_finish()
 
     def _make_finish(self):
         s = self.secrets
-        self.signed = handshake.signed_content("initiator", self.c.role, s.th2, self.identity)
+        self.signed = handshake.signed_content("initiator", self.c.role, s.th2, self.identity, self.c.wish)
         self.signature = handshake.sign(self.c.identity_seed, self.signed)
-        finish = handshake.encode_finish(s.seal_finish(self.identity + self.signature))
+        finish = handshake.encode_finish(s.seal_finish(self.identity + self.c.wish + self.signature))
         s.with_finish(finish)
         return finish
 
 
 class Responder:
-    """config: role, identity_seed, psks (what it knows), suites, mechanisms, random, cookie (empty: none wanted),
+    """config: role, wish, identity_seed, psks (what it knows), suites, mechanisms, random, cookie (empty: none wanted),
     random_for."""
 
     def __init__(self, config):
@@ -164,9 +167,9 @@ class Responder:
             raise Refused("share") from None
         reply = Reply(self.c.role, self.c.random, suite, hello.share_mechanism, self.encapsulation["ciphertext"])
         s = Secrets(transcript, reply.head(), self.encapsulation["ss"], self.psk)
-        self.signed = handshake.signed_content("responder", self.c.role, s.th1, self.identity)
+        self.signed = handshake.signed_content("responder", self.c.role, s.th1, self.identity, self.c.wish)
         self.signature = handshake.sign(self.c.identity_seed, self.signed)
-        reply.sealed = s.seal_reply(self.identity + self.signature)
+        reply.sealed = s.seal_reply(self.identity + self.c.wish + self.signature)
         self.secrets, self.suite = s, SUITES[suite]
         s.with_reply(reply.encode())
         return reply.encode()
@@ -175,11 +178,14 @@ class Responder:
         s = self.secrets
         sealed = handshake.parse_finish(message)
         plain = _open(s.finish_key, s.finish_iv, s.th2, sealed)
-        identity, signature = plain[:32], plain[32:]
+        identity, wish, signature = handshake.split_sealed(plain)
         if not ed25519.is_peer_id(identity):
             raise Refused("identity")
         if identity == self.identity:
             raise Refused("own-identity")
-        handshake.verify(identity, signature, handshake.signed_content("initiator", 3 - self.c.role, s.th2, identity))
+        content = handshake.signed_content("initiator", 3 - self.c.role, s.th2, identity, wish)
+        handshake.verify(identity, signature, content)
+        handshake.check_wish(3 - self.c.role, wish)
+        self.peer_wish = wish
         s.with_finish(message)
         return None

@@ -30,6 +30,10 @@ class Psk:
 INVITED = Psk("invite", INVITE)
 
 
+def usual_wish(role):
+    return handshake.encode_wish(handshake.FRAMES) if role == VIEWER else handshake.NO_WISH
+
+
 @dataclass
 class Config:
     """One end. The name is also where its entropy comes from."""
@@ -42,8 +46,11 @@ class Config:
     pinned_peer: bytes = None  # the initiator's
     psks: tuple = ()  # what the responder knows; the initiator uses its only one
     cookie: bytes = b""  # what the responder asks for in a retry; empty: no cookie
+    wish: bytes = None  # a viewer's
 
     def __post_init__(self):
+        if self.wish is None:
+            self.wish = usual_wish(self.role)
         self.random, self.pairs = fixed(f"{self.name} random", 32), []
 
     def changed(self, **fields):
@@ -71,7 +78,7 @@ class Config:
         return Initiator(self)
 
     def to_json(self):
-        out = {"role": self.role, "identity_seed": self.identity_seed.hex(),
+        out = {"role": self.role, "wish": self.wish.hex(), "identity_seed": self.identity_seed.hex(),
                "peer_id": handshake.public_of(self.identity_seed).hex(),
                "psks": [{psk.kind: psk.secret.hex()} for psk in self.psks], "suites": self.suites,
                "mechanisms": self.mechanisms, "random": self.random.hex()}
@@ -187,18 +194,19 @@ def forged_reply(hello, config, fields=None, encapsulation=None, plain=None, psk
 
 
 def signed_reply(seed, identity=None, side="responder", role=PUBLISHER, content=None,
-                 change=lambda signature: signature):
-    """identity ‖ signature as forged_reply wants it."""
+                 change=lambda signature: signature, wish=handshake.NO_WISH):
+    """identity ‖ wish ‖ signature as forged_reply wants it; `wish` is what is sent and, unless `content` says
+    otherwise, signed."""
     claimed = identity or handshake.public_of(seed)
 
     def plain(s):
-        signed = content(s, claimed) if content else handshake.signed_content(side, role, s.th1, claimed)
-        return claimed + change(handshake.sign(seed, signed))
+        signed = content(s, claimed) if content else handshake.signed_content(side, role, s.th1, claimed, wish)
+        return claimed + wish + change(handshake.sign(seed, signed))
     return plain
 
 
 def forged_finish(s, seed, identity=None, side="initiator", role=VIEWER, content=None,
-                  change=lambda signature: signature):
+                  change=lambda signature: signature, wish=usual_wish(VIEWER)):
     claimed = identity or handshake.public_of(seed)
-    signed = content(s, claimed) if content else handshake.signed_content(side, role, s.th2, claimed)
-    return handshake.encode_finish(s.seal_finish(claimed + change(handshake.sign(seed, signed))))
+    signed = content(s, claimed) if content else handshake.signed_content(side, role, s.th2, claimed, wish)
+    return handshake.encode_finish(s.seal_finish(claimed + wish + change(handshake.sign(seed, signed))))

@@ -5,6 +5,7 @@ import { overrideFeatures } from "../src/protocol/crypto/features.ts";
 import { Initiator } from "../src/protocol/keys/initiator.ts";
 import { type Agreed } from "../src/protocol/keys/handshake.ts";
 import { Responder } from "../src/protocol/keys/responder.ts";
+import { parseWish } from "../src/protocol/keys/wish.ts";
 import { assert, hex, reasonOf, same, test, toHex } from "./support/harness.ts";
 import {
   type Encapsulated, type KeyPair, type Party, configOf, fixedMechanism, isKnown, peerId, randomOf,
@@ -26,6 +27,8 @@ interface Transcript extends Case {
   readonly psk_name: string | null;
   readonly identity_i: string;
   readonly identity_r: string;
+  readonly wish_r: string;
+  readonly wish_i: string;
 }
 
 interface Refused extends Case {
@@ -62,19 +65,20 @@ async function beginResponder(config: Party, made?: Encapsulated): Promise<Respo
   return new Responder(handshake, randomOf(config), hex(config.cookie ?? ""));
 }
 
-function checkAgreed(agreed: Agreed | undefined, one: Transcript, peer: string): void {
+function checkAgreed(agreed: Agreed | undefined, one: Transcript, peer: string, wish: string): void {
   assert(agreed !== undefined, "the handshake agreed");
   const { epoch0, sessionId, binding, enrolment, suite, mechanism } = agreed;
   const found = [epoch0, sessionId, binding, enrolment].map(toHex);
   same(found, [one.epoch_0, one.session_id, one.binding, one.enrolment], "secrets");
   same([suite.id, mechanism.id], [one.suite, one.mechanism], "choice");
   same(toHex(agreed.peer.id.bytes), peer, "peer");
+  same(agreed.peer.wish, parseWish(hex(wish)), "wish");
   same(agreed.peer.pskName && toHex(agreed.peer.pskName), one.psk_name ?? undefined, "pre-shared key");
 }
 
 async function wholeHandshakes(): Promise<void> {
   const all = await load();
-  await each(all.transcripts, { run: 25, skipped: 2 }, async (one) => {
+  await each(all.transcripts, { run: 30, skipped: 2 }, async (one) => {
     if (!isKnown(one.mechanism)) {
       return false;
     }
@@ -103,8 +107,8 @@ async function wholeHandshakes(): Promise<void> {
       }
     }
     same(agreed.length, 2, "ends that agreed");
-    checkAgreed(agreed[0], one, one.identity_r);
-    checkAgreed(agreed[1], one, one.identity_i);
+    checkAgreed(agreed[0], one, one.identity_r, one.wish_r);
+    checkAgreed(agreed[1], one, one.identity_i, one.wish_i);
     return true;
   });
 }
@@ -143,7 +147,7 @@ async function refuseAtResponder(all: Handshakes, one: Refused): Promise<string>
 
 async function refusedMessages(): Promise<void> {
   const all = await load();
-  await each(all.refused, { run: 1361, skipped: 29 }, async (one) => {
+  await each(all.refused, { run: 1402, skipped: 29 }, async (one) => {
     if (lacksMechanism(all, one)) {
       return false;
     }

@@ -7,6 +7,7 @@ import { type Audience, type FromWorker, type PublishOptions } from "../src/mess
 import { type Bytes } from "../src/protocol/bytes.ts";
 import { ProtocolError } from "../src/protocol/error.ts";
 import { HelloKeys, PresharedKey } from "../src/protocol/keys/psk.ts";
+import { type Wish } from "../src/protocol/keys/wish.ts";
 import { generateIdentity } from "../src/protocol/keys/identity.ts";
 import { DEFAULT_MECHANISMS, DEFAULT_SUITES } from "../src/protocol/crypto/policy.ts";
 import { type GroupPolicy } from "../src/protocol/session/membership.ts";
@@ -294,12 +295,14 @@ test("a name that is taken is not taken away, and a relay that is not there is s
 });
 
 /** A viewer of other wishes than a page's. */
-async function stranger(stage: Stage, ticket: string, group?: GroupPolicy): Promise<{ readonly end: string[] }> {
+async function stranger(
+  stage: Stage, ticket: string, media: Wish["media"], group?: GroupPolicy,
+): Promise<{ readonly end: string[] }> {
   const to: Ticket = parseTicket(ticket);
   const psks = to.invite === undefined ? [] : [await PresharedKey.fromInvite(to.invite)];
   const handshake = {
     role: "viewer", identity: await generateIdentity(), helloKeys: await HelloKeys.create(to.peer, psks),
-    suites: DEFAULT_SUITES, mechanisms: DEFAULT_MECHANISMS,
+    suites: DEFAULT_SUITES, mechanisms: DEFAULT_MECHANISMS, wish: { media, camera: "" },
   } as const;
   const parts = { openRelay: opens(stage.memory), time: stage.time, random };
   const carrier = await meet(to, parts, new AbortController().signal);
@@ -323,10 +326,15 @@ async function stranger(stage: Stage, ticket: string, group?: GroupPolicy): Prom
 test("who wants no group, or its pictures over its session, is told goodbye in words", async () => {
   const stage = await Stage.live();
   const { ticket } = stage.audience;
-  const session = await stranger(stage, ticket, { sign: "frame" });
+  for (const media of ["frames", "packets"] as const) {
+    const wishes = await stranger(stage, ticket, media);
+    await until(() => wishes.end.length > 0, "it is told");
+    assert(/^10: this camera is a page/.test(wishes.end[0] ?? ""), wishes.end.join());
+  }
+  const session = await stranger(stage, ticket, "nothing-yet", { sign: "frame" });
   await until(() => session.end.length > 0, "it is told");
   assert(/^1: this camera is a page/.test(session.end[0] ?? ""), session.end.join());
-  const none = await stranger(stage, ticket);
+  const none = await stranger(stage, ticket, "nothing-yet");
   await until(() => stage.viewers.includes("joining"), "it has a session");
   await stage.time.pass(9_000);
   same(none.end, [], "for ten seconds");

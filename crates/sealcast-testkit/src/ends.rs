@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sealcast_proto::clock::Now;
 use sealcast_proto::keys::{
-    HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PeerId, PresharedKey, Role, Side, ticket_mac,
+    HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PeerId, PresharedKey, Role, Side, Wish, ticket_mac,
 };
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Entry, RekeyPolicy, Session, SessionConfig};
@@ -48,6 +48,7 @@ impl Default for Setup {
                 mechanisms: vec![Arc::clone(&mechanism)],
                 pinned,
                 hello_keys: Arc::clone(&hello_keys),
+                wish: Wish::default(),
             },
             side,
             carrier: Carrier::Stream,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sealcast_proto::keys::{
-    HandshakeConfig, HandshakeError, HelloKeys, Identity, Initiator, InitiatorStep, Invite, Mechanism, Peer, PeerId,
-    PresharedKey, Responder, ResponderStep, Role,
+    CameraName, HandshakeConfig, HandshakeError, HelloKeys, Identity, Initiator, InitiatorStep, Invite, Mechanism,
+    Peer, PeerId, PresharedKey, Responder, ResponderStep, Role, Wish, WishedMedia,
 };
 use sealcast_proto::seal::Suite;
 use sealcast_proto::seal::suite::{AES_128_GCM, RECOMMENDED};
@@ -25,6 +25,7 @@ pub struct File {
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub role: u8,
+    pub wish: Hex,
     pub identity_seed: Hex,
     pub peer_id: Hex,
     pub psks: Vec<Psk>,
@@ -107,6 +108,8 @@ pub struct Transcript {
     pub finish_iv: Hex,
     pub epoch_0: Hex,
     pub session_id: Hex,
+    pub wish_r: Hex,
+    pub wish_i: Hex,
     pub identity_r: Hex,
     pub signed_r: Hex,
     pub signature_r: Hex,
@@ -171,7 +174,22 @@ pub fn configuration(config: &Config, mechanism: &dyn Fn(u8) -> Arc<dyn Mechanis
         mechanisms: config.mechanisms.iter().copied().map(mechanism).collect(),
         pinned,
         hello_keys,
+        wish: wish(&config.wish.array()),
     }
+}
+
+/// A viewer's wish; a publisher has none, and does not look at it.
+pub fn wish(bytes: &[u8; 66]) -> Wish {
+    let media = match bytes[0] {
+        0 | 1 => WishedMedia::Frames,
+        2 => WishedMedia::Packets,
+        3 => WishedMedia::NothingYet,
+        other => panic!("a wish of {other}"),
+    };
+    let name = &bytes[2..2 + usize::from(bytes[1])];
+    let camera = std::str::from_utf8(name).ok().and_then(CameraName::new);
+    let camera = camera.expect("a camera's name");
+    Wish { media, camera }
 }
 
 /// The state machine of an initiator, and its hello.

@@ -17,7 +17,7 @@ use sealcast::keys::{entropy, mechanism};
 use sealcast::run::Clock;
 use sealcast_proto::keys::{
     HandshakeConfig, HandshakeError, HelloKeys, Identity, Initiator, MAX_PSKS, Mechanism, PeerId, PresharedKey,
-    Responder, ResponderStep, Role, Side,
+    Responder, ResponderStep, Role, Side, Wish,
 };
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Event, Input, Output, RekeyPolicy, Session, SessionConfig};
@@ -154,6 +154,7 @@ fn config(side: Side, mechanism: Arc<dyn Mechanism>, pinned: Option<PeerId>, see
             mechanisms: vec![mechanism],
             pinned,
             hello_keys: Arc::new(HelloKeys::new(&Identity::from_seed(&[2; 32]).peer_id(), [])),
+            wish: Wish::default(),
         },
         side,
         carrier: Carrier::Stream,

@@ -33,6 +33,7 @@ const REASONS = {
   ],
   "own-identity": ["peer", "the peer has this end's own identity; give each end an identity of its own"],
   signature: ["peer", "a signature of the peer is not valid"],
+  wish: ["incompatible", "the peer asks for something that this version does not know; update the older end"],
   retry: ["peer", "the peer broke the rules for beginning the handshake anew"],
   identity: ["peer", "what the peer claims to be is no peer id"],
   psk: [

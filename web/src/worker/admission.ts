@@ -81,20 +81,26 @@ export class Admission {
 
   /**
    * Decides on a peer, and enrols it by the invite.
+   * @param lacks why what the peer wishes is not here, if it is not: it has used nothing up then
    * @param secrets gives what both ends keep of the session; called at most once
    */
   async judge(
-    now: Now, { id, pskName }: Peer, secrets: () => Promise<Omit<Guest, "peer"> | undefined>,
+    now: Now, { id, pskName }: Peer, lacks: string | undefined, secrets: () => Promise<Omit<Guest, "peer"> | undefined>,
   ): Promise<Decision> {
     const peer = id.toString();
     const known = this.#guests.get(peer);
+    const refused = lacks === undefined
+      ? undefined : { admitted: false, reason: Close.NotOffered, text: lacks } as const;
     if (pskName !== undefined && known !== undefined && equal(pskName, await known.psk.name())) {
-      return { admitted: true };
+      return refused ?? { admitted: true };
     }
     const invited = pskName !== undefined && this.#invite !== undefined &&
       equal(pskName, await this.#invite.psk.name()) && now.wall < this.#expires;
     if (!invited || (!this.#used.has(peer) && this.#used.size >= this.#uses)) {
       return { admitted: false, reason: Close.NotAuthorised, text: USED_UP };
+    }
+    if (refused !== undefined) {
+      return refused;
     }
     if (known === undefined && this.#guests.size >= MAX_GUESTS) {
       return { admitted: false, reason: Close.TooManyViewers, text: `${MAX_GUESTS} viewers are enrolled here` };

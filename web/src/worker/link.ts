@@ -11,7 +11,7 @@ import { type SessionConfig } from "../protocol/session/config.ts";
 import { type SessionEvent } from "../protocol/session/output.ts";
 import { Session } from "../protocol/session/session.ts";
 import { type Media } from "../protocol/unit/assemble.ts";
-import { type Close } from "../protocol/wire/control.ts";
+import { Close } from "../protocol/wire/control.ts";
 import { ENCRYPT_ALL, selectionName } from "../protocol/wire/selection.ts";
 import { type Ticket, parseTicket } from "../protocol/wire/ticket.ts";
 import { type KeyStore, ownIdentity } from "../store/key-store.ts";
@@ -240,11 +240,12 @@ export class Link {
     const helloKeys = await HelloKeys.create(ticket.peer, proof.psks);
     const carrier = await connect(ticket, this.#abort.signal);
     this.#progress("handshake");
-    const handshake = { ...this.#role.handshake, identity, helloKeys };
+    const relayed = carrier.beside !== undefined;
+    const wish = { media: relayed ? "nothing-yet" : "frames", camera: "" } as const;
+    const handshake = { ...this.#role.handshake, identity, helloKeys, wish };
     let session: Session;
     try {
       const { group, ...rest } = this.#role.session;
-      const relayed = carrier.beside !== undefined;
       const config = {
         ...rest, handshake, side: "initiator", pinned: ticket.peer, ...(group && { group: { ...group, relayed } }),
       } as const;
@@ -292,6 +293,10 @@ export class Link {
     const now = this.#parts.time.now().monotonic;
     switch (event.type) {
       case "established":
+        if (event.facts.peer.wish !== undefined && event.facts.peer.wish.media !== "frames") {
+          void live.driver.close(Close.NotOffered, "a page has pictures alone, for who watches them here");
+          return;
+        }
         this.#established(live, now);
         return;
       case "rekeyed":

@@ -52,6 +52,13 @@ export function goodbyeOutcome({ reason, text }: Goodbye, invited = false): Outc
       return {
         state: "lost", cause: "too-slow", words: `This connection is too slow for the stream; connecting again.${said}`,
       };
+    case Close.Replaced:
+      return {
+        state: "refused", cause: "replaced",
+        words: `Another window or program of yours has the place: close one, then load this page again.${said}`,
+      };
+    case Close.NotOffered:
+      return { state: "refused", cause: "not-offered", words: `What this page asks for is not there.${said}` };
     case Close.SourceFailed:
       return { state: "lost", cause: "source-failed", words: `The publisher's camera failed.${said}` };
     default:

@@ -181,7 +181,9 @@ export class RelaySessions {
 
   async #judge(one: Attending, peer: Peer): Promise<void> {
     const { driver } = one;
-    const decision = await this.#admission.judge(this.#parts.time.now(), peer, () => driver.session.takeGuest());
+    const lacks = peer.wish?.media === "nothing-yet" && peer.wish.camera === "" ? undefined : NOT_ALONE;
+    const secrets = () => driver.session.takeGuest();
+    const decision = await this.#admission.judge(this.#parts.time.now(), peer, lacks, secrets);
     if (!decision.admitted) {
       this.#events.news(`a viewer was not admitted: ${decision.text}`, true);
       await driver.close(decision.reason, decision.text);

@@ -10,6 +10,7 @@ import { misuse } from "../../src/protocol/error.ts";
 import { type HandshakeConfig } from "../../src/protocol/keys/handshake.ts";
 import { identityFromSeed } from "../../src/protocol/keys/identity.ts";
 import { HelloKeys, PresharedKey } from "../../src/protocol/keys/psk.ts";
+import { parseWish } from "../../src/protocol/keys/wish.ts";
 import { type Suite } from "../../src/protocol/seal/suite.ts";
 import { Invite } from "../../src/protocol/wire/invite.ts";
 import { PeerId } from "../../src/protocol/wire/peer-id.ts";
@@ -18,6 +19,7 @@ import { assert, hex, same, toHex } from "./harness.ts";
 /** One end, as the vectors have it. */
 export interface Party {
   readonly role: number;
+  readonly wish: string;
   readonly identity_seed: string;
   readonly peer_id: string;
   readonly psks: readonly { readonly invite?: string; readonly enrolment?: string }[];
@@ -133,12 +135,14 @@ export async function configOf(party: Party, mechanism: (id: number) => Mechanis
   // An end with 128 keys appears in many cases.
   const keys = helloKeys.get(party) ?? makeHelloKeys(party);
   helloKeys.set(party, keys);
+  const wish = parseWish(hex(party.wish));
   return {
     role: party.role === 1 ? "publisher" : "viewer",
     identity: await identityFromSeed(hex(party.identity_seed)),
     helloKeys: await keys,
     suites: party.suites.map(suite),
     mechanisms: party.mechanisms.map(mechanism),
+    ...(wish !== undefined && { wish }),
   };
 }
 

@@ -8,7 +8,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::keys::mechanism;
 use sealcast::meter::resources::thread_cpu_time;
 use sealcast::run::Clock;
-use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Role, Side};
+use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Role, Side, Wish};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{
     Carrier, Delivery, Event, Input, OutgoingFrame, Output, RekeyPolicy, Session, SessionConfig,
@@ -143,6 +143,7 @@ impl End {
                 mechanisms: vec![mechanism],
                 pinned: initiates.then_some(publisher),
                 hello_keys: Arc::new(HelloKeys::new(&publisher, [])),
+                wish: Wish::default(),
             },
             side,
             carrier: Carrier::Stream,

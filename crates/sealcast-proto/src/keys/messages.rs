@@ -2,6 +2,7 @@
 
 use super::handshake::HandshakeError;
 use super::psk::{BINDER_LEN, HelloKeys, Psk};
+use super::wish::WISH_LEN;
 use crate::wire::{MAX_HANDSHAKE_MESSAGE, Reader, TICKET_MAC_LEN, kem_field, put_bytes16};
 
 pub(crate) const HELLO: u8 = 0x01;
@@ -23,11 +24,11 @@ pub(crate) fn alerted(message: &[u8]) -> Option<HandshakeError> {
     }
 }
 
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 const MAX_OFFERS: usize = 8;
 const MAX_COOKIE: usize = 64;
-pub(crate) const REPLY_SEALED: usize = 112;
-pub(crate) const FINISH_SEALED: usize = 112;
+/// Length of the sealed part of a reply and of a finish: identity, wish, signature and tag.
+pub(crate) const SEALED: usize = 32 + WISH_LEN + 64 + 16;
 
 /// Role of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +200,7 @@ impl Reply {
         let ciphertext = kem_field(reader.bytes16()?)?.to_vec();
         let sealed = reader.bytes16()?.to_vec();
         reader.finish()?;
-        if sealed.len() != REPLY_SEALED {
+        if sealed.len() != SEALED {
             return Err(HandshakeError::Malformed);
         }
         check_version(version)?;
@@ -224,7 +225,7 @@ pub(crate) fn parse_finish(message: &[u8]) -> Result<&[u8], HandshakeError> {
     let mut reader = start(message, FINISH)?;
     let sealed = reader.bytes16()?;
     reader.finish()?;
-    if sealed.len() == FINISH_SEALED {
+    if sealed.len() == SEALED {
         Ok(sealed)
     } else {
         Err(HandshakeError::Malformed)

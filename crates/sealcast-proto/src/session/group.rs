@@ -443,9 +443,7 @@ impl Session {
         Ok(Some(match opened {
             Ok(()) => {
                 self.refusals_in_a_row = 0;
-                if self.liveness.heard(now.monotonic) {
-                    self.out.push_back(Output::Event(Event::Resumed));
-                }
+                self.heard_peer(now);
                 Handled::Done
             }
             Err(GroupRefusal::Record(reason)) if !spent => self.refuse(now, reason)?,

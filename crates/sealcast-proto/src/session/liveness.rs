@@ -21,6 +21,17 @@ pub(super) struct Liveness {
     /// True on datagrams, where a silent peer is stalled before it is lost.
     stalls: bool,
     stalled: bool,
+    /// True once a valid record arrived.
+    heard: bool,
+}
+
+/// What is new about a peer from which a valid record came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Heard {
+    /// Nothing was heard of it before.
+    pub(super) first: bool,
+    /// It was stalled.
+    pub(super) again: bool,
 }
 
 /// Consequence of a peer's silence.
@@ -39,14 +50,18 @@ impl Liveness {
             unanswered: [None; MAX_UNANSWERED],
             stalls,
             stalled: false,
+            heard: false,
         }
     }
 
-    /// A valid record arrived. Returns true if the peer was stalled.
-    pub(super) fn heard(&mut self, now: Duration) -> bool {
+    /// A valid record arrived. Returns what is new.
+    pub(super) fn heard(&mut self, now: Duration) -> Heard {
         self.valid = now;
         self.bytes = now;
-        std::mem::take(&mut self.stalled)
+        Heard {
+            first: !std::mem::replace(&mut self.heard, true),
+            again: std::mem::take(&mut self.stalled),
+        }
     }
 
     pub(super) fn stalls(&self) -> bool {
@@ -155,6 +170,11 @@ mod tests {
         assert_eq!(liveness.silence(S * 3), Some(Silence::Stalled));
         assert_eq!(liveness.silence(S * 60), None);
         assert_eq!(liveness.silence(S * 61), Some(Silence::Lost));
-        assert!(liveness.heard(S * 61) && !liveness.is_stalled());
+        let news = |first, again| Heard { first, again };
+        assert_eq!(liveness.heard(S * 61), news(true, true));
+        assert!(!liveness.is_stalled());
+        assert_eq!(liveness.heard(S * 62), news(false, false));
+        assert_eq!(liveness.silence(S * 64), Some(Silence::Stalled));
+        assert_eq!(liveness.heard(S * 64), news(false, true));
     }
 }

@@ -232,6 +232,11 @@ impl Session {
         self.inbound.as_ref().map(|inbound| inbound.counts)
     }
 
+    /// True if its carrier tells nothing of the peer's silence, so that the session may stall.
+    pub fn may_stall(&self) -> bool {
+        self.liveness.stalls()
+    }
+
     /// True if messages may arrive in any order, or not at all.
     pub(super) fn unordered(&self) -> bool {
         self.config.carrier != Carrier::Stream

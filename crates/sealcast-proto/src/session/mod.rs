@@ -198,6 +198,8 @@ pub enum Event {
     PeerProved(Peer),
     /// Both ends have keys and the peer is admitted.
     Established(Facts),
+    /// A record came from the peer for the first time: it receives where its handshake came from.
+    Heard,
     /// Publisher: the viewer needs a keyframe of this stream to continue.
     KeyframeRequested(u32),
     /// Publisher on a byte stream: media may wait so long for this viewer.

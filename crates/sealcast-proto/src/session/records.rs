@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::keyring::{NotOpened, OpenedUnder};
+use super::liveness::Heard;
 use super::machine::{Session, State};
 use super::{Event, Handled, MAX_CONSECUTIVE_REFUSALS, Output, SessionError};
 use crate::clock::Now;
@@ -49,14 +50,23 @@ impl Session {
     fn authenticated(&mut self, now: Now, newest: bool, under: OpenedUnder) {
         self.refusals_in_a_row = 0;
         self.heard_newest = newest;
-        if self.liveness.heard(now.monotonic) {
+        self.heard_peer(now);
+        if under == OpenedUnder::Next && !self.leads() {
+            self.switch_epoch(now);
+        }
+    }
+
+    /// A valid record came from the peer: tell the program if that is news.
+    pub(super) fn heard_peer(&mut self, now: Now) {
+        let Heard { first, again } = self.liveness.heard(now.monotonic);
+        if first && self.is_established() {
+            self.out.push_back(Output::Event(Event::Heard));
+        }
+        if again {
             self.out.push_back(Output::Event(Event::Resumed));
             if let Some(writer) = self.writer_mut() {
                 writer.resume(now.monotonic);
             }
-        }
-        if under == OpenedUnder::Next && !self.leads() {
-            self.switch_epoch(now);
         }
     }
 

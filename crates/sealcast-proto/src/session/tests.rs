@@ -12,7 +12,7 @@ use super::machine::{Established, Session, State};
 use super::{Delivery, Event, Facts, Handled, Input, OutgoingFrame, Output, SessionError};
 use crate::clock::Now;
 use crate::keys::{
-    EpochSecret, HandshakeConfig, HelloKeys, Identity, Peer, PeerId, RekeySignature, Role, Secret, Side,
+    EpochSecret, HandshakeConfig, HelloKeys, Identity, Peer, PeerId, RekeySignature, Role, Secret, Side, Wish,
 };
 use crate::seal::suite::RECOMMENDED;
 use crate::seal::{RecordMeta, Refusal, SealLimits, Suite};
@@ -104,6 +104,7 @@ pub(super) fn session_over(
             mechanisms: vec![Arc::new(InsecureMechanism::new(1))],
             pinned: None,
             hello_keys: Arc::new(HelloKeys::new(&PeerId([2; 32]), [])),
+            wish: Wish::default(),
         },
         side,
         carrier,
@@ -125,6 +126,7 @@ pub(super) fn session_over(
             // Its own: both ends of a pair have the same identity.
             id: Identity::from_seed(&[1; 32]).peer_id(),
             psk: None,
+            wish: None,
         },
         suite,
         mechanism: "insecure-simulation",

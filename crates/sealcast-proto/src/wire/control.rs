@@ -35,6 +35,10 @@ pub enum CloseReason {
     SourceFailed,
     /// The viewer was too slow for too long.
     TooSlow,
+    /// Another session of the same peer took its place.
+    Replaced,
+    /// The publisher does not have what the viewer's wish asks for.
+    NotOffered,
     /// A reason this version does not know.
     Other(u8),
 }
@@ -50,6 +54,8 @@ impl CloseReason {
             Self::TooManyViewers => 6,
             Self::SourceFailed => 7,
             Self::TooSlow => 8,
+            Self::Replaced => 9,
+            Self::NotOffered => 10,
             Self::Other(byte) => byte,
         }
     }
@@ -64,6 +70,8 @@ impl CloseReason {
             6 => Self::TooManyViewers,
             7 => Self::SourceFailed,
             8 => Self::TooSlow,
+            9 => Self::Replaced,
+            10 => Self::NotOffered,
             other => Self::Other(other),
         }
     }
@@ -80,6 +88,8 @@ impl std::fmt::Display for CloseReason {
             Self::TooManyViewers => f.write_str("too many viewers"),
             Self::SourceFailed => f.write_str("source failed"),
             Self::TooSlow => f.write_str("too slow"),
+            Self::Replaced => f.write_str("replaced"),
+            Self::NotOffered => f.write_str("not offered"),
             Self::Other(byte) => write!(f, "reason {byte}"),
         }
     }

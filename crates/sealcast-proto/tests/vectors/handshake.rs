@@ -10,7 +10,7 @@ use sealcast_proto::keys::{
 };
 use sealcast_proto::seal::{RecordMeta, SealLimits};
 use sealcast_proto::wire::Flags;
-use sealcast_testkit::handshake::{File, Transcript, initiator, outcome, responder};
+use sealcast_testkit::handshake::{self, File, Transcript, initiator, outcome, responder};
 use sealcast_testkit::recorded::Recording;
 use sealcast_testkit::vectors::{Hex, load};
 
@@ -37,7 +37,7 @@ fn first_record(epoch: &EpochSecret, agreed: &Agreed) -> Vec<u8> {
     record
 }
 
-fn check_agreed(case: &Transcript, agreed: &Agreed, peer: &Hex) {
+fn check_agreed(case: &Transcript, agreed: &Agreed, (peer, wish): (&Hex, &Hex)) {
     assert_eq!(agreed.session_id[..], case.session_id.0, "{}", case.name);
     assert_eq!(
         (agreed.suite.id, agreed.mechanism.id()),
@@ -54,6 +54,8 @@ fn check_agreed(case: &Transcript, agreed: &Agreed, peer: &Hex) {
         "{}",
         case.name
     );
+    let wished = (wish.0 != [0; 66]).then(|| handshake::wish(&wish.array()));
+    assert_eq!(agreed.peer.wish, wished, "{}", case.name);
     assert_eq!(agreed.binding[..], case.binding.0, "{}", case.name);
     assert_eq!(agreed.enrolment.reveal()[..], case.enrolment.0, "{}", case.name);
     let epoch_0 = EpochSecret::new(Secret::from_bytes(&case.epoch_0.array()), 0);
@@ -103,11 +105,11 @@ fn replay(case: &Transcript, file: &File) {
             InitiatorStep::Send(hello) => sent = hello,
             InitiatorStep::Done(finish, agreed) => {
                 check("initiator", &finish);
-                check_agreed(case, &agreed, &case.identity_r);
+                check_agreed(case, &agreed, (&case.identity_r, &case.wish_r));
                 let ResponderStep::Done(agreed) = responding.handle(&finish).expect(&case.name) else {
                     panic!("{}: the finish is the last message", case.name)
                 };
-                check_agreed(case, &agreed, &case.identity_i);
+                check_agreed(case, &agreed, (&case.identity_i, &case.wish_i));
                 break;
             }
         }
@@ -159,7 +161,7 @@ fn check_insides(case: &Transcript) {
         _ => panic!("{}: three messages, or five with a retry", case.name),
     };
     assert_eq!(transcript, case.transcript.0, "{}", case.name);
-    let head = &reply[..reply.len() - 112 - 2];
+    let head = &reply[..reply.len() - 178 - 2];
     assert_eq!(sha256(&[&transcript, &entry(head)]), case.th1.0, "{}", case.name);
     assert_eq!(sha256(&[&transcript, &entry(reply)]), case.th2.0, "{}", case.name);
     assert_eq!(
@@ -186,12 +188,12 @@ fn check_insides(case: &Transcript) {
             assert_eq!(out, expected.0, "{}: {label}", case.name);
         }
     }
-    let said = [&case.identity_r.0[..], &case.signature_r.0].concat();
+    let said = [&case.identity_r.0[..], &case.wish_r.0, &case.signature_r.0].concat();
     assert_eq!(
-        open(&case.reply_key, &case.reply_iv, &case.th1, &reply[reply.len() - 112..]),
+        open(&case.reply_key, &case.reply_iv, &case.th1, &reply[reply.len() - 178..]),
         said
     );
-    let said = [&case.identity_i.0[..], &case.signature_i.0].concat();
+    let said = [&case.identity_i.0[..], &case.wish_i.0, &case.signature_i.0].concat();
     assert_eq!(open(&case.finish_key, &case.finish_iv, &case.th2, &finish[3..]), said);
     let signatures = [
         (&case.identity_r, &case.signed_r, &case.signature_r),
@@ -215,7 +217,7 @@ fn open(key: &Hex, iv: &Hex, th: &Hex, sealed: &[u8]) -> Vec<u8> {
 #[test]
 fn both_ends_reproduce_every_transcript_byte_for_byte() {
     let file = load::<File>("handshake");
-    assert_eq!((file.transcripts.len(), file.configs.len()), (27, 87));
+    assert_eq!((file.transcripts.len(), file.configs.len()), (32, 98));
     for case in &file.transcripts {
         assert_eq!(case.expect, "ok");
         check_insides(case);
@@ -228,7 +230,7 @@ fn both_ends_reproduce_every_transcript_byte_for_byte() {
 #[test]
 fn every_bad_message_is_refused_for_its_reason_by_the_end_that_gets_it() {
     let file = load::<File>("handshake");
-    assert_eq!(file.refused.len(), 1390);
+    assert_eq!(file.refused.len(), 1431);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for case in &file.refused {
         let otherwise = if case.expect == "share" {
@@ -257,10 +259,11 @@ fn every_bad_message_is_refused_for_its_reason_by_the_end_that_gets_it() {
         ("psk", 83),
         ("retry", 76),
         ("role", 66),
-        ("sealed", 137),
+        ("sealed", 153),
         ("share", 100),
-        ("signature", 25),
+        ("signature", 29),
         ("version", 76),
+        ("wish", 21),
         ("wrong-peer", 3),
     ];
     assert_eq!(counts, BTreeMap::from(expected));

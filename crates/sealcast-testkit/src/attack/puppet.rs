@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use sealcast::keys::mechanism;
-use sealcast_proto::keys::{EpochKeys, HandshakeConfig, Identity, Initiator, InitiatorStep, Role, Side};
+use sealcast_proto::keys::{
+    EpochKeys, HandshakeConfig, Identity, Initiator, InitiatorStep, Role, Side, Wish, WishedMedia,
+};
 use sealcast_proto::rtsp::GatewayMessage;
 use sealcast_proto::seal::{RecordMeta, SealLimits, suite};
 use sealcast_proto::wire::{Control, Flags, Ticket, write_framed};
@@ -29,8 +31,9 @@ pub const WANT_KEYFRAME: [u8; 5] = [5, 0, 0, 0, 1];
 pub const PING: [u8; 9] = [6, 0, 0, 0, 0, 0, 0, 0, 1];
 
 impl Puppet {
-    /// Connects to the end that issued `ticket`, and sends all handshake messages up to the finish.
-    pub fn connect(ticket: &str, role: Role, invited: bool) -> Self {
+    /// Connects to the end that issued `ticket`, and sends all handshake messages up to the finish. A publisher wishes
+    /// nothing, whatever `media` is.
+    pub fn connect(ticket: &str, role: Role, media: WishedMedia, invited: bool) -> Self {
         let ticket: Ticket = ticket.parse().expect("a ticket");
         // A small receive buffer: data that the puppet does not read stays in the other end's queues.
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
@@ -43,7 +46,7 @@ impl Puppet {
         socket.connect(&address.into()).expect("it listens");
         let mut stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let (finish, keys) = shake_hands(&ticket, role, invited, |hello| {
+        let (finish, keys) = shake_hands(&ticket, role, media, invited, |hello| {
             send(&mut stream, hello);
             read(&mut stream).expect("a reply")
         });
@@ -87,6 +90,7 @@ impl Puppet {
 pub(super) fn shake_hands(
     ticket: &Ticket,
     role: Role,
+    media: WishedMedia,
     invited: bool,
     exchange: impl FnOnce(&[u8]) -> Vec<u8>,
 ) -> (Vec<u8>, EpochKeys) {
@@ -97,6 +101,7 @@ pub(super) fn shake_hands(
         mechanisms: mechanism::by_name("x25519-mlkem768").into_iter().collect(),
         pinned: Some(ticket.peer),
         hello_keys: hello_keys(ticket.peer, ticket.invite.as_ref().filter(|_| invited)),
+        wish: Wish::of(media),
     };
     let (mut initiator, hello) = Initiator::new(config, random()).expect("a handshake begins");
     let reply = exchange(&hello);

@@ -11,7 +11,7 @@ use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::version::TLS13;
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
-use sealcast_proto::keys::{Role, ticket_mac};
+use sealcast_proto::keys::{Role, WishedMedia, ticket_mac};
 use sealcast_proto::wire::{Ticket, write_framed};
 use tokio::runtime::Runtime;
 
@@ -36,7 +36,7 @@ impl QuicAttacker {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Anything))
             .with_no_client_auth();
-        tls.alpn_protocols = vec![b"sealcast/2".to_vec()];
+        tls.alpn_protocols = vec![b"sealcast/3".to_vec()];
         let tls = QuicClientConfig::try_from(tls).expect("a cipher suite of QUIC");
         let mut config = ClientConfig::new(Arc::new(tls));
         let mut transport = TransportConfig::default();
@@ -74,7 +74,7 @@ impl QuicAttacker {
     pub fn enter(&self, from: Ipv4Addr, role: Role) -> (Connection, SendStream, RecvStream) {
         let connection = self.connects(from, PATIENCE).expect("it listens");
         let (mut send, mut receive) = self.runtime.block_on(connection.open_bi()).expect("a control stream");
-        let (finish, _) = shake_hands(&self.ticket, role, true, |hello| {
+        let (finish, _) = shake_hands(&self.ticket, role, WishedMedia::Frames, true, |hello| {
             self.runtime.block_on(async {
                 send.write_all(&framed(hello)).await.expect("a connection");
                 let mut length = [0; 4];

@@ -1,11 +1,11 @@
 //! Conversion of the command line and the configuration into the program's settings.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::Mechanism;
+use sealcast_proto::keys::{Mechanism, Wish};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
@@ -121,6 +121,8 @@ pub(super) fn own_offer(args: &SessionArgs, end: End, sealing: Sealing, settings
         shape: sealing.shape,
         known: super::peers::known(),
         group: None,
+        wish: Wish::default(),
+        attended: args.seconds.is_some() || std::io::stderr().is_terminal(),
     })
 }
 

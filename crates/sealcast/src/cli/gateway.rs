@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use data_encoding::BASE32_NOPAD;
-use sealcast_proto::keys::{PeerId, Role};
+use sealcast_proto::keys::{PeerId, Role, Wish, WishedMedia};
 use sealcast_proto::rtsp::{Credentials, DigestAlgorithm};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::Selection;
@@ -221,7 +221,8 @@ async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
     let ticket = watch::ticket_in_force(gateway.peer.as_ref(), gateway.peer_file.as_deref())?;
     let login = login(&settings)?;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
-    let offer = build::own_offer(&args.session, End::GatewayViewer, sealing, &settings)?;
+    let mut offer = build::own_offer(&args.session, End::GatewayViewer, sealing, &settings)?;
+    offer.wish = Wish::of(WishedMedia::Packets);
     let metrics = Metrics::new(build_info());
     let latency = args.latency.latency.or(ticket.latency).unwrap_or(DEFAULT_LATENCY_MS);
     let rtsp = gateway.rtsp;

@@ -95,6 +95,7 @@ async fn receive(
         queue: QueueLimits::default(),
         sound: false,
         reconnect: true,
+        without_session: false,
         relays: Vec::new(),
     };
     let outcome = watch(options, observing.observation(), stop).await;

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use sealcast_proto::keys::{Wish, WishedMedia};
 use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::TransportKind;
@@ -29,6 +30,7 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
         sign: SignMode::Off,
         opened_by: OpenedBy::Program,
     });
+    offer.wish = Wish::of(WishedMedia::NothingYet);
     let peer = offer.identity.peer_id();
     // Before anything can fail: the camera must be told of this id first.
     tracing::info!(%peer, "archive's node");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{Identity, PeerId, Role};
+use sealcast_proto::keys::{Identity, PeerId, Role, Wish, WishedMedia};
 use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
 use sealcast_proto::wire::Ticket;
 use tokio::sync::Notify;
@@ -44,6 +44,9 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let relays = relays(&settings, ticket.as_ref())?;
     let opened_by = opened_by(&relays);
     offer.group = Some(GroupPolicy { sign, opened_by });
+    if opened_by == OpenedBy::Program {
+        offer.wish = Wish::of(WishedMedia::NothingYet);
+    }
     let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
     // Who has the ticket may take it that signals are answered.
@@ -79,6 +82,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         queue: QueueLimits::default(),
         sound: configured.sound,
         reconnect: configured.reconnect,
+        without_session: configured.without_session,
         relays,
     };
     let read_again = async {

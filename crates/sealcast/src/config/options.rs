@@ -238,6 +238,9 @@ options! {
 
         /// Connect again when the connection breaks
         reconnect: bool { off_flag("no-reconnect", "Do not connect again when the connection breaks", WATCH) }
+
+        /// Show and record what comes through a relay although the camera itself was never heard. It may be years old
+        without_session: bool { on_flag("without-session", WATCH) }
     }
 
     /// Settings of `demo`.

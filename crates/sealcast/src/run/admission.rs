@@ -1,19 +1,24 @@
 //! Admission of peers, and the end of the sessions of those that are admitted no more.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use sealcast_proto::keys::{HelloKeys, Invite, Peer, PeerId, PresharedKey, PskName};
+use sealcast_proto::wire::CloseReason;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 
+use super::admitted_places::{AdmittedPlace, AdmittedPlaces, NoPlace};
 use crate::failure::Result;
 use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::peers::{Decision, Edit, LiveInvite, PeerLists, PeerStore, PeersCommand, Refusal, Terms, read_lists};
 
-/// Reason of the close message to a peer that is admitted no more.
+/// Text of the close message to a peer that is admitted no more.
 pub(super) const REVOKED: &str = "not admitted any more: removed from the lists";
+/// Text of the close message to a session whose place another one has.
+const REPLACED: &str = "all places were taken, and another session has the place of this one";
 
 /// Decides on peers that have proved their identity. Only who changes the lists waits for a disk.
 pub struct Admission {
@@ -47,11 +52,25 @@ pub struct ByHand {
     pub archive_nodes: Vec<PeerId>,
 }
 
-/// Current and maximum number of viewers.
-#[derive(Clone, Copy)]
-pub(super) struct Places {
-    pub(super) taken: usize,
-    pub(super) most: usize,
+/// What decides, besides the lists, on a peer.
+pub(super) struct Entry<'a> {
+    /// The places of those that are admitted.
+    pub(super) places: &'a Arc<AdmittedPlaces>,
+    /// True if it is known that the peer receives what is sent to it: it takes a place at once.
+    pub(super) heard: bool,
+    /// Why this end does not have what the peer wishes, if it has not.
+    pub(super) lacks: Option<&'static str>,
+    /// Monotonic time.
+    pub(super) now: Duration,
+}
+
+/// Reason why the session of an admitted peer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dismissal {
+    /// The peer is admitted no more.
+    Revoked,
+    /// Another session has its place.
+    Replaced,
 }
 
 /// How a peer was admitted. A session keeps it, to learn when that holds no more.
@@ -61,6 +80,8 @@ pub(super) struct Admitted {
     id: PeerId,
     /// True if the peer proved a secret of ours.
     proved: bool,
+    /// Its place among those that are admitted.
+    pub(super) place: AdmittedPlace,
     /// True if it was enrolled just now.
     pub(super) enrolled: bool,
 }
@@ -190,24 +211,30 @@ impl Admission {
     pub(super) fn admit(
         self: &Arc<Self>,
         peer: &Peer,
-        places: Places,
+        entry: Entry<'_>,
         secret: impl FnOnce() -> Option<PresharedKey>,
     ) -> std::result::Result<Admitted, Refusal> {
-        let (changes, now) = (self.changes.subscribe(), Timestamp::now());
-        let decision = self.judge(peer, now);
-        // A place comes first: who gets none has used nothing up.
-        if !matches!(decision, Decision::Refused(_)) && places.taken >= places.most {
-            return Err(Refusal::NoPlace);
+        let (changes, wall) = (self.changes.subscribe(), Timestamp::now());
+        let decision = self.judge(peer, wall);
+        if let Decision::Refused(refusal) = decision {
+            return Err(refusal);
         }
+        // These come first: who gets nothing has used nothing up.
+        if let Some(why) = entry.lacks {
+            return Err(Refusal::NotOffered(why));
+        }
+        let place = entry.places.enter(peer.id, entry.heard, entry.now);
+        let place = place.map_err(|NoPlace| Refusal::NoPlace)?;
         let (proved, enrolled) = match decision {
-            Decision::Enrols(_) => aside(|| self.enrol(peer, now, secret))?,
-            settled => (self.settled(settled, peer, now)?, false),
+            Decision::Enrols(_) => aside(|| self.enrol(peer, wall, secret))?,
+            settled => (self.settled(settled, peer, wall)?, false),
         };
         Ok(Admitted {
             admission: Arc::clone(self),
             changes,
             id: peer.id,
             proved,
+            place,
             enrolled,
         })
     }
@@ -293,15 +320,29 @@ fn aside<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
+impl Dismissal {
+    /// Reason and text of the close message.
+    pub(super) fn words(self) -> (CloseReason, &'static str) {
+        match self {
+            Self::Revoked => (CloseReason::NotAuthorised, REVOKED),
+            Self::Replaced => (CloseReason::Replaced, REPLACED),
+        }
+    }
+}
+
 impl Admitted {
-    /// Wait until the peer is admitted no more. Cancel-safe.
-    pub(super) async fn revoked(&mut self) {
+    /// Wait until the peer is admitted no more, or another session has its place. Cancel-safe.
+    pub(super) async fn ended(&mut self) -> Dismissal {
         loop {
-            if self.changes.changed().await.is_err() {
-                return std::future::pending().await;
+            tokio::select! {
+                () = self.place.replaced() => return Dismissal::Replaced,
+                changed = self.changes.changed() => if changed.is_err() {
+                    self.place.replaced().await;
+                    return Dismissal::Replaced;
+                },
             }
             if !self.admission.admits(&self.id, self.proved) {
-                return;
+                return Dismissal::Revoked;
             }
         }
     }
@@ -313,8 +354,6 @@ mod tests {
 
     use super::*;
 
-    const ROOM: Places = Places { taken: 0, most: 1 };
-    const FULL: Places = Places { taken: 1, most: 1 };
     const ONE: Terms = Terms { uses: 1, hours: 1 };
 
     type Outcome = std::result::Result<Admitted, Refusal>;
@@ -334,35 +373,42 @@ mod tests {
     }
 
     /// Decide on a peer, whose secret has the byte of its id.
-    fn admit(admission: &Arc<Admission>, byte: u8, psk: Option<PskName>, places: Places) -> Outcome {
-        let id = PeerId([byte; 32]);
-        admission.admit(&Peer { id, psk }, places, || Some(PresharedKey::new([byte; 32])))
+    fn admit(admission: &Arc<Admission>, byte: u8, psk: Option<PskName>, places: usize) -> Outcome {
+        let peer = Peer {
+            id: PeerId([byte; 32]),
+            psk,
+            wish: None,
+        };
+        let entry = Entry {
+            places: &AdmittedPlaces::new(places),
+            heard: true,
+            lacks: None,
+            now: Duration::ZERO,
+        };
+        admission.admit(&peer, entry, || Some(PresharedKey::new([byte; 32])))
     }
 
     #[test]
     fn an_invite_is_used_up_only_by_who_gets_a_place() {
         let (admission, invite) = admission(&[], false);
-        assert_eq!(admit(&admission, 1, Some(invite), FULL).err(), Some(Refusal::NoPlace));
+        assert_eq!(admit(&admission, 1, Some(invite), 0).err(), Some(Refusal::NoPlace));
         assert_eq!(
-            admit(&admission, 2, None, FULL).err(),
+            admit(&admission, 2, None, 0).err(),
             Some(Refusal::Unknown),
             "it learns nothing of places"
         );
-        assert!(admit(&admission, 3, Some(invite), ROOM).is_ok_and(|admitted| admitted.enrolled));
-        assert_eq!(
-            admit(&admission, 1, Some(invite), ROOM).err(),
-            Some(Refusal::InviteUsed)
-        );
+        assert!(admit(&admission, 3, Some(invite), 1).is_ok_and(|admitted| admitted.enrolled));
+        assert_eq!(admit(&admission, 1, Some(invite), 1).err(), Some(Refusal::InviteUsed));
         let own = PresharedKey::new([3; 32]).name();
-        assert!(admit(&admission, 3, Some(own), ROOM).is_ok_and(|admitted| !admitted.enrolled));
+        assert!(admit(&admission, 3, Some(own), 1).is_ok_and(|admitted| !admitted.enrolled));
     }
 
     #[test]
     fn who_is_on_the_hand_written_list_needs_no_invite_and_is_judged_by_one_that_it_proves() {
         let (admission, invite) = admission(&[1], false);
-        assert!(admit(&admission, 1, None, ROOM).is_ok_and(|admitted| !admitted.enrolled));
-        assert!(admit(&admission, 2, Some(invite), ROOM).is_ok());
-        let used = admit(&admission, 1, Some(invite), ROOM).err();
+        assert!(admit(&admission, 1, None, 1).is_ok_and(|admitted| !admitted.enrolled));
+        assert!(admit(&admission, 2, Some(invite), 1).is_ok());
+        let used = admit(&admission, 1, Some(invite), 1).err();
         assert_eq!(
             used,
             Some(Refusal::InviteUsed),
@@ -373,8 +419,8 @@ mod tests {
     #[test]
     fn everybody_is_let_in_only_when_asked_for() {
         let (open, invite) = admission(&[], true);
-        assert!(admit(&open, 1, Some(invite), ROOM).is_ok_and(|admitted| admitted.enrolled));
-        assert!(admit(&open, 2, None, ROOM).is_ok_and(|admitted| !admitted.enrolled));
+        assert!(admit(&open, 1, Some(invite), 1).is_ok_and(|admitted| admitted.enrolled));
+        assert!(admit(&open, 2, None, 1).is_ok_and(|admitted| !admitted.enrolled));
     }
 
     #[test]
@@ -383,9 +429,9 @@ mod tests {
         let own = PeerId([9; 32]);
         let keys = || admission.hello_keys(own);
         let first = keys();
-        assert!(admit(&admission, 1, None, ROOM).is_err());
+        assert!(admit(&admission, 1, None, 1).is_err());
         assert!(Arc::ptr_eq(&first, &keys()), "nothing changed");
-        assert!(admit(&admission, 1, Some(invite), ROOM).is_ok());
+        assert!(admit(&admission, 1, Some(invite), 1).is_ok());
         let second = keys();
         assert!(!Arc::ptr_eq(&first, &second), "somebody was enrolled");
         assert!(Arc::ptr_eq(&second, &keys()));
@@ -404,7 +450,7 @@ mod tests {
                 .each_mut()
                 .map(|changes| changes.has_changed().expect("it is there"))
         };
-        assert!(admit(&admission, 1, Some(invite), ROOM).is_ok());
+        assert!(admit(&admission, 1, Some(invite), 1).is_ok());
         assert_eq!(news(), [false, true]);
         let command = PeersCommand::Remove(PeerId([1; 32]).to_string());
         admission.command(&command).expect("it is listed");
@@ -414,20 +460,20 @@ mod tests {
     #[test]
     fn nobody_but_who_is_enrolled_waits_for_a_disk() {
         let (admission, invite) = admission(&[2], false);
-        assert!(admit(&admission, 1, Some(invite), ROOM).is_ok());
+        assert!(admit(&admission, 1, Some(invite), 1).is_ok());
         let writing = admission.store();
         let (tell, told) = std::sync::mpsc::channel();
         let other = Arc::clone(&admission);
         std::thread::spawn(move || {
             let own = PresharedKey::new([1; 32]).name();
-            let known = [admit(&other, 1, Some(own), ROOM), admit(&other, 2, None, ROOM)];
+            let known = [admit(&other, 1, Some(own), 1), admit(&other, 2, None, 1)];
             let stays = other.admits(&PeerId([1; 32]), true);
             other.hello_keys(PeerId([9; 32]));
             let members = other.enrolled().len();
             // Fails only if the test has given up.
             let _ = tell.send((known.map(|outcome| outcome.is_ok()), stays, members));
         });
-        let done = told.recv_timeout(std::time::Duration::from_secs(60));
+        let done = told.recv_timeout(Duration::from_secs(60));
         assert_eq!(done, Ok(([true; 2], true, 1)));
         drop(writing);
     }
@@ -435,28 +481,28 @@ mod tests {
     #[tokio::test]
     async fn a_session_hears_when_its_peer_is_admitted_no_more_and_only_then() {
         let (admission, invite) = admission(&[1, 2], false);
-        let admitted = |byte, psk| match admit(&admission, byte, psk, ROOM) {
+        let admitted = |byte, psk| match admit(&admission, byte, psk, 1) {
             Ok(admitted) => admitted,
             Err(_) => panic!("not admitted"),
         };
         let (mut kept, mut lost, mut removed) = (admitted(1, None), admitted(2, None), admitted(3, Some(invite)));
         admission.renew(by_hand(&[1], false));
-        lost.revoked().await;
+        lost.ended().await;
         let command = PeersCommand::Remove(PeerId([3; 32]).to_string());
         admission.command(&command).expect("it is listed");
-        removed.revoked().await;
+        removed.ended().await;
         tokio::select! {
             biased;
-            () = kept.revoked() => panic!("it is still listed"),
+            _ = kept.ended() => panic!("it is still listed"),
             () = std::future::ready(()) => {}
         }
         admission.renew(by_hand(&[], true));
         tokio::select! {
             biased;
-            () = kept.revoked() => panic!("everybody is admitted"),
+            _ = kept.ended() => panic!("everybody is admitted"),
             () = std::future::ready(()) => {}
         }
         admission.renew(by_hand(&[], false));
-        kept.revoked().await;
+        kept.ended().await;
     }
 }

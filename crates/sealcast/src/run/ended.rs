@@ -52,6 +52,14 @@ pub(super) fn last_words_failure(remote: &str, reason: CloseReason, text: &str) 
             "ask the publisher for a ticket with an invite, or to allow your peer id",
         ),
         CloseReason::TooManyViewers => broken(FailureKind::Refused, "try again when somebody has left"),
+        CloseReason::NotOffered => broken(
+            FailureKind::Refused,
+            "take another ticket, or start the program that it says",
+        ),
+        CloseReason::Replaced => broken(
+            FailureKind::Network,
+            "another session of this identity took the place: end one of the two, or give it an identity of its own",
+        ),
         CloseReason::KeyLimit => broken(FailureKind::Limit, "connect again: a new session has new keys"),
         CloseReason::SourceFailed => broken(FailureKind::Network, "the publisher's camera has to come back"),
         _ => broken(FailureKind::Network, "the publisher may come back"),

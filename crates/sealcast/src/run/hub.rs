@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::rate::RateConfig;
 use tokio::sync::Notify;
 
 use super::group::MemberFrame;
 use super::kept_group::KeptGroup;
-use super::keyframe_requests::KeyframeRequests;
+use super::keyframe_requests::{Joiners, KeyframeRequests};
 use super::target_rate::{PathTarget, TargetRate};
 use super::{FrameQueue, QueueLimits};
 use crate::failure::Failure;
@@ -68,10 +69,19 @@ impl Queued for QueuedFrame {
 /// How a viewer that joins comes to its first keyframe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
-    /// It gets the group of pictures so far, unless the source makes a keyframe when it is asked.
+    /// It gets the group of pictures so far, unless the source is asked for a keyframe and makes one then.
     KeptGroup,
     /// It waits for the next one: its path has no room for more than the stream.
     NextKeyframe,
+}
+
+/// A viewer's place at the hub.
+pub(super) struct Joined {
+    /// Its number, for [`Hub::leave`].
+    pub(super) id: u64,
+    pub(super) queue: Arc<FrameQueue<QueuedFrame>>,
+    /// True if the source was asked for a keyframe with which it begins.
+    pub(super) awaits_keyframe: bool,
 }
 
 /// The end of the source.
@@ -110,8 +120,12 @@ struct State {
     /// Where frames for the group go, if there is one.
     group: Option<Arc<FrameQueue<Arc<Frame>>>>,
     targets: TargetRate,
-    /// The group of pictures so far, if the source does not make keyframes when it is asked.
-    kept: Option<KeptGroup>,
+    /// The group of pictures so far.
+    kept: KeptGroup,
+    /// The source makes a keyframe when it is asked.
+    makes_keyframes: bool,
+    /// Peers whose viewers joined, and when they last asked for a keyframe by that.
+    joiners: Joiners,
     next_id: u64,
     info: Option<StreamInfo>,
     info_version: u64,
@@ -146,7 +160,9 @@ impl Hub {
                 viewers: Vec::new(),
                 group: None,
                 targets: TargetRate::default(),
-                kept: None,
+                kept: KeptGroup::default(),
+                makes_keyframes: true,
+                joiners: Joiners::default(),
                 next_id: 0,
                 info: None,
                 info_version: 0,
@@ -183,15 +199,15 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Say whether the source makes a keyframe when it is asked. If it does not, the group of pictures so far is kept
-    /// for viewers that join.
+    /// Say whether the source makes a keyframe when it is asked.
     pub(super) fn set_makes_keyframes(&self, makes: bool) {
-        self.lock().kept = (!makes).then(KeptGroup::default);
+        let mut state = self.lock();
+        (state.makes_keyframes, state.kept) = (makes, KeptGroup::default());
     }
 
     /// True if the source makes a keyframe when it is asked.
     pub(super) fn makes_keyframes(&self) -> bool {
-        self.lock().kept.is_none()
+        self.lock().makes_keyframes
     }
 
     /// Say whether the source is played once: viewers on byte streams then get all of it, however late.
@@ -204,8 +220,8 @@ impl Hub {
         self.plays_once.load(Ordering::Relaxed)
     }
 
-    /// Add a viewer. Returns its number, for [`leave`](Self::leave), and its queue. Also requests a keyframe for it.
-    pub(super) fn join(&self, start: Start) -> (u64, Arc<FrameQueue<QueuedFrame>>) {
+    /// Add a viewer of `peer`. Also requests a keyframe for it, unless the peer's viewers joined a moment ago.
+    pub(super) fn join(&self, start: Start, peer: Option<PeerId>) -> Joined {
         let queue = Arc::new(FrameQueue::new(self.limits));
         let mut state = self.lock();
         let id = state.next_id;
@@ -213,8 +229,10 @@ impl Hub {
         if state.end.is_some() {
             queue.close();
         }
-        if let (Start::KeptGroup, Some(kept)) = (start, &state.kept) {
-            for frame in kept.frames() {
+        let asks = state.joiners.may_ask(peer, Instant::now());
+        let awaits_keyframe = asks && state.makes_keyframes;
+        if start == Start::KeptGroup && !awaits_keyframe {
+            for frame in state.kept.frames() {
                 queue.push(frame);
             }
         }
@@ -226,9 +244,15 @@ impl Hub {
         });
         self.metrics.set_viewers(state.viewers.len());
         drop(state);
-        self.request_keyframe();
+        if asks {
+            self.request_keyframe();
+        }
         self.joined.notify_all();
-        (id, queue)
+        Joined {
+            id,
+            queue,
+            awaits_keyframe,
+        }
     }
 
     /// The queue of the frames that are sealed for a group. There is one group at most.
@@ -359,9 +383,7 @@ impl Hub {
         self.frames.fetch_add(1, Ordering::Relaxed);
         let frame = Arc::new(frame);
         let mut state = self.lock();
-        if let Some(kept) = &mut state.kept {
-            kept.take(&frame);
-        }
+        state.kept.take(&frame);
         if let Some(group) = &state.group {
             group.push(Arc::clone(&frame));
         }
@@ -474,14 +496,45 @@ mod tests {
         Hub::new(QueueLimits::default(), Metrics::new(build_info())).with_rate(rate)
     }
 
-    fn join(hub: &Hub) -> (u64, Arc<FrameQueue<QueuedFrame>>) {
-        hub.join(Start::KeptGroup)
+    fn join(hub: &Hub) -> u64 {
+        hub.join(Start::KeptGroup, None).id
+    }
+
+    #[test]
+    fn who_joins_begins_with_the_group_so_far_where_no_keyframe_is_asked_for() {
+        let hub = hub();
+        let peer = |byte| Some(PeerId([byte; 32]));
+        let frame = |number, keyframe| super::super::in_memory_tests::frame(number, keyframe, &[7; 10]);
+        hub.publish(frame(0, true));
+        hub.publish(frame(1, false));
+        let begins = |joined: Joined| {
+            let kept = std::iter::from_fn(|| joined.queue.pop()).map(|queued| queued.frame.number);
+            (joined.awaits_keyframe, kept.collect::<Vec<_>>())
+        };
+        assert_eq!(begins(hub.join(Start::KeptGroup, peer(1))), (true, vec![]));
+        assert!(hub.take_keyframe_request());
+        assert_eq!(
+            begins(hub.join(Start::KeptGroup, peer(1))),
+            (false, vec![0, 1]),
+            "again at once"
+        );
+        assert!(!hub.wants_keyframe.load(Ordering::Relaxed));
+        assert_eq!(begins(hub.join(Start::NextKeyframe, peer(1))), (false, vec![]));
+        assert_eq!(
+            begins(hub.join(Start::KeptGroup, peer(2))),
+            (true, vec![]),
+            "another peer"
+        );
+        hub.set_makes_keyframes(false);
+        hub.publish(frame(2, true));
+        hub.publish(frame(3, false));
+        assert_eq!(begins(hub.join(Start::KeptGroup, peer(3))), (false, vec![2, 3]));
     }
 
     #[test]
     fn the_slowest_of_viewers_with_similar_paths_decides() {
         let hub = hub();
-        let [first, second, silent] = [join(&hub).0, join(&hub).0, join(&hub).0];
+        let [first, second, silent] = [join(&hub), join(&hub), join(&hub)];
         assert_eq!(hub.target(), u64::MAX);
         hub.set_target(first, path(3_000_000));
         hub.set_target(second, path(1_800_000));
@@ -498,7 +551,7 @@ mod tests {
     #[test]
     fn targets_are_kept_in_bounds_and_strangers_ignored() {
         let hub = hub();
-        let viewer = join(&hub).0;
+        let viewer = join(&hub);
         hub.set_target(viewer + 1, path(200_000));
         assert_eq!(hub.target(), u64::MAX);
         hub.set_target(viewer, path(0));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::keys::{HelloKeys, Identity, PresharedKey, Role, Side};
+use sealcast_proto::keys::{HelloKeys, Identity, PresharedKey, Role, Side, Wish};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Input, RekeyPolicy, Session};
 use sealcast_proto::sign::{SignMode, TeslaTimes};
@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::accept::PendingSession;
+use super::admitted_places::AdmittedPlaces;
 use super::build_info;
 use super::connection::Connection;
 use super::exchange::HandshakeTimer;
@@ -52,6 +53,8 @@ pub(super) fn offer(seed: u8) -> Offer {
         shape: super::Shape::Off,
         known: KnownPeers::nowhere(),
         group: None,
+        wish: Wish::default(),
+        attended: false,
     }
 }
 
@@ -101,7 +104,7 @@ pub(super) fn publisher(observation: &Arc<Observation>, offer: Offer) -> Publish
         hub: Arc::new(hub),
         observation: Arc::clone(observation),
         admission: Arc::new(Admission::in_memory()),
-        max_viewers: 1,
+        places: AdmittedPlaces::new(1),
         wire_tap: None,
         offer,
         settings: RuntimeSettings::new(Selection::All),
@@ -124,7 +127,7 @@ pub(super) fn publisher_of_group(observation: &Arc<Observation>) -> (Arc<Publish
     let group = Arc::new(group.expect("random bytes"));
     let shared = PublisherState {
         group: Some(Arc::clone(&group)),
-        max_viewers: 8,
+        places: AdmittedPlaces::new(8),
         ..publisher(observation, offer)
     };
     (Arc::new(shared), group)

@@ -8,7 +8,7 @@ use crate::media::Frame;
 /// Most frames of a group that are kept: ten seconds at 60 a second.
 pub(super) const MAX_KEPT_FRAMES: usize = 600;
 /// Most bytes of a group that are kept: ten seconds at 13 Mbit/s.
-const MAX_KEPT_BYTES: usize = 16 << 20;
+pub(super) const MAX_KEPT_BYTES: usize = 16 << 20;
 
 /// The frames since the last keyframe. A group that is longer than the limits is not kept: without its beginning,
 /// nothing of it can be decoded.

@@ -9,6 +9,8 @@
 
 mod accept;
 mod admission;
+mod admitted_places;
+mod attempts;
 mod clock;
 pub mod connection;
 mod control;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, PeerId, Role, Side};
+use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, PeerId, Role, Side, Wish};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{
     Carrier, Delivery, Fec, GroupPolicy, Mtu, QuicMedia, RekeyPolicy, Session, SessionConfig,
@@ -77,6 +77,10 @@ pub struct Offer {
     pub known: KnownPeers,
     /// Which groups this end joins, when it watches.
     pub group: Option<GroupPolicy>,
+    /// What this end wants, when it watches.
+    pub wish: Wish,
+    /// True if somebody waits for this end, so that it ends when it is refused in the same way again and again.
+    pub attended: bool,
 }
 
 /// A session of the connecting end.
@@ -105,6 +109,7 @@ impl Offer {
                 mechanisms: self.mechanisms.clone(),
                 pinned,
                 hello_keys,
+                wish: self.wish,
             },
             side,
             carrier: carrier_config.carrier,

@@ -27,7 +27,8 @@ impl PictureAge {
             show(state);
         }
         match state {
-            LivenessState::Waiting => {}
+            // Nothing is known, so it may be any age.
+            LivenessState::Waiting => metrics.picture_age(f64::INFINITY),
             LivenessState::Live { at_most } => {
                 metrics.picture_age(at_most.as_secs_f64());
                 if std::mem::replace(&mut self.alarmed, false) {

@@ -12,8 +12,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::accept::{Acceptor, PendingSession};
+use super::admitted_places::AdmittedPlaces;
+use super::attempts::Attempts;
 use super::connection::Ended;
 use super::control::{self, Controlled};
+use super::ended::{handshake_failure, last_words_failure};
 use super::exchange::HandshakeTimer;
 use super::group::{Group, GroupOptions, drive};
 use super::hub::SourceEnd;
@@ -25,7 +28,7 @@ use super::serve_viewer::{Departure, serve_viewer};
 use super::shape::FrameProof;
 use super::source_feed::Reopen;
 use super::source_thread::{self, Tap};
-use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, Retry, RuntimeSettings};
+use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::Source;
 use crate::transport::{self, Listener, NetworkOptions, relayed_sessions};
@@ -146,7 +149,7 @@ impl Publisher {
             hub,
             observation,
             admission: options.admission,
-            max_viewers: options.max_viewers,
+            places: AdmittedPlaces::new(options.max_viewers),
             wire_tap,
             offer: options.offer,
             settings: options.settings,
@@ -353,8 +356,7 @@ async fn accept(
 
 /// Keep a connection to a listening viewer, reconnecting after failures.
 async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &watch::Receiver<bool>) -> Result<()> {
-    let mut retry = Retry::default();
-    let mut established = false;
+    let mut attempts = Attempts::new(shared.offer.attended);
     loop {
         let metrics = shared.observation.metrics.clone();
         let connect = transport::connect(ticket, Role::Publisher, shared.offer.unit, metrics);
@@ -362,7 +364,7 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
             connected = connect => connected,
             () = over(shared, stop) => return Ok(()),
         };
-        match connected {
+        let failed = match connected {
             Ok((transport, carrier)) => {
                 let carrier_config = CarrierConfig {
                     carrier,
@@ -385,22 +387,26 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
                 };
                 let began = Instant::now();
                 let departure = serve_viewer(Arc::clone(shared), pending, stop.clone()).await;
-                if let Some(failure) = refusal(ticket, &departure, established) {
-                    return Err(failure);
+                if departure.stood {
+                    attempts.stood();
+                    if began.elapsed() > STABLE {
+                        attempts.begin_anew();
+                    }
                 }
-                // After one session was established, a failed handshake may be an attacker's doing and no reason to
-                // give up.
-                established |= departure.stood;
-                if departure.stood && began.elapsed() > STABLE {
-                    retry = Retry::default();
-                }
+                refusal(ticket, &departure).map(|failure| (failure, departure.reason))
             }
-            Err(failure) => tracing::warn!("{failure}"),
+            Err(failure) => Some((failure, None)),
+        };
+        if let Some((failure, said)) = failed {
+            if !attempts.go_on(&failure, said, Instant::now()) {
+                return Err(failure);
+            }
+            tracing::warn!("{failure}");
         }
         tokio::select! {
             biased;
             () = over(shared, stop) => return Ok(()),
-            () = retry.wait() => {}
+            () = attempts.pause() => {}
         }
     }
 }
@@ -414,8 +420,8 @@ async fn over(shared: &PublisherState, stop: &watch::Receiver<bool>) {
     }
 }
 
-/// The failure that makes another attempt to connect pointless, if there is one.
-fn refusal(ticket: &Ticket, departure: &Departure, established: bool) -> Option<Failure> {
+/// The failure that the end of a session with a listening viewer means, if there is one.
+fn refusal(ticket: &Ticket, departure: &Departure) -> Option<Failure> {
     let at = format!("the viewer at {}:{}", ticket.host, ticket.port);
     match (&departure.ended, departure.reason) {
         (_, Some(CloseReason::NotAuthorised)) => Some(Failure::new(
@@ -423,11 +429,8 @@ fn refusal(ticket: &Ticket, departure: &Departure, established: bool) -> Option<
             format!("{at} does not let us in"),
             "ask it for a ticket with an invite, or to allow your peer id",
         )),
-        (Ended::Session(SessionError::Handshake(error)), _) if !established => Some(Failure::new(
-            FailureKind::Refused,
-            format!("{at} cannot be used: {error}"),
-            "check the ticket with whoever gave it",
-        )),
+        (_, Some(CloseReason::Replaced)) => last_words_failure(&at, CloseReason::Replaced, ""),
+        (Ended::Session(SessionError::Handshake(error)), _) => Some(handshake_failure(&at, *error)),
         _ => None,
     }
 }

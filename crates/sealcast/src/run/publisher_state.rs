@@ -6,6 +6,7 @@ use std::time::Duration;
 use sealcast_proto::session::OutgoingFrame;
 use sealcast_proto::unit::{Preamble, Selection};
 
+use super::admitted_places::AdmittedPlaces;
 use super::clock::{nanos, nanos_u32};
 use super::control::Controlled;
 use super::group::Group;
@@ -22,7 +23,8 @@ pub(super) struct PublisherState {
     pub(super) hub: Arc<Hub>,
     pub(super) observation: Arc<Observation>,
     pub(super) admission: Arc<Admission>,
-    pub(super) max_viewers: usize,
+    /// The places of the viewers that connect.
+    pub(super) places: Arc<AdmittedPlaces>,
     pub(super) wire_tap: Option<WireTap>,
     pub(super) offer: Offer,
     pub(super) settings: RuntimeSettings,

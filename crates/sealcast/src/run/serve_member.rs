@@ -95,6 +95,7 @@ impl ViewerRole {
             narrow,
             selection,
             relayed,
+            awaits_keyframe: subscription.awaits_keyframe,
             lender: task.lender.clone(),
         };
         match group.join(self.shared.observation.clock.now(), media, session) {
@@ -112,7 +113,7 @@ impl ViewerRole {
                     }
                     tracing::info!(viewer = %task.name(), "it is an archive's node: it gets all sealed, and no key");
                 }
-                if media == MediaFrom::Session && !self.shared.hub.makes_keyframes() {
+                if media == MediaFrom::Session && !subscription.awaits_keyframe {
                     membership.wait_for_keyframe();
                 }
                 subscription.membership = Some(membership);

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::Peer;
+use sealcast_proto::keys::{CameraName, Peer, Wish, WishedMedia};
 use sealcast_proto::session::{Event, Input, OutgoingSound, Session};
 use sealcast_proto::wire::{CloseReason, MediaFrom};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;
-use super::admission::Places;
 use super::connection::{Ended, NoMedia};
 use super::delay_rate::DelayBasedRate;
 use super::group::{Membership, Told};
-use super::hub::{QueuedFrame, SourceEnd, Start};
+use super::hub::{Joined, QueuedFrame, SourceEnd, Start};
 use super::lent::{Lender, LentFuture};
 use super::media_sender::MediaSender;
 use super::publisher_state::PublisherState;
@@ -39,6 +38,8 @@ pub(super) struct Subscription {
     pub(super) id: u64,
     /// Frames that are sealed for it alone.
     pub(super) queue: Arc<FrameQueue<QueuedFrame>>,
+    /// True if the source was asked for a keyframe when it joined, and makes one.
+    pub(super) awaits_keyframe: bool,
     /// Its place in the group. From its first sheet on, frames come from there.
     pub(super) membership: Option<Membership>,
     info_version: u64,
@@ -181,24 +182,43 @@ impl<T: Transport> Role<T> for ViewerRole {
     const STOPPING: &'static str = "the publisher stops";
 
     fn admit(&mut self, task: &mut Task<T>, peer: &Peer) -> Input<'static> {
-        let places = Places {
-            taken: self.shared.hub.viewers(),
-            most: self.shared.max_viewers,
-        };
-        task.admit_by::<Self>(&self.shared.admission, peer, places)
+        let lacks = Role::<T>::lacks(self, peer.wish.as_ref());
+        task.admit_by::<Self>(&self.shared.admission, peer, &self.shared.places, lacks)
+    }
+
+    fn lacks(&self, wish: Option<&Wish>) -> Option<&'static str> {
+        let wish = wish?;
+        match wish.media {
+            _ if wish.camera != CameraName::NONE => Some("there is no camera of that name here"),
+            WishedMedia::Packets => Some(
+                "this publisher has pictures and no packets for a gateway: take its ticket to `sealcast watch`, or run \
+                 `sealcast gateway camera` in its place",
+            ),
+            WishedMedia::NothingYet if self.shared.group.is_none() => Some(
+                "this publisher seals for no group, so there is nothing for relays and archives: add --group there",
+            ),
+            WishedMedia::NothingYet | WishedMedia::Frames => None,
+        }
     }
 
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         let session = &task.connection.session;
+        let elsewhere = self.sends_nothing(task);
         // A constant rate has no room for what the viewer missed.
-        let start = match session.is_shaped() || !task.connection.carries_media() || self.is_archive(task) {
+        let start = match session.is_shaped() || elsewhere {
             true => Start::NextKeyframe,
             false => Start::KeptGroup,
         };
-        let (id, queue) = self.shared.hub.join(start);
+        let peer = task.peer.map(|peer| peer.id);
+        let Joined {
+            id,
+            queue,
+            awaits_keyframe,
+        } = self.shared.hub.join(start, peer);
         self.subscription = Some(Subscription {
             id,
             queue,
+            awaits_keyframe,
             membership: None,
             info_version: 0,
             // Until the description is known, treat the stream as one of keyframes only.
@@ -208,8 +228,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             stays_behind: false,
             catches_up: false,
         });
-        // An archive's node gets nothing that is sealed for it.
-        if !task.connection.carries_media() || self.is_archive(task) {
+        if elsewhere {
             self.shared.hub.seal_by_group(id, None);
         }
         self.offer_group(task)?;
@@ -302,6 +321,15 @@ impl<T: Transport> Role<T> for ViewerRole {
 }
 
 impl ViewerRole {
+    /// True if nothing is sealed for the viewer alone: it wants nothing, what it wants comes through a relay, or it is an
+    /// archive's node.
+    fn sends_nothing<T: Transport>(&self, task: &Task<T>) -> bool {
+        let wish = task.peer.and_then(|peer| peer.wish);
+        wish.is_some_and(|wish| wish.media == WishedMedia::NothingYet)
+            || !task.connection.carries_media()
+            || self.is_archive(task)
+    }
+
     /// True if the peer is an archive's node, which may open nothing.
     pub(super) fn is_archive<T: Transport>(&self, task: &Task<T>) -> bool {
         let peer = task.peer.map(|peer| peer.id);

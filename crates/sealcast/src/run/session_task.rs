@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::Peer;
+use sealcast_proto::keys::{Peer, Wish};
 use sealcast_proto::session::{Event, Facts, Input, Session};
 use sealcast_proto::sign::{GopOutcome, GopVerdict};
 use sealcast_proto::unit::Selection;
@@ -13,7 +13,8 @@ use sealcast_proto::wire::{CloseReason, MulticastGroup};
 use tokio::sync::watch;
 
 use super::Observation;
-use super::admission::{Admission, Admitted, Places, REVOKED};
+use super::admission::{Admission, Admitted, Dismissal, Entry};
+use super::admitted_places::{AdmittedPlaces, NoPlace};
 use super::connection::{Connection, Ended, Listener};
 use super::ended::handshake_outcome;
 use super::exchange::HandshakeTimer;
@@ -22,7 +23,7 @@ use super::phases::SessionPhase;
 use super::retry::turned_on;
 use super::runtime_settings::announce;
 use crate::keys::entropy;
-use crate::keys::peers::KnownEnd;
+use crate::keys::peers::{KnownEnd, Refusal};
 use crate::meter::labels;
 use crate::transport::{Place, Transport};
 
@@ -47,6 +48,11 @@ pub(super) trait Role<T: Transport>: Sized {
     /// never on the end that connects.
     fn admit(&mut self, _task: &mut SessionTask<T, Self::Listener>, _peer: &Peer) -> Input<'static> {
         Input::Close(CloseReason::NotAuthorised, "nobody is let in here")
+    }
+
+    /// Returns the reason, in words, if this end does not have what its peer wishes.
+    fn lacks(&self, _wish: Option<&Wish>) -> Option<&'static str> {
+        None
     }
 
     /// The session is established.
@@ -87,8 +93,8 @@ pub(super) struct SessionTask<T, L> {
     pub(super) last_words: Option<(CloseReason, String)>,
     /// How this end admitted the peer, if the peer connected to it.
     admitted: Option<Admitted>,
-    /// True if this end ended the session because the peer is admitted no more.
-    pub(super) revoked: bool,
+    /// True if this end ended the session because the peer is admitted no more, or has lost its place.
+    pub(super) dismissed: bool,
     /// What is known of the other end, if this end connected.
     pub(super) known: Option<KnownEnd>,
     timer: HandshakeTimer,
@@ -120,7 +126,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             established: false,
             last_words: None,
             admitted: None,
-            revoked: false,
+            dismissed: false,
             known: None,
             timer,
             place: None,
@@ -177,20 +183,33 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 biased;
                 woken = role.wait() => only_media = role.woken(self, woken)?,
                 waited = self.connection.wait() => waited?,
-                () = revoked(&mut self.admitted) => self.revoke::<R>()?,
+                dismissal = dismissed(&mut self.admitted) => self.dismiss::<R>(dismissal)?,
                 () = evicted(self.place.as_ref()) => return Err(Ended::Evicted),
                 _ = turned_on(&mut stop) => self.handle(Input::Close(CloseReason::GoingAway, R::STOPPING))?,
             }
         }
     }
 
-    /// Decide by `admission` on a peer that has proved its identity. Returns the input for its session.
-    pub(super) fn admit_by<R>(&mut self, admission: &Arc<Admission>, peer: &Peer, places: Places) -> Input<'static>
+    /// Decide by `admission` on a peer that has proved its identity; `lacks` says why what it wishes is not here. Returns
+    /// the input for its session.
+    pub(super) fn admit_by<R>(
+        &mut self,
+        admission: &Arc<Admission>,
+        peer: &Peer,
+        places: &Arc<AdmittedPlaces>,
+        lacks: Option<&'static str>,
+    ) -> Input<'static>
     where
         R: Role<T, Listener = L>,
     {
         let (kind, from, session) = (R::PEER, &self.remote, &mut self.connection.session);
-        match admission.admit(peer, places, || session.take_enrolment()) {
+        let entry = Entry {
+            places,
+            heard: !session.may_stall(),
+            lacks,
+            now: self.observation.clock.now().monotonic,
+        };
+        match admission.admit(peer, entry, || session.take_enrolment()) {
             Ok(admitted) => {
                 if admitted.enrolled {
                     tracing::info!(peer = %peer.id, from, "enrolled a new {kind} by its invite");
@@ -205,10 +224,26 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
-    fn revoke<R: Role<T>>(&mut self) -> Result<(), Ended> {
-        tracing::warn!(peer = %self.name(), "the session of a {} ends: {REVOKED}", R::PEER);
-        self.revoked = true;
-        self.handle(Input::Close(CloseReason::NotAuthorised, REVOKED))
+    fn dismiss<R: Role<T>>(&mut self, dismissal: Dismissal) -> Result<(), Ended> {
+        let (reason, text) = dismissal.words();
+        tracing::warn!(peer = %self.name(), "the session of a {} ends: {text}", R::PEER);
+        self.dismissed = true;
+        self.handle(Input::Close(reason, text))
+    }
+
+    /// The peer was heard for the first time, or again: its session takes a place.
+    fn take_place<R: Role<T>>(&mut self) -> Result<(), Ended> {
+        let now = self.observation.clock.now().monotonic;
+        let place = self.admitted.as_ref().map(|admitted| &admitted.place);
+        match place.map(|place| place.heard(now)) {
+            Some(Err(NoPlace)) => {
+                let refusal = Refusal::NoPlace;
+                tracing::warn!(peer = %self.name(), "the session of a {} ends: {}", R::PEER, refusal.words());
+                self.dismissed = true;
+                self.handle(Input::Close(refusal.reason(), refusal.words()))
+            }
+            Some(Ok(())) | None => Ok(()),
+        }
     }
 
     /// Pass an input to the session and send the resulting output.
@@ -244,6 +279,11 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 {
                     known.keep(&secret);
                 }
+                if let Some(why) = role.lacks(facts.peer.wish.as_ref()) {
+                    // Who connected learns the wish of who listens here; who listens has judged it already.
+                    tracing::warn!(peer = %facts.peer.id, from = self.remote, "refused a {}: {why}", R::PEER);
+                    return self.handle(Input::Close(CloseReason::NotOffered, why));
+                }
                 self.note_established(R::ESTABLISHED, facts);
                 if !R::PUBLISHES {
                     self.observation.selection(Selection::All);
@@ -264,11 +304,17 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 announce(&format!("the {}", R::PEER), *selection);
                 self.observation.selection(*selection);
             }
-            Event::Stalled => self.log_stalled::<R>(),
-            Event::Resumed if R::PUBLISHES => {
-                tracing::info!(viewer = %self.name(), "the {} is heard again", R::PEER);
+            Event::Heard => self.take_place::<R>()?,
+            Event::Stalled => {
+                self.log_stalled::<R>();
+                if let Some(admitted) = &self.admitted {
+                    admitted.place.silent();
+                }
             }
-            Event::Resumed => tracing::info!(from = self.remote, "the {} is heard again", R::PEER),
+            Event::Resumed => {
+                tracing::info!(peer = %self.name(), "the {} is heard again", R::PEER);
+                self.take_place::<R>()?;
+            }
             Event::ChallengeDue => {
                 let random = entropy::random().map_err(|failure| Ended::Carrier(io::Error::other(failure.what)))?;
                 return self.handle(Input::Challenge(random));
@@ -422,10 +468,10 @@ async fn evicted(place: Option<&Place>) {
     }
 }
 
-/// Wait until a peer that this end admitted is admitted no more. Cancel-safe.
-async fn revoked(admitted: &mut Option<Admitted>) {
+/// Wait until a peer that this end admitted is admitted no more, or has lost its place. Cancel-safe.
+async fn dismissed(admitted: &mut Option<Admitted>) -> Dismissal {
     match admitted {
-        Some(admitted) => admitted.revoked().await,
+        Some(admitted) => admitted.ended().await,
         None => std::future::pending().await,
     }
 }

@@ -222,7 +222,7 @@ mod tests {
         let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
         let asked = Arc::new(Mutex::new(Vec::new()));
         let source = Listening {
-            viewer: hub.join(Start::NextKeyframe).0,
+            viewer: hub.join(Start::NextKeyframe, None).id,
             hub: Arc::clone(&hub),
             made: 0,
             asked: Arc::clone(&asked),

@@ -19,7 +19,7 @@ use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
 use super::session_task::{Role, SessionTask};
 use super::watch_connect::ConnectingViewer;
-use super::watch_listen::{Applicant, ListeningViewer};
+use super::watch_listen::ListeningViewer;
 use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::sink::{OnAge, Sink};
@@ -59,6 +59,8 @@ pub struct WatchOptions {
     pub sound: bool,
     /// True to reconnect when the connection breaks.
     pub reconnect: bool,
+    /// True to show what comes through relays although the camera was never heard itself: it may be old.
+    pub without_session: bool,
     /// Relays that have the publisher's stream. With any, it is asked itself only to enrol this viewer.
     pub relays: Vec<RelayUrl>,
 }
@@ -79,6 +81,8 @@ pub(super) struct ViewerState {
     pub(super) observation: Arc<Observation>,
     /// True if frames carry their records as they came, for an archive.
     pub(super) keeps_sealed: bool,
+    /// True if what comes through relays is shown although the camera was never heard itself.
+    pub(super) without_session: bool,
     /// False if the sound is left out.
     sound: bool,
     /// Who shows the age of the picture.
@@ -95,6 +99,7 @@ impl ViewerState {
             offer,
             budget,
             stream_budget: None,
+            without_session: false,
             sound: false,
             shows_age: None,
             observation,
@@ -154,6 +159,7 @@ pub async fn watch(
         budget: options.budget,
         stream_budget: options.stream_budget,
         keeps_sealed,
+        without_session: options.without_session,
         sound: options.sound,
         shows_age,
         observation,
@@ -272,7 +278,7 @@ pub(super) type Task = SessionTask<AnyTransport, Receiver>;
 
 /// The viewer's end of a session. A viewer that listens has a door, which decides on publishers.
 pub(super) struct WatchingRole<'a> {
-    pub(super) applicant: Option<&'a mut Applicant>,
+    pub(super) door: Option<&'a ListeningViewer>,
     /// How long media may wait for a byte stream, if the user says so.
     pub(super) stream_budget: Option<Duration>,
 }
@@ -287,8 +293,8 @@ impl Role<AnyTransport> for WatchingRole<'_> {
     const STOPPING: &'static str = "the viewer stops";
 
     fn admit(&mut self, task: &mut Task, peer: &Peer) -> Input<'static> {
-        match &mut self.applicant {
-            Some(applicant) => applicant.admit(task, peer),
+        match self.door {
+            Some(door) => task.admit_by::<Self>(&door.admission, peer, &door.places, None),
             None => Input::Close(CloseReason::NotAuthorised, "this viewer lets nobody in"),
         }
     }

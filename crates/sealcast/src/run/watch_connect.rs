@@ -1,7 +1,7 @@
 //! A viewer that connects to its publisher, again and again.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{self, PresharedKey};
 use sealcast_proto::session::Carrier;
@@ -9,8 +9,8 @@ use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::{CloseReason, Ticket, TransportKind};
 use tokio::sync::watch;
 
-use super::Retry;
 use super::accept::PendingSession;
+use super::attempts::Attempts;
 use super::connection::Listener;
 use super::exchange::HandshakeTimer;
 use super::offer::CarrierConfig;
@@ -18,7 +18,7 @@ use super::record::{Recorder, RecordingRole, Unopened};
 use super::relay::{AttendingRole, RelayUrl, RelayedCamera, SessionLine, Unwatched, line, watch_relays};
 use super::session_task::{Role, SessionTask};
 use super::watch::{After, GOODBYE_PATIENCE, ViewerState, WatchingRole, after, session_task};
-use crate::failure::{Failure, FailureKind, Result};
+use crate::failure::Result;
 use crate::transport::{self, AnyTransport, RelayedStream, StreamTransport};
 
 /// Time in which the last frames come through a relay after the camera said that the stream is over.
@@ -33,26 +33,23 @@ pub(super) struct ConnectingViewer {
     line: Option<SessionLine>,
     /// Takes what sessions bring to an archive's node.
     recorder: Option<Recorder>,
-    /// True once a session has been established since the program began.
-    established: bool,
-    /// True if a session has been established since the last retry delay.
-    connected: bool,
-    /// True once the authenticated publisher itself has refused us.
-    refused_in_words: bool,
+    attempts: Attempts,
+    /// The reason of the publisher's close message in the last session, if it sent one.
+    said: Option<CloseReason>,
 }
 
 impl ConnectingViewer {
     /// Nothing is connected yet.
     pub(super) fn new(state: Arc<ViewerState>, ticket: Ticket, stop: watch::Receiver<bool>) -> Self {
+        let attempts = Attempts::new(state.offer.attended);
         Self {
             state,
             ticket,
             stop,
             line: None,
             recorder: None,
-            established: false,
-            connected: false,
-            refused_in_words: false,
+            attempts,
+            said: None,
         }
     }
 
@@ -112,18 +109,18 @@ impl ConnectingViewer {
     }
 
     async fn keep_connected(&mut self, reconnect: bool) -> Result<()> {
-        let mut retry = Retry::default();
         loop {
+            self.said = None;
             let failure = match self.watch_once().await? {
                 After::Done => return Ok(()),
                 After::Broken(failure) => failure,
             };
-            let fatal = !reconnect || !self.may_pass(&failure);
-            if fatal && (self.refused_in_words || !self.does_without()) {
+            let fatal = !self.attempts.go_on(&failure, self.said, Instant::now()) || !reconnect;
+            if fatal && (self.said == Some(CloseReason::NotAuthorised) || !self.does_without()) {
                 return Err(failure);
             }
             tracing::warn!("{failure}");
-            if self.line.is_none() && !self.established {
+            if self.line.is_none() && !self.attempts.have_stood() {
                 self.state.observation.unreached(failure);
             }
             if fatal && !reconnect {
@@ -133,20 +130,7 @@ impl ConnectingViewer {
             if *self.stop.borrow() {
                 return Ok(());
             }
-            if std::mem::take(&mut self.connected) {
-                retry = Retry::default();
-            }
-            retry.wait().await;
-        }
-    }
-
-    /// True if another attempt makes sense. After one session was established, a failed handshake may be an
-    /// attacker's doing and must not end the viewer. An authenticated refusal by the publisher does end it.
-    fn may_pass(&self, failure: &Failure) -> bool {
-        match failure.kind {
-            FailureKind::Network | FailureKind::Limit => true,
-            FailureKind::Refused => !self.refused_in_words && self.established,
-            _ => false,
+            self.attempts.pause().await;
         }
     }
 
@@ -177,7 +161,7 @@ impl ConnectingViewer {
         let run = match (&mut self.line, &mut self.recorder) {
             (None, None) => {
                 let mut role = WatchingRole {
-                    applicant: None,
+                    door: None,
                     stream_budget: state.stream_budget,
                 };
                 run(state.task(pending), &mut role, stop).await
@@ -201,10 +185,10 @@ impl ConnectingViewer {
         };
         if run.established {
             self.state.observation.reached();
+            self.attempts.stood();
+            self.attempts.begin_anew();
         }
-        self.established |= run.established;
-        self.connected |= run.established;
-        self.refused_in_words |= run.refused_in_words;
+        self.said = run.said;
         Ok(run.after)
     }
 
@@ -226,9 +210,10 @@ impl ConnectingViewer {
         Ok((transport, Carrier::Stream, format!("the camera behind {relay}")))
     }
 
-    /// True if it can watch through relays without a session.
+    /// True if it can watch through relays without a session: it has had one, or the user wants it so.
     fn does_without(&self) -> bool {
-        self.line.is_some() && self.kept_secret().is_some()
+        let may = self.state.without_session || self.attempts.have_stood();
+        self.line.is_some() && may && self.kept_secret().is_some()
     }
 }
 
@@ -250,8 +235,8 @@ fn kept_secret(state: &ViewerState, ticket: &Ticket) -> Option<PresharedKey> {
 struct Run {
     after: After,
     established: bool,
-    /// The authenticated publisher itself refused this viewer.
-    refused_in_words: bool,
+    /// The reason of the publisher's close message, if it sent one.
+    said: Option<CloseReason>,
 }
 
 /// Run a session to its end.
@@ -262,10 +247,9 @@ async fn run<L: Listener, R: Role<AnyTransport, Listener = L>>(
 ) -> Run {
     let ended = task.run(role, stop).await;
     task.note_failed_handshake(&ended);
-    let last_words = task.last_words.as_ref();
     let run = Run {
         established: task.established,
-        refused_in_words: last_words.is_some_and(|(reason, _)| *reason == CloseReason::NotAuthorised),
+        said: task.last_words.as_ref().map(|(reason, _)| *reason),
         after: after(&task, ended),
     };
     task.say_goodbye(GOODBYE_PATIENCE).await;

@@ -1,26 +1,25 @@
 //! A viewer that listens: publishers connect to it, and the first that is admitted is watched.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use sealcast_proto::keys::{Peer, Role};
-use sealcast_proto::session::Input;
+use sealcast_proto::keys::Role;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::Admission;
 use super::accept::{Acceptor, PendingSession};
-use super::admission::Places;
+use super::admitted_places::AdmittedPlaces;
 use super::retry::turned_on;
-use super::watch::{After, GOODBYE_PATIENCE, Task, ViewerState, WatchingRole, after};
+use super::watch::{After, GOODBYE_PATIENCE, ViewerState, WatchingRole, after};
 use crate::failure::Result;
 use crate::transport::Listener;
 
-/// A viewer's door, and its single place for a publisher.
+/// A viewer's door.
 pub(super) struct ListeningViewer {
     state: Arc<ViewerState>,
-    admission: Arc<Admission>,
-    taken: AtomicBool,
+    pub(super) admission: Arc<Admission>,
+    /// The single place for a publisher.
+    pub(super) places: Arc<AdmittedPlaces>,
 }
 
 impl ListeningViewer {
@@ -28,7 +27,7 @@ impl ListeningViewer {
         Arc::new(Self {
             state,
             admission,
-            taken: AtomicBool::new(false),
+            places: AdmittedPlaces::new(1),
         })
     }
 
@@ -77,22 +76,19 @@ impl ListeningViewer {
 
     /// Serve a connection from its handshake on. `over` is told when an admitted publisher's session has ended.
     async fn serve(self: Arc<Self>, pending: PendingSession, stop: watch::Receiver<bool>, over: mpsc::Sender<After>) {
-        let mut applicant = Applicant {
-            viewer: Arc::clone(&self),
-            admitted: false,
-        };
         let mut task = self.state.task(pending);
         let mut role = WatchingRole {
             stream_budget: self.state.stream_budget,
-            applicant: Some(&mut applicant),
+            door: Some(&*self),
         };
         let ended = task.run(&mut role, stop).await;
         task.note_failed_handshake(&ended);
-        // A publisher that was removed is followed by another.
-        if task.established && !task.revoked {
+        if task.dismissed {
+            // Another publisher follows one that was removed, or whose place it has.
+            task.say_goodbye(GOODBYE_PATIENCE).await;
+        } else if task.established {
             let after = after(&task, ended);
             task.say_goodbye(GOODBYE_PATIENCE).await;
-            drop(applicant);
             // Sending fails if the viewer itself has ended.
             let _ = over.send(after).await;
         } else {
@@ -100,42 +96,6 @@ impl ListeningViewer {
             let words = ended.in_words().unwrap_or_else(|| "it was not let in".to_owned());
             tracing::warn!(from = task.remote, "not the publisher: {words}");
             task.say_goodbye(GOODBYE_PATIENCE).await;
-            drop(applicant);
         }
-    }
-}
-
-/// A peer that wants to be watched. Dropping it frees the place that it was given.
-pub(super) struct Applicant {
-    viewer: Arc<ListeningViewer>,
-    admitted: bool,
-}
-
-impl Applicant {
-    /// Decide on a publisher that has proved its identity. Nobody is enrolled while the place is taken.
-    pub(super) fn admit(&mut self, task: &mut Task, peer: &Peer) -> Input<'static> {
-        let taken = self.viewer.taken.swap(true, Ordering::Relaxed);
-        self.admitted = !taken;
-        let places = Places {
-            taken: usize::from(taken),
-            most: 1,
-        };
-        let decision = task.admit_by::<WatchingRole<'_>>(&self.viewer.admission, peer, places);
-        if !matches!(decision, Input::Admit) {
-            self.leave();
-        }
-        decision
-    }
-
-    fn leave(&mut self) {
-        if std::mem::take(&mut self.admitted) {
-            self.viewer.taken.store(false, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Drop for Applicant {
-    fn drop(&mut self) {
-        self.leave();
     }
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::Role;
+use sealcast_proto::keys::{Role, WishedMedia};
 use sealcast_proto::rtsp::{CameraNumber, CarriedHeader, Channel, GatewayMessage, Parameters, Verb};
 use sealcast_testkit::attack::{Direction, Proxy, Puppet, Tap, carries_media};
 use sealcast_testkit::gateways::{Camera, Heard, Pair, Plain, Player, pair};
@@ -41,7 +41,7 @@ impl Scene {
 
     /// A second, hostile viewer gateway, that has asked for the camera.
     fn attacker(&self) -> Puppet {
-        let mut puppet = Puppet::connect(&self.gateways.camera.ticket, Role::Viewer, true);
+        let mut puppet = Puppet::connect(&self.gateways.camera.ticket, Role::Viewer, WishedMedia::Packets, true);
         let path = "front".to_owned();
         assert!(puppet.tell(&GatewayMessage::Describe { request: 1, path }));
         puppet

@@ -4,6 +4,8 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use sealcast_proto::keys::{PeerId, ticket_mac};
@@ -25,7 +27,7 @@ fn last_words(program: &Program) -> String {
 
 /// Checks that watching fails with this exit code and these words, and writes no file.
 fn is_refused(home: &Home, ticket: &str, code: i32, words: &[&str]) {
-    let mut viewer = home.start(&format!("watch {ticket} --to file:out.h264"));
+    let mut viewer = home.start(&format!("watch {ticket} --to file:out.h264 --no-reconnect"));
     assert_eq!(viewer.ends(), code, "{}", viewer.said());
     let last = last_words(&viewer);
     for word in words {
@@ -124,7 +126,7 @@ fn stripped_offers_are_refused_at_both_ends() {
         });
         let viewer = Home::new();
         let mut watching = viewer.start(&format!(
-            "watch {} --to file:out.h264 --mech x25519-mlkem768,x25519 --suite aes-256-gcm,aes-128-gcm",
+            "watch {} --to file:out.h264 --no-reconnect --mech x25519-mlkem768,x25519 --suite aes-256-gcm,aes-128-gcm",
             proxy.ticket(&ticket)
         ));
         assert_eq!(watching.ends(), 6, "{what}: {}", watching.said());
@@ -268,6 +270,34 @@ fn replay_to_viewer(recorded: Vec<u8>) -> u16 {
 }
 
 #[test]
+fn refusals_that_anybody_can_send_before_the_first_session_end_no_program() {
+    const REFUSED: [u8; 6] = [0, 0, 0, 2, 5, 1];
+    const NO_PSK: [u8; 6] = [0, 0, 0, 2, 5, 2];
+    let garbage = [0, 0, 0, 3, 9, 9, 9];
+    for refusal in [&REFUSED[..], &NO_PSK, &garbage] {
+        let (publisher, viewer) = (Home::new(), Home::new());
+        let (program, ticket) = publisher.publish(CARD, "");
+        let refusals = Arc::new(AtomicU32::new(0));
+        let (sent, refusal) = (Arc::clone(&refusals), refusal.to_vec());
+        let proxy = Proxy::start(Proxy::port_of(&ticket), move |seen, message| {
+            let hello = (seen.direction, seen.number) == (Direction::Up, 0);
+            if hello && sent.fetch_add(1, Ordering::Relaxed) < 2 {
+                return Act {
+                    back: vec![refusal.clone()],
+                    ..Act::default()
+                };
+            }
+            Act::pass(message)
+        });
+        let mut watching = viewer.start(&format!("watch {} --to null:", proxy.ticket(&ticket)));
+        watching.says("WARN");
+        program.says("a viewer watches");
+        assert_eq!(watching.stop(), 0);
+        assert!(refusals.load(Ordering::Relaxed) >= 3, "{}", watching.said());
+    }
+}
+
+#[test]
 fn a_hello_that_comes_back_is_not_taken_for_a_publisher() {
     let publisher = Home::new();
     let (_program, ticket) = publisher.publish(CARD, "");
@@ -282,7 +312,8 @@ fn a_hello_that_comes_back_is_not_taken_for_a_publisher() {
         &["does not speak the sealcast handshake"],
     );
     // With the publisher's identity nobody can watch its ticket either, and is told what to do.
-    let mut viewer = publisher.start(&format!("watch {ticket} --to null: --identity identity-publisher"));
+    let own = "--identity identity-publisher --no-reconnect";
+    let mut viewer = publisher.start(&format!("watch {ticket} --to null: {own}"));
     assert_eq!(viewer.ends(), 6);
     let words = last_words(&viewer);
     for part in [

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::Role;
+use sealcast_proto::keys::{Role, WishedMedia};
 use sealcast_proto::wire::{MAX_HANDSHAKE_MESSAGE, MAX_RECORD};
 use sealcast_testkit::attack::{
     Clip, Home, PATIENCE, PING, Program, Proxy, Puppet, Stage, WANT_KEYFRAME, excused, until,
@@ -270,7 +270,7 @@ fn one_byte_at_a_time_does_not_hold_a_place() {
 /// A viewer that watches and never reads.
 fn deaf(stage: &Stage) -> Puppet {
     let watching = stage.publisher.count("a viewer watches");
-    let puppet = Puppet::connect(&stage.ticket, Role::Viewer, true);
+    let puppet = Puppet::connect(&stage.ticket, Role::Viewer, WishedMedia::Frames, true);
     until("it watches", || {
         (stage.publisher.count("a viewer watches") > watching).then_some(())
     });
@@ -356,7 +356,7 @@ fn a_listening_viewer_waits_for_its_publisher_whoever_else_comes() {
     let not_authorised = [&[2, 2, 0, 0][..]].concat();
     let end_of_stream = [&[2, 1, 0, 0][..]].concat();
     for words in [None, Some(not_authorised), Some(end_of_stream)] {
-        let mut stranger = Puppet::connect(&ticket, Role::Publisher, false);
+        let mut stranger = Puppet::connect(&ticket, Role::Publisher, WishedMedia::Frames, false);
         if let Some(words) = words {
             stranger.say(&words);
         }

@@ -199,7 +199,7 @@ fn the_report_says_of_every_stranger_why_it_was_refused() {
 /// Runs a viewer that cannot succeed. Returns its exit code and its last line.
 fn turned_away(ticket: &str, more: &str) -> (i32, String) {
     let home = Home::new();
-    let mut viewer = home.start(&format!("watch {ticket} --to null: {more}"));
+    let mut viewer = home.start(&format!("watch {ticket} --to null: --no-reconnect {more}"));
     let code = viewer.ends();
     let last = viewer.said().lines().last().unwrap_or_default().to_owned();
     (code, last)

@@ -55,7 +55,7 @@ impl Page {
 }
 
 const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-                       Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: sealcast.2\r\n";
+                       Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: sealcast.3\r\n";
 
 /// Sends a request with these headers, and returns the head of the answer.
 fn ask(stream: &mut TcpStream, path: &str, headers: &str) -> String {
@@ -102,7 +102,7 @@ fn the_page_is_the_same_for_all_and_other_requests_get_nothing() {
         ("/../Cargo.toml", "", "404"),
         ("/sealcast", "", "400"),
         ("/sealcast", &format!("{UPGRADE}{refused}"), "403"),
-        ("/sealcast", &UPGRADE.replace("sealcast.2", "chat"), "400"),
+        ("/sealcast", &UPGRADE.replace("sealcast.3", "chat"), "400"),
         ("/", &format!("X: {}\r\n", "x".repeat(20_000)), "431"),
     ] {
         let head = ask(&mut page.connect(), path, headers);

@@ -288,11 +288,48 @@ fn one_of_a_thousand_enrolled_viewers_watches_by_the_sheet_that_a_relay_brings()
     // No session: the viewer has nothing but what is on the tracks, and the secret of its enrolment.
     relay.refuse_sessions("rov");
     let _second = camera(&relay, homes[0].path(), CARD, &["rov"], &[]);
-    let guest = viewer_by(&relay, homes[1].path(), &ticket, &to);
+    let guest = viewer_by(
+        &relay,
+        homes[1].path(),
+        &ticket,
+        &[&to[..], &["--without-session"]].concat(),
+    );
     guest.says(KEYED, PATIENCE);
     goes_on(&guest);
     let long = |(track, object): &(u8, Vec<u8>)| *track == KEYS && object.len() > WRAP * (OTHERS + 1);
     assert!(relay.seen("rov").iter().any(long), "a sheet for all of them");
+}
+
+#[test]
+fn what_a_relay_has_kept_is_not_shown_as_live_to_a_viewer_that_starts() {
+    let homes = [home(), home()];
+    let relay = Relay::start();
+    let mut camera = camera(&relay, homes[0].path(), CARD, &["rov"], &[]);
+    let ticket = camera.program.line();
+    let to = ["--to", "null:"];
+    let mut enrols = viewer_by(&relay, homes[1].path(), &ticket, &to);
+    enrols.says(ANSWERED, PATIENCE);
+    goes_on(&enrols);
+    enrols.stop();
+    // The relay lets no session through, and goes on giving what the camera sends, or has sent.
+    relay.refuse_sessions("rov");
+    let mut starts = viewer_by(&relay, homes[1].path(), &ticket, &to);
+    starts.says(KEYED, PATIENCE);
+    starts.says("are not shown: the camera has not answered", PATIENCE);
+    assert!(starts.counts(FRAMES_IN) < 1.0, "{}", starts.said());
+    assert!(starts.counts(AGE).is_infinite());
+    starts.stop();
+    // Who wants it all the same is told, and has no age to trust.
+    let does_without = viewer_by(
+        &relay,
+        homes[1].path(),
+        &ticket,
+        &[&to[..], &["--without-session"]].concat(),
+    );
+    does_without.says("they may be old", PATIENCE);
+    goes_on(&does_without);
+    assert!(does_without.counts(AGE).is_infinite());
+    camera.program.stop();
 }
 
 #[test]
@@ -313,7 +350,7 @@ fn who_comes_late_begins_with_the_group_of_pictures_that_the_relay_has_kept() {
     again.program.has_counted(FRAMES_OUT, 100.0);
     let sealed = again.program.counts(FRAMES_OUT);
     let logs = homes[1].path().join("logs");
-    let more = ["--to", "null:", "--log-dir", path(&logs)];
+    let more = ["--to", "null:", "--without-session", "--log-dir", path(&logs)];
     let mut late = viewer_by(&relay, homes[1].path(), &ticket, &more);
     late.says(KEYED, PATIENCE);
     goes_on(&late);
@@ -376,7 +413,12 @@ fn who_is_removed_opens_nothing_more_though_the_relay_gives_everything() {
     let camera = camera(&relay, homes[0].path(), CARD, &["rov"], &["--control", path(&socket)]);
     let ticket = camera.program.line();
     let start = |at: usize| {
-        let viewer = viewer_by(&relay, homes[at].path(), &ticket, &["--to", "null:"]);
+        let viewer = viewer_by(
+            &relay,
+            homes[at].path(),
+            &ticket,
+            &["--to", "null:", "--without-session"],
+        );
         viewer.says(KEYED, PATIENCE);
         viewer
     };

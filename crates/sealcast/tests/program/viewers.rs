@@ -4,6 +4,7 @@ use std::path::Path;
 
 use sealcast::failure::FailureKind;
 use sealcast::source::Source;
+use sealcast_testkit::gateways::{camera_gateway, viewer_gateway};
 use sealcast_testkit::media::{STREET, clip, path, unpaced};
 use sealcast_testkit::program::{
     PATIENCE, Program, assert_accounted, beginning, file_url, free_port, home, publish, report, sealcast, unbroken,
@@ -142,6 +143,64 @@ fn one_viewer_too_many_is_turned_away_and_disturbs_nobody() {
     publisher.program.says("the viewer left", PATIENCE);
     let third = watching(&publisher.ticket);
     third.watches();
+}
+
+#[test]
+fn who_asks_for_what_is_not_there_is_told_in_words() {
+    let homes = [home(), home(), home()];
+    let publisher = publish(homes[0].path(), CARD, &[]);
+    let gateway = camera_gateway(homes[1].path(), "rtsp://127.0.0.1:9/front", &[]);
+    for (mut program, words) in [
+        (
+            viewer_gateway(homes[2].path(), &publisher.ticket, free_port(), &[]),
+            "take its ticket to `sealcast watch`",
+        ),
+        (
+            watch(homes[2].path(), &gateway.ticket, &["--to", "null:"]),
+            "take its ticket to `sealcast gateway viewer`",
+        ),
+    ] {
+        assert_eq!(program.ends(PATIENCE), 6);
+        let said = program.said();
+        assert!(said.contains("not offered") && said.contains(words), "{said}");
+    }
+    publisher.program.says("refused a viewer", PATIENCE);
+    gateway.program.says("refused a viewer gateway", PATIENCE);
+    // It has used nothing up, and watches.
+    watch(homes[2].path(), &publisher.ticket, &["--to", "null:"]).says("watching", PATIENCE);
+}
+
+#[test]
+fn no_viewer_keeps_others_out_by_many_sessions() {
+    let publisher_home = home();
+    let publisher = publish(publisher_home.path(), CARD, &["--max-viewers", "9"]);
+    let greedy = home();
+    let begin = || watch(greedy.path(), &publisher.ticket, &["--to", "null:"]);
+    let sessions: Vec<_> = (0..8).map(|_| begin()).collect();
+    for session in &sessions {
+        session.says("watching", PATIENCE);
+    }
+    // Its further sessions replace one of its own, once, and leave a place free.
+    let ninth = begin();
+    ninth.says("watching", PATIENCE);
+    let cut = |sessions: &[Program]| sessions.iter().filter(|one| one.said().contains("replaced")).count();
+    let mut tenth = begin();
+    assert_eq!(tenth.ends(PATIENCE), 6);
+    assert!(tenth.said().contains("too many viewers"), "{}", tenth.said());
+    assert_eq!(cut(&sessions), 1);
+    // Two others come: one finds a place, the other gets one of the greedy viewer's.
+    let others = [watching(&publisher.ticket), watching(&publisher.ticket)];
+    for other in &others {
+        other.watches();
+        other.goes_on();
+    }
+    publisher
+        .program
+        .says("another session has the place of this one", PATIENCE);
+    for other in &others {
+        other.goes_on();
+    }
+    assert_eq!(cut(&sessions) + cut(&[ninth]), 2);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 // What both ends of a handshake share (protocol.md, section 3; keys.md, section 4).
 
-import { type Bytes, ascii, concat } from "../bytes.ts";
+import { type Bytes } from "../bytes.ts";
 import { type Mechanism } from "../crypto/mechanism.ts";
 import { type Suite } from "../seal/suite.ts";
 import { PeerId } from "../wire/peer-id.ts";
@@ -8,6 +8,7 @@ import { type Identity } from "./identity.ts";
 import { type Role } from "./messages.ts";
 import { type HelloKeys, type UsedKey } from "./psk.ts";
 import { type HandshakeResult } from "./schedule.ts";
+import { type Wish } from "./wish.ts";
 
 /** One end of a handshake. */
 export interface HandshakeConfig {
@@ -19,6 +20,8 @@ export interface HandshakeConfig {
   readonly suites: readonly Suite[];
   /** 1 to 8 mechanisms in order of preference; an initiator sends a share for the first. */
   readonly mechanisms: readonly Mechanism[];
+  /** Viewer: what it wants; frames if it does not say. */
+  readonly wish?: Wish;
 }
 
 /** The other end, proved. */
@@ -26,6 +29,8 @@ export interface Peer {
   readonly id: PeerId;
   /** Public name of the pre-shared key that it proved to know; absent where none was used. */
   readonly pskName?: Bytes;
+  /** What it wants, if it is a viewer. */
+  readonly wish?: Wish;
 }
 
 /** What a handshake agreed on. */
@@ -35,12 +40,7 @@ export interface Agreed extends HandshakeResult {
   readonly mechanism: Mechanism;
 }
 
-/** The whole content that an identity signs under a handshake. */
-export function signedBytes(side: "responder" | "initiator", role: Role, hash: Bytes, identity: PeerId): Bytes {
-  return concat(ascii(`sealcast2 ${side} ${role}\0`), hash, identity.bytes);
-}
-
-/** A peer id with the name of the key that it used. */
-export function peerWith(id: PeerId, used: UsedKey): Peer {
-  return used.name === undefined ? { id } : { id, pskName: used.name };
+/** A peer id with the name of the key that it used, and its wish. */
+export function peerWith(id: PeerId, used: UsedKey, wish: Wish | undefined): Peer {
+  return { id, ...(used.name !== undefined && { pskName: used.name }), ...(wish !== undefined && { wish }) };
 }

@@ -1,16 +1,17 @@
 // The handshake of the end that opened the connection.
 
-import { type Bytes, concat, wipe } from "../bytes.ts";
+import { type Bytes, wipe } from "../bytes.ts";
 import { type DecapsulationKey, type Mechanism } from "../crypto/mechanism.ts";
 import { ProtocolError, misuse } from "../error.ts";
-import { PEER_ID_LEN, type PeerId } from "../wire/peer-id.ts";
-import { type Agreed, type HandshakeConfig, type Peer, peerWith, signedBytes } from "./handshake.ts";
-import { verifySignature } from "./identity.ts";
+import { type PeerId } from "../wire/peer-id.ts";
+import { openClaim, sealClaim, verifyClaim } from "./claim.ts";
+import { type Agreed, type HandshakeConfig, type Peer, peerWith } from "./handshake.ts";
 import {
   type Hello, RETRY, type Reply, alerted, canBeOffered, finishBytes, helloHead, otherRole, parseReply, parseRetry,
 } from "./messages.ts";
-import { handshakeResult, handshakeSecret, openPart, sealPart } from "./schedule.ts";
+import { handshakeResult, handshakeSecret } from "./schedule.ts";
 import { Transcript } from "./transcript.ts";
+import { type Wish } from "./wish.ts";
 
 /** What an initiator does next: send a second hello, or send the finish and wait for the welcome. */
 export interface InitiatorStep {
@@ -119,37 +120,24 @@ export class Initiator {
     const hs = await handshakeSecret(used.psk, shared);
     wipe(shared);
     const transcript = (this.#afterRetry ?? new Transcript()).with(this.#helloBytes);
-    await this.#verifyResponder(hs, await transcript.with(head).hash(), reply);
-    const peer: Peer = peerWith(this.#pinned, used);
+    const wish = await this.#verifyResponder(hs, await transcript.with(head).hash(), reply);
+    const peer: Peer = peerWith(this.#pinned, used, wish);
     const replied = transcript.with(message);
-    const finish = await this.#finish(hs, await replied.hash());
+    const finish = finishBytes(await sealClaim("finish", this.#config, hs, await replied.hash()));
     const result = await handshakeResult(hs, await replied.with(finish).hash());
     wipe(hs);
     return { send: finish, agreed: { ...result, peer, suite, mechanism } };
   }
 
-  async #verifyResponder(hs: Bytes, th1: Bytes, reply: Reply): Promise<void> {
-    const part = await openPart(hs, "reply", th1, reply.sealed);
-    if (part === undefined) {
-      throw new ProtocolError("sealed");
-    }
-    const claimed = part.subarray(0, PEER_ID_LEN);
+  async #verifyResponder(hs: Bytes, th1: Bytes, reply: Reply): Promise<Wish | undefined> {
+    const claim = await openClaim("reply", hs, th1, reply.sealed);
     // The pinned id is a peer id, so one that equals it is.
-    if (!this.#pinned.bytes.every((byte, at) => byte === claimed[at])) {
+    if (!this.#pinned.bytes.every((byte, at) => byte === claim.identity[at])) {
       throw new ProtocolError("wrong-peer");
     }
     if (this.#pinned.equals(this.#config.identity.peerId)) {
       throw new ProtocolError("own-identity");
     }
-    const signed = signedBytes("responder", reply.role, th1, this.#pinned);
-    if (!(await verifySignature(this.#pinned, signed, part.subarray(PEER_ID_LEN)))) {
-      throw new ProtocolError("signature");
-    }
-  }
-
-  async #finish(hs: Bytes, th2: Bytes): Promise<Bytes> {
-    const { identity, role } = this.#config;
-    const signature = await identity.sign(signedBytes("initiator", role, th2, identity.peerId));
-    return finishBytes(await sealPart(hs, "finish", th2, concat(identity.peerId.bytes, signature)));
+    return verifyClaim(claim, "reply", reply.role, th1, this.#pinned);
   }
 }

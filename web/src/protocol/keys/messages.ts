@@ -7,9 +7,10 @@ import { kemField } from "../wire/kem-field.ts";
 import { Reader } from "../wire/reader.ts";
 import { Writer } from "../wire/writer.ts";
 import { MAC_LEN } from "./psk.ts";
+import { WISH_LEN } from "./wish.ts";
 
 /** The protocol's version. */
-export const VERSION = 2;
+export const VERSION = 3;
 /** First bytes of handshake messages. */
 export const HELLO = 0x01;
 export const RETRY = 0x02;
@@ -23,8 +24,8 @@ export const RANDOM_LEN = 32;
 export const MAX_OFFERS = 8;
 /** Longest cookie in bytes. */
 export const MAX_COOKIE = 64;
-/** Bytes of the sealed part of a reply or finish: identity, signature and tag. */
-const SEALED_LEN = 32 + 64 + 16;
+/** Bytes of the sealed part of a reply or finish: identity, wish, signature and tag. */
+const SEALED_LEN = 32 + WISH_LEN + 64 + 16;
 /** Alert codes: a refusal, and an unknown pre-shared key. */
 const ALERT_REFUSED = 1;
 const ALERT_PSK = 2;

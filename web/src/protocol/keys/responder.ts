@@ -1,17 +1,17 @@
 // The handshake of the end that accepted the connection.
 
-import { type Bytes, concat, equal, wipe } from "../bytes.ts";
+import { type Bytes, equal, wipe } from "../bytes.ts";
 import { type Mechanism } from "../crypto/mechanism.ts";
 import { ProtocolError, misuse } from "../error.ts";
 import { type Suite } from "../seal/suite.ts";
-import { PEER_ID_LEN, PeerId } from "../wire/peer-id.ts";
-import { type Agreed, type HandshakeConfig, peerWith, signedBytes } from "./handshake.ts";
-import { verifySignature } from "./identity.ts";
+import { PeerId } from "../wire/peer-id.ts";
+import { openClaim, sealClaim, verifyClaim } from "./claim.ts";
+import { type Agreed, type HandshakeConfig, peerWith } from "./handshake.ts";
 import {
   type Hello, MAX_COOKIE, type Retry, alerted, otherRole, parseFinish, parseHello, replyBytes, replyHead, retryBytes,
 } from "./messages.ts";
 import { type UsedKey } from "./psk.ts";
-import { handshakeResult, handshakeSecret, openPart, sealPart } from "./schedule.ts";
+import { handshakeResult, handshakeSecret } from "./schedule.ts";
 import { Transcript } from "./transcript.ts";
 
 /** What a responder does next: send a message, or decide whether to admit the peer. */
@@ -143,7 +143,7 @@ export class Responder {
 
   async #reply(accepted: Accepted, message: Bytes, before: Transcript, mechanism: Mechanism): Promise<Bytes> {
     const { hello, used } = accepted;
-    const { identity, role } = this.#config;
+    const { role } = this.#config;
     const suite = this.#suiteFor(hello);
     const { ciphertext, secret } = await mechanism.encapsulate(hello.share);
     const hs = await handshakeSecret(used.psk, secret);
@@ -151,9 +151,7 @@ export class Responder {
     const head = replyHead({ role, random: this.#random, suite: suite.id, mechanism: mechanism.id, ciphertext });
     const transcript = before.with(message);
     const th1 = await transcript.with(head).hash();
-    const signature = await identity.sign(signedBytes("responder", role, th1, identity.peerId));
-    const sealed = await sealPart(hs, "reply", th1, concat(identity.peerId.bytes, signature));
-    const reply = replyBytes(head, sealed);
+    const reply = replyBytes(head, await sealClaim("reply", this.#config, hs, th1));
     this.#state = { name: "ExpectFinish", hs, used, transcript: transcript.with(reply), suite, mechanism };
     return reply;
   }
@@ -161,25 +159,19 @@ export class Responder {
   async #finished(message: Bytes, state: AfterReply): Promise<Agreed> {
     const sealed = parseFinish(message);
     const th2 = await state.transcript.hash();
-    const part = await openPart(state.hs, "finish", th2, sealed);
-    if (part === undefined) {
-      throw new ProtocolError("sealed");
-    }
-    const id = PeerId.fromBytes(part.subarray(0, PEER_ID_LEN));
+    const claim = await openClaim("finish", state.hs, th2, sealed);
+    const id = PeerId.fromBytes(claim.identity);
     if (id === undefined) {
       throw new ProtocolError("identity");
     }
     if (id.equals(this.#config.identity.peerId)) {
       throw new ProtocolError("own-identity");
     }
-    const signed = signedBytes("initiator", otherRole(this.#config.role), th2, id);
-    if (!(await verifySignature(id, signed, part.subarray(PEER_ID_LEN)))) {
-      throw new ProtocolError("signature");
-    }
+    const wish = await verifyClaim(claim, "finish", otherRole(this.#config.role), th2, id);
     const result = await handshakeResult(state.hs, await state.transcript.with(message).hash());
     wipe(state.hs);
     this.#state = { name: "Over" };
-    return { ...result, peer: peerWith(id, state.used), suite: state.suite, mechanism: state.mechanism };
+    return { ...result, peer: peerWith(id, state.used, wish), suite: state.suite, mechanism: state.mechanism };
   }
 }
 

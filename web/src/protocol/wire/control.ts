@@ -33,6 +33,8 @@ export const CLOSE_REASONS = {
   6: "too many viewers",
   7: "source failed",
   8: "too slow",
+  9: "replaced",
+  10: "not offered",
 } as const satisfies Record<number, string>;
 
 export const Close = {
@@ -44,6 +46,8 @@ export const Close = {
   TooManyViewers: 6,
   SourceFailed: 7,
   TooSlow: 8,
+  Replaced: 9,
+  NotOffered: 10,
 } as const;
 
 /** The text for a reason's number. */

@@ -8,7 +8,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::keys::entropy;
 use sealcast::meter::resources::thread_cpu_time;
 use sealcast::run::Clock;
-use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, Role, Side};
+use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, Role, Side, Wish};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Event, Input, Output, RekeyPolicy, Session, SessionConfig};
 use sealcast_proto::unit::Unit;
@@ -65,6 +65,7 @@ fn config(side: Side, mechanism: &Arc<dyn Mechanism>) -> SessionConfig {
             mechanisms: vec![Arc::clone(mechanism)],
             pinned: initiates.then_some(responder),
             hello_keys: Arc::new(HelloKeys::new(&responder, [])),
+            wish: Wish::default(),
         },
         side,
         carrier: Carrier::Stream,

@@ -12,7 +12,7 @@ use sealcast::meter::resources::thread_cpu_time;
 use sealcast::run::connection::{self, Connection, Ended};
 use sealcast::run::{Clock, build_info};
 use sealcast::transport::{self, AnyTransport, Listener};
-use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Role, Side};
+use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Role, Side, Wish};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{
     self, Delivery, Event, Fec, Input, Mtu, OutgoingPackets, RekeyPolicy, Session, SessionConfig,
@@ -122,6 +122,7 @@ fn config(suite: Suite, role: Role, side: Side, carrier: session::Carrier) -> Re
             mechanisms: vec![mechanism],
             pinned: (role == Role::Viewer).then(|| identity(Role::Publisher).peer_id()),
             hello_keys: Arc::new(HelloKeys::new(&identity(Role::Publisher).peer_id(), [])),
+            wish: Wish::default(),
         },
         side,
         carrier,

@@ -15,6 +15,7 @@ use sealcast::run::{
 };
 use sealcast::sink::Sink;
 use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::keys::{Wish, WishedMedia};
 use sealcast_proto::session::{GroupPolicy, OpenedBy};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::Ticket;
@@ -192,6 +193,9 @@ fn watching(ticket: Ticket, relay: Option<RelayUrl>, got: Arc<Got>) -> Result<Wa
             None => OpenedBy::Session,
         },
     });
+    if relay.is_some() {
+        offer.wish = Wish::of(WishedMedia::NothingYet);
+    }
     Ok(WatchOptions {
         publisher: PublisherAt::Connect(ticket),
         offer,
@@ -201,6 +205,7 @@ fn watching(ticket: Ticket, relay: Option<RelayUrl>, got: Arc<Got>) -> Result<Wa
         queue: QueueLimits::default(),
         sound: false,
         reconnect: false,
+        without_session: false,
         relays: relay.into_iter().collect(),
     })
 }

@@ -49,6 +49,9 @@ pub enum HandshakeError {
     /// The peer's signature is wrong: an impostor has the keys of the handshake, but not the identity's key.
     #[error("its signature does not fit")]
     Signature,
+    /// A viewer's wish that this version does not know, or the wish of a publisher, which has none.
+    #[error("it asks for something that this version does not know")]
+    Wish,
     /// A second retry, a retry that asks for nothing new, or a second hello that differs from the first where it must
     /// not, or does not follow the retry.
     #[error("it broke the rules for repeating a hello")]
@@ -91,7 +94,7 @@ impl HandshakeError {
     /// altering a message on the way is enough for it.
     pub(crate) fn is_certain(self) -> bool {
         match self {
-            Self::Identity | Self::WrongPeer(_) | Self::OwnIdentity | Self::Signature => true,
+            Self::Identity | Self::WrongPeer(_) | Self::OwnIdentity | Self::Signature | Self::Wish => true,
             Self::Psk | Self::Alert | Self::Library | Self::Misuse => true,
             Self::Mac | Self::Malformed | Self::Version | Self::Role | Self::NoCommonSuite => false,
             Self::NoCommonMechanism | Self::NotOffered | Self::Share | Self::Sealed | Self::Retry => false,
@@ -116,6 +119,7 @@ impl HandshakeError {
             Self::WrongPeer(_) => "wrong-peer",
             Self::OwnIdentity => "own-identity",
             Self::Signature => "signature",
+            Self::Wish => "wish",
             Self::Retry => "retry",
             Self::Alert => "alert",
             Self::Timeout => "timeout",

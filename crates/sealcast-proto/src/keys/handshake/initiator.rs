@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Agreed, HandshakeConfig, HandshakeError, INITIATOR, Peer, RESPONDER, signed_bytes};
+use super::claim::Claim;
+use super::{Agreed, HandshakeConfig, HandshakeError, Peer};
 use crate::keys::messages::{Hello, RETRY, Reply, Retry, alerted, can_be_offered, finish_to_bytes};
 use crate::keys::schedule::SealedPart;
 use crate::keys::transcript::Transcript;
@@ -182,40 +183,23 @@ impl Initiator {
         let peer = self.verify_responder(&hs, &transcript.hash_with(&reply.head()), &reply)?;
         transcript.add(message);
         let th2 = transcript.hash();
-        let finish = self.finish(&hs, &th2);
+        let finish = finish_to_bytes(&Claim::seal(SealedPart::Finish, &self.config, &hs, &th2));
         let agreed = Agreed::new(&hs, &transcript.hash_with(&finish), suite, mechanism, peer);
         self.key = None;
         Ok(InitiatorStep::Done(finish, Box::new(agreed)))
     }
 
     fn verify_responder(&self, hs: &Secret, th1: &[u8; 32], reply: &Reply) -> Result<Peer, HandshakeError> {
-        let part = SealedPart::Reply
-            .open(hs, th1, &reply.sealed)
-            .ok_or(HandshakeError::Sealed)?;
-        let (identity, signature) = part.split_first_chunk::<32>().ok_or(HandshakeError::Malformed)?;
-        let signature = signature.try_into().map_err(|_| HandshakeError::Malformed)?;
-        let id = PeerId(*identity);
+        let claim = Claim::open(SealedPart::Reply, hs, th1, &reply.sealed)?;
+        let id = PeerId(claim.identity);
         if self.config.pinned != Some(id) {
             return Err(HandshakeError::WrongPeer(id));
         }
         if id == self.config.identity.peer_id() {
             return Err(HandshakeError::OwnIdentity);
         }
-        if id.verifies(&signed_bytes(RESPONDER, reply.role, th1, &id), &signature) {
-            let psk = self.config.hello_keys.name(self.config.hello_keys.own());
-            Ok(Peer { id, psk })
-        } else {
-            Err(HandshakeError::Signature)
-        }
-    }
-
-    fn finish(&self, hs: &Secret, th2: &[u8; 32]) -> Vec<u8> {
-        let identity = self.config.identity.peer_id();
-        let signature = self
-            .config
-            .identity
-            .sign(&signed_bytes(INITIATOR, self.config.role, th2, &identity));
-        let part = [&identity.0[..], &signature].concat();
-        finish_to_bytes(&SealedPart::Finish.seal(hs, th2, part))
+        let wish = claim.verify(SealedPart::Reply, reply.role, th1, &id)?;
+        let psk = self.config.hello_keys.name(self.config.hello_keys.own());
+        Ok(Peer { id, psk, wish })
     }
 }

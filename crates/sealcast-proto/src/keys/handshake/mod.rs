@@ -7,6 +7,7 @@
 //!                          └─ hello → retry (once) → ExpectHello
 //! ```
 
+mod claim;
 mod error;
 mod initiator;
 mod responder;
@@ -19,7 +20,7 @@ pub use responder::{Responder, ResponderStep};
 
 use zeroize::Zeroizing;
 
-use super::{EpochSecret, HelloKeys, Identity, Mechanism, PeerId, PresharedKey, PskName, Role};
+use super::{EpochSecret, HelloKeys, Identity, Mechanism, PeerId, PresharedKey, PskName, Role, Wish};
 use crate::seal::Suite;
 
 /// Configuration of one end for a handshake.
@@ -38,6 +39,8 @@ pub struct HandshakeConfig {
     pub pinned: Option<PeerId>,
     /// The keys of hellos to the responder, with the pre-shared key of an initiator, or all those of a responder.
     pub hello_keys: Arc<HelloKeys>,
+    /// What this end wants, if it is a viewer.
+    pub wish: Wish,
 }
 
 /// The other end, with a proven identity.
@@ -47,6 +50,8 @@ pub struct Peer {
     pub id: PeerId,
     /// The pre-shared key that it proved to know: of an invite, or kept from its enrolment.
     pub psk: Option<PskName>,
+    /// What it wants, if it is a viewer.
+    pub wish: Option<Wish>,
 }
 
 /// Result of a handshake.
@@ -91,20 +96,3 @@ impl Agreed {
         }
     }
 }
-
-/// Returns the bytes that an end signs: side, role, transcript hash and identity (keys.md §4).
-fn signed_bytes(side: &str, role: Role, th: &[u8; 32], identity: &PeerId) -> Vec<u8> {
-    [
-        b"sealcast2 ",
-        side.as_bytes(),
-        b" ",
-        role.name().as_bytes(),
-        &[0],
-        th,
-        &identity.0,
-    ]
-    .concat()
-}
-
-const RESPONDER: &str = "responder";
-const INITIATOR: &str = "initiator";

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Agreed, HandshakeConfig, HandshakeError, INITIATOR, Peer, RESPONDER, signed_bytes};
+use super::claim::Claim;
+use super::{Agreed, HandshakeConfig, HandshakeError, Peer};
 use crate::keys::messages::{Hello, Reply, Retry, alerted, parse_finish};
 use crate::keys::psk::Psk;
 use crate::keys::schedule::SealedPart;
 use crate::keys::transcript::Transcript;
-use crate::keys::{Mechanism, PeerId, Secret};
+use crate::keys::{Mechanism, PeerId, Secret, Wish};
 use crate::seal::Suite;
 
 /// Next action of the responder.
@@ -82,9 +83,9 @@ impl Responder {
                 suite,
                 mechanism,
             } => {
-                let id = self.verify_initiator(hs, &transcript.hash(), message)?;
+                let (id, wish) = self.verify_initiator(hs, &transcript.hash(), message)?;
                 let psk = self.config.hello_keys.name(*psk);
-                let peer = Peer { id, psk };
+                let peer = Peer { id, psk, wish };
                 let th3 = transcript.hash_with(message);
                 let agreed = Agreed::new(hs, &th3, *suite, Arc::clone(mechanism), peer);
                 self.state = State::Over;
@@ -176,12 +177,7 @@ impl Responder {
         };
         transcript.add(message);
         let th1 = transcript.hash_with(&reply.head());
-        let identity = self.config.identity.peer_id();
-        let signature = self
-            .config
-            .identity
-            .sign(&signed_bytes(RESPONDER, reply.role, &th1, &identity));
-        reply.sealed = SealedPart::Reply.seal(&hs, &th1, [&identity.0[..], &signature].concat());
+        reply.sealed = Claim::seal(SealedPart::Reply, &self.config, &hs, &th1);
         let reply = reply.to_bytes();
         transcript.add(&reply);
         self.state = State::ExpectFinish {
@@ -194,19 +190,19 @@ impl Responder {
         Ok(reply)
     }
 
-    fn verify_initiator(&self, hs: &Secret, th2: &[u8; 32], message: &[u8]) -> Result<PeerId, HandshakeError> {
-        let sealed = parse_finish(message)?;
-        let part = SealedPart::Finish.open(hs, th2, sealed).ok_or(HandshakeError::Sealed)?;
-        let (identity, rest) = part.split_first_chunk::<32>().ok_or(HandshakeError::Malformed)?;
-        let signature = rest.try_into().map_err(|_| HandshakeError::Malformed)?;
-        let id = PeerId::new(*identity).ok_or(HandshakeError::Identity)?;
+    fn verify_initiator(
+        &self,
+        hs: &Secret,
+        th2: &[u8; 32],
+        message: &[u8],
+    ) -> Result<(PeerId, Option<Wish>), HandshakeError> {
+        let claim = Claim::open(SealedPart::Finish, hs, th2, parse_finish(message)?)?;
+        let id = PeerId::new(claim.identity).ok_or(HandshakeError::Identity)?;
         if id == self.config.identity.peer_id() {
             return Err(HandshakeError::OwnIdentity);
         }
-        if !id.verifies(&signed_bytes(INITIATOR, self.config.role.other(), th2, &id), &signature) {
-            return Err(HandshakeError::Signature);
-        }
-        Ok(id)
+        let wish = claim.verify(SealedPart::Finish, self.config.role.other(), th2, &id)?;
+        Ok((id, wish))
     }
 }
 

@@ -96,6 +96,8 @@ pub enum Refusal {
     TooManyEnrolled,
     /// Everybody is admitted or enrolled, but all places are taken.
     NoPlace,
+    /// This end does not have what the peer's wish asks for, for this reason.
+    NotOffered(&'static str),
 }
 
 impl Refusal {
@@ -103,6 +105,7 @@ impl Refusal {
     pub fn reason(self) -> CloseReason {
         match self {
             Self::NoPlace => CloseReason::TooManyViewers,
+            Self::NotOffered(_) => CloseReason::NotOffered,
             _ => CloseReason::NotAuthorised,
         }
     }
@@ -117,6 +120,7 @@ impl Refusal {
             Self::InviteExpired => "this invite has expired: ask for a new ticket",
             Self::TooManyEnrolled => "as many peers are enrolled as one end may have",
             Self::NoPlace => "all places are taken",
+            Self::NotOffered(why) => why,
         }
     }
 }

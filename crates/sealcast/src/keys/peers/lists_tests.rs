@@ -20,7 +20,11 @@ fn id(byte: u8) -> PeerId {
 }
 
 fn proves(byte: u8, psk: Option<PskName>) -> Peer {
-    Peer { id: id(byte), psk }
+    Peer {
+        id: id(byte),
+        psk,
+        wish: None,
+    }
 }
 
 fn secret(byte: u8) -> PresharedKey {
@@ -175,7 +179,7 @@ fn enrol_one_of_many(lists: &mut PeerLists, number: usize, invite: PskName, now:
     let (id, secret) = (PeerId(bytes), PresharedKey::new(bytes));
     let psk = Some(invite);
     assert_eq!(
-        lists.judge(&Peer { id, psk }, now),
+        lists.judge(&Peer { id, psk, wish: None }, now),
         Decision::Enrols(invite),
         "{number}"
     );

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{Identity, Invite, Role};
+use sealcast_proto::keys::{Identity, Invite, Role, Wish};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{DEFAULT_BUDGET, Delivery, RekeyPolicy};
@@ -164,6 +164,7 @@ impl Stream {
             queue: QueueLimits::default(),
             sound: false,
             reconnect: true,
+            without_session: false,
             relays: Vec::new(),
         };
         let controlled = publisher.controlled();
@@ -249,6 +250,8 @@ fn offer(options: &DemoOptions, protection: &Protection, identity: Arc<Identity>
         shape: protection.shape,
         known: KnownPeers::nowhere(),
         group: None,
+        wish: Wish::default(),
+        attended: false,
     }
 }
 

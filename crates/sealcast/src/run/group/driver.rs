@@ -133,7 +133,8 @@ impl Group {
             self.tell_archives(state, announced.epoch)?;
             state.tell_relays(&announced);
             state.give_up_lost(now);
-            if !announced.admitted.is_empty() {
+            let awaits = |seat: &Seat| seat.awaits_keyframe && announced.admitted.contains(&seat.id);
+            if state.seats.iter().any(awaits) {
                 shared.hub.request_keyframe();
             }
             let metrics = &shared.observation.metrics;

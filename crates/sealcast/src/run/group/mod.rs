@@ -80,6 +80,8 @@ pub(super) struct MemberSession {
     pub(super) selection: Selection,
     /// True if its frames come through a relay.
     pub(super) relayed: bool,
+    /// True if the source is to be asked for a keyframe once it is a member.
+    pub(super) awaits_keyframe: bool,
     /// Lends it to who has frames for it.
     pub(super) lender: Option<Lender>,
 }
@@ -157,6 +159,8 @@ struct Seat {
     media: MediaFrom,
     /// True if its frames come through a relay.
     relayed: bool,
+    /// True if the source is to be asked for a keyframe once it is a member.
+    awaits_keyframe: bool,
     told: mpsc::Sender<Told>,
     frames: Arc<FrameQueue<MemberFrame>>,
     /// Lends its session.
@@ -296,6 +300,7 @@ impl Group {
             id,
             media,
             relayed: session.relayed,
+            awaits_keyframe: session.awaits_keyframe,
             told,
             frames: Arc::clone(&frames),
             lender: session.lender,

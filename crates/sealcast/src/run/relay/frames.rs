@@ -12,6 +12,7 @@ use sealcast_proto::seal::Refusal;
 use sealcast_proto::sign::{GopOutcome, GopVerdict, SignMode};
 
 use super::recorded::Recorded;
+use super::withheld::Withheld;
 use crate::run::Observation;
 use crate::run::connection::Listener as _;
 use crate::run::group::GROUP_STREAM;
@@ -27,6 +28,8 @@ const MAX_KEPT_BYTES: usize = 4 << 20;
 const KEY_PATIENCE: Duration = Duration::from_millis(250);
 /// Time between two such questions.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
+/// Time after which the viewer is told that pictures come and the camera does not answer.
+const NO_ANSWER: Duration = Duration::from_secs(2);
 /// Time without a key after which the viewer is told.
 const NO_KEY: Duration = Duration::from_secs(2);
 
@@ -67,6 +70,10 @@ pub(super) struct RelayedFrames {
     /// The newest group of the keys, before there is a key: the session with the camera may be slower than the relay.
     kept: Vec<Vec<u8>>,
     receiver: Receiver,
+    /// What is not shown before the camera has answered.
+    withheld: Withheld,
+    /// When a frame was withheld first, until the user was told.
+    withheld_since: Option<Duration>,
     /// What a session with the camera says of its clock.
     camera_clock: Option<ClockEstimate>,
     observation: Arc<Observation>,
@@ -91,6 +98,8 @@ impl RelayedFrames {
             enrolment: None,
             kept: Vec::new(),
             receiver: state.receiver(true),
+            withheld: Withheld::new(state.without_session),
+            withheld_since: None,
             camera_clock: None,
             observation: Arc::clone(&state.observation),
             keyed: false,
@@ -162,7 +171,7 @@ impl RelayedFrames {
 
     /// The frames that were released so far.
     pub(super) fn released(&self) -> u64 {
-        self.receiver.frames() + self.recorded.as_ref().map_or(0, Recorded::frames)
+        self.receiver.frames() + self.withheld.held() + self.recorded.as_ref().map_or(0, Recorded::frames)
     }
 
     /// A frame came. `begins` if it begins a group of pictures.
@@ -302,7 +311,9 @@ impl RelayedFrames {
                 self.refused_frame(refusal);
             }
             while let Some(media) = self.relayed.as_mut().and_then(RelayedViewer::next_media) {
-                self.receiver.media(media, arrived);
+                if let Some(media) = self.withheld.take(media) {
+                    self.receiver.media(media, arrived);
+                }
             }
             while let Some(news) = self.relayed.as_mut().and_then(RelayedViewer::next_tesla) {
                 self.receiver.note_tesla(news);
@@ -310,6 +321,25 @@ impl RelayedFrames {
         }
         let age = self.relayed.as_ref().and_then(|relayed| relayed.picture_age(now));
         self.receiver.note_age(age);
+        for media in self.withheld.release(age) {
+            self.receiver.media(media, arrived);
+        }
+        self.note_withheld(now);
+    }
+
+    /// Says once that pictures come and are not shown.
+    fn note_withheld(&mut self, now: Duration) {
+        let waits = self.withheld.holds() && self.withheld.held() > 0;
+        let since = *self.withheld_since.get_or_insert(now);
+        if !waits {
+            self.withheld_since = None;
+        } else if since != Duration::MAX && now >= since + NO_ANSWER {
+            tracing::warn!(
+                "pictures come through the relay and are not shown: the camera has not answered, so they may be old; they \
+                 are shown once it has, or with --without-session"
+            );
+            self.withheld_since = Some(Duration::MAX);
+        }
     }
 
     fn refused_frame(&mut self, refusal: GroupRefusal) {

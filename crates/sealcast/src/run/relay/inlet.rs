@@ -137,6 +137,13 @@ pub(in crate::run) async fn watch_relays(
 impl Inlet {
     fn new(state: &Arc<ViewerState>, camera: &RelayedCamera, line: InletLine) -> Self {
         let mut frames = RelayedFrames::new(state, camera.camera, camera.least);
+        if camera.recorder.is_none() {
+            // Whatever comes may be of any age.
+            state.observation.metrics.picture_age(f64::INFINITY);
+        }
+        if state.without_session {
+            tracing::warn!("pictures are shown although the camera itself may never be heard: they may be old");
+        }
         if let Some(recorder) = &camera.recorder {
             frames.record(recorder.clone());
         } else if let Some(secret) = &camera.secret {

@@ -11,6 +11,7 @@ mod outlet;
 mod recorded;
 mod sessions;
 mod url;
+mod withheld;
 
 pub(super) use attending::{AttendingRole, Unwatched};
 pub use client::{ClientRole, RelayClient};

@@ -14,7 +14,7 @@ use rustls::{ClientConfig, Error, ServerConfig};
 use super::super::tls::AnyCertificate;
 
 /// The ALPN protocol name (protocol.md §8).
-const ALPN: &[u8] = b"sealcast/2";
+const ALPN: &[u8] = b"sealcast/3";
 /// The server name that the client sends to every server, so that the real name stays private.
 pub(super) const SERVER_NAME: &str = "sealcast";
 

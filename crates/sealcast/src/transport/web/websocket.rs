@@ -10,7 +10,7 @@ use futures_util::{Sink, Stream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The subprotocol, which both ends name.
-pub(super) const SUBPROTOCOL: &str = "sealcast.2";
+pub(super) const SUBPROTOCOL: &str = "sealcast.3";
 /// Maximum length in bytes of a message, either way. More is never held for one.
 pub(super) const MAX_MESSAGE: usize = 64 << 10;
 

@@ -16,7 +16,7 @@ use sealcast::run::{
 use sealcast::sink::Sink;
 use sealcast::source::Source;
 use sealcast::transport::{ListenUrl, Listener, Mtu};
-use sealcast_proto::keys::{Identity, Role};
+use sealcast_proto::keys::{Identity, Role, Wish};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::session::RekeyPolicy;
@@ -100,6 +100,7 @@ pub(super) fn watch(config: &EndConfig) -> Result<Vec<Row>> {
             queue: QueueLimits::default(),
             sound: false,
             reconnect: false,
+            without_session: false,
             relays: Vec::new(),
         };
         let (stop, stopped) = watch::channel(false);
@@ -235,6 +236,8 @@ pub(crate) fn offer(identity: Arc<Identity>) -> Offer {
         shape: Shape::Off,
         known: KnownPeers::nowhere(),
         group: None,
+        wish: Wish::default(),
+        attended: false,
     }
 }
 

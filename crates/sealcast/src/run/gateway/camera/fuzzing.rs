@@ -24,6 +24,7 @@ use crate::keys::allow::AllowList;
 use crate::keys::peers::PeerStore;
 use crate::meter::metrics::{BuildInfo, Metrics};
 use crate::run::accept::PendingSession;
+use crate::run::admitted_places::AdmittedPlaces;
 use crate::run::exchange::HandshakeTimer;
 use crate::run::{Admission, ByHand, Observation, ObserveOptions, Observing, RuntimeSettings};
 use crate::transport::{Progress, StreamTransport, Transport, memory_pair};
@@ -303,7 +304,7 @@ fn camera_gateway(peer: PeerId, observation: Arc<Observation>) -> (Arc<CameraGat
         registry: watch::Sender::new(registry),
         observation,
         admission: Arc::new(Admission::new(everybody, PeerStore::in_memory())),
-        max_viewers: 4,
+        places: AdmittedPlaces::new(4),
         viewers: AtomicUsize::new(0),
         next_id: AtomicU64::new(0),
         settings: RuntimeSettings::new(Selection::All),

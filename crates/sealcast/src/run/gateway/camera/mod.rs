@@ -28,6 +28,7 @@ pub use control::check_selection;
 use self::registry::{Changes, Registry};
 use crate::failure::Result;
 use crate::run::accept::{Acceptor, PendingSession};
+use crate::run::admitted_places::AdmittedPlaces;
 use crate::run::control::{Controlled, commands};
 use crate::run::retry::turned_on;
 use crate::run::{Admission, ByHand, ControlSocket, Observation, Offer, RuntimeSettings};
@@ -76,7 +77,8 @@ struct CameraGateway {
     registry: watch::Sender<Registry>,
     observation: Arc<Observation>,
     admission: Arc<Admission>,
-    max_viewers: usize,
+    /// The places of viewer gateways.
+    places: Arc<AdmittedPlaces>,
     viewers: AtomicUsize,
     next_id: AtomicU64,
     settings: RuntimeSettings,
@@ -120,7 +122,7 @@ pub async fn camera_gateway(
         registry: watch::Sender::new(Registry::default()),
         observation: Arc::clone(&observation),
         admission: options.admission,
-        max_viewers: options.max_viewers,
+        places: AdmittedPlaces::new(options.max_viewers),
         viewers: AtomicUsize::new(0),
         next_id: AtomicU64::new(0),
         settings: options.settings,

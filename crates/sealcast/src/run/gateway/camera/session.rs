@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::Peer;
+use sealcast_proto::keys::{CameraName, Peer, Wish, WishedMedia};
 use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Parameters, Verb, put_packet};
 use sealcast_proto::session::{Event, Input, OutgoingPackets, Session};
 use sealcast_proto::unit::{Preamble, StampKind};
@@ -25,7 +25,6 @@ use super::report_rate::ReportRate;
 use crate::meter::labels::{DropCause, RtcpRefusal};
 use crate::meter::stage::Stage;
 use crate::run::accept::PendingSession;
-use crate::run::admission::Places;
 use crate::run::clock::nanos;
 use crate::run::connection::{Ended, NoMedia};
 use crate::run::media_sender::MediaSender;
@@ -159,11 +158,20 @@ impl<T: Transport> Role<T> for SessionRole {
     const STOPPING: &'static str = "the gateway stops";
 
     fn admit(&mut self, task: &mut Task<T>, peer: &Peer) -> Input<'static> {
-        let places = Places {
-            taken: self.shared.viewers.load(Ordering::Relaxed),
-            most: self.shared.max_viewers,
-        };
-        task.admit_by::<Self>(&self.shared.admission, peer, places)
+        let lacks = Role::<T>::lacks(self, peer.wish.as_ref());
+        task.admit_by::<Self>(&self.shared.admission, peer, &self.shared.places, lacks)
+    }
+
+    fn lacks(&self, wish: Option<&Wish>) -> Option<&'static str> {
+        let wish = wish?;
+        match wish.media {
+            WishedMedia::Packets if wish.camera == CameraName::NONE => None,
+            WishedMedia::Packets => Some("cameras of a gateway are named by the paths that players ask for"),
+            WishedMedia::Frames | WishedMedia::NothingYet => Some(
+                "this is a camera gateway, which has packets for players and no pictures: take its ticket to \
+                 `sealcast gateway viewer`",
+            ),
+        }
     }
 
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {

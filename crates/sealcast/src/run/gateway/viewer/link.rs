@@ -18,13 +18,14 @@ use super::receive_handler::{ArrivedFrame, ReceiveHandler};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::Direction;
 use crate::meter::stage::Stage;
+use crate::run::attempts::Attempts;
 use crate::run::connection::Ended;
 use crate::run::ended::{handshake_failure, last_words_failure};
 use crate::run::exchange::HandshakeTimer;
 use crate::run::offer::CarrierConfig;
 use crate::run::retry::turned_on;
 use crate::run::session_task::{Role, SessionTask};
-use crate::run::{Observation, Offer, Retry};
+use crate::run::{Observation, Offer};
 use crate::transport::{self, AnyTransport};
 
 /// Record the metrics of frames in batches of 32 frames or 50 ms; recording frames one by one would miss the
@@ -39,15 +40,14 @@ pub(super) struct Link {
     budget: Duration,
     observation: Arc<Observation>,
     cameras: Cameras,
-    /// True once a session has been established since the gateway started.
-    established: bool,
+    attempts: Attempts,
 }
 
 /// Consequence of a session's end for the link.
 struct Departure {
     failure: Failure,
-    /// True if the authenticated camera gateway itself has refused us.
-    refused_in_words: bool,
+    /// The reason of the camera gateway's close message, if it sent one.
+    said: Option<CloseReason>,
     /// True if the session was established.
     stood: bool,
 }
@@ -60,13 +60,14 @@ impl Link {
         observation: Arc<Observation>,
         requests: mpsc::Receiver<(String, Request)>,
     ) -> Self {
+        let attended = offer.attended;
         Self {
             ticket,
             offer,
             budget,
             observation,
             cameras: Cameras::new(requests),
-            established: false,
+            attempts: Attempts::new(attended),
         }
     }
 
@@ -75,7 +76,6 @@ impl Link {
     /// # Errors
     /// The camera gateway refuses us, or it is not the one in the ticket.
     pub(super) async fn keep(mut self, mut stop: watch::Receiver<bool>) -> Result<()> {
-        let mut retry = Retry::default();
         loop {
             let metrics = self.observation.metrics.clone();
             let connected = tokio::select! {
@@ -83,28 +83,26 @@ impl Link {
                 never = wait_offline(&mut self.cameras) => match never {},
                 _ = turned_on(&mut stop) => return Ok(()),
             };
-            let failure = match connected {
+            let (failure, said) = match connected {
                 Ok((carriage, carrier)) => {
                     let departure = self.run_session(carriage, carrier, stop.clone()).await?;
                     if departure.stood {
-                        retry = Retry::default();
+                        self.attempts.stood();
+                        self.attempts.begin_anew();
                     }
                     if *stop.borrow() {
                         return Ok(());
                     }
-                    // After one session was established, a failed handshake may be an attacker's doing and must not
-                    // end the gateway.
-                    let refused = departure.failure.kind == FailureKind::Refused;
-                    if refused && (departure.refused_in_words || !self.established) {
-                        return Err(departure.failure);
-                    }
-                    departure.failure
+                    (departure.failure, departure.said)
                 }
-                Err(failure) => failure,
+                Err(failure) => (failure, None),
             };
+            if !self.attempts.go_on(&failure, said, Instant::now()) {
+                return Err(failure);
+            }
             tracing::warn!("{failure}");
             tokio::select! {
-                () = retry.wait() => {}
+                () = self.attempts.pause() => {}
                 never = wait_offline(&mut self.cameras) => match never {},
                 _ = turned_on(&mut stop) => return Ok(()),
             }
@@ -186,7 +184,6 @@ impl Role<AnyTransport> for LinkRole<'_> {
     const STOPPING: &'static str = "the gateway stops";
 
     fn established(&mut self, _: &mut Task) -> Result<(), Ended> {
-        self.link.established = true;
         Ok(())
     }
 
@@ -313,9 +310,9 @@ async fn end(mut task: Task, ended: Ended) -> Departure {
     let (stood, last_words) = (task.established, task.last_words.take());
     let remote = std::mem::take(&mut task.remote);
     task.say_goodbye(GOODBYE_PATIENCE).await;
-    let refused_in_words = matches!(last_words, Some((CloseReason::NotAuthorised, _)));
-    let said = last_words.and_then(|(reason, text)| last_words_failure(&remote, reason, &text));
-    let failure = match (said, ended) {
+    let said = last_words.as_ref().map(|(reason, _)| *reason);
+    let words = last_words.and_then(|(reason, text)| last_words_failure(&remote, reason, &text));
+    let failure = match (words, ended) {
         (Some(failure), _) => failure,
         (None, Ended::Session(SessionError::Handshake(error))) => handshake_failure(&remote, error),
         (None, ended) => {
@@ -324,9 +321,5 @@ async fn end(mut task: Task, ended: Ended) -> Departure {
             Failure::new(FailureKind::Network, format!("{remote}: {words}"), hint)
         }
     };
-    Departure {
-        failure,
-        refused_in_words,
-        stood,
-    }
+    Departure { failure, said, stood }
 }
