@@ -11,7 +11,7 @@ use sealcast_proto::group::MemberId;
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Event, GroupPolicy, Input, OpenedBy, OutgoingFrame, RekeyPolicy, SessionError};
-use sealcast_proto::sign::{SignMode, TeslaTimes};
+use sealcast_proto::sign::SignMode;
 use sealcast_proto::sim::{Direction, LinkProfile, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
 use sealcast_proto::wire::{GroupMessage, Hearing, MulticastGroup};
@@ -110,7 +110,6 @@ impl Run {
             sign,
             unit: Unit::Frame,
             selection_seed: 0,
-            tesla: TeslaTimes::default(),
         };
         let sealer = GroupSealer::new(world.now, config, 1..1000, [1; 16], &[2; 32]).expect("there are numbers");
         let group = MulticastGroup {

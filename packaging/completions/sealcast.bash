@@ -1742,7 +1742,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__publish)
-            opts="-v -h --retry --no-sound --listen --also-listen --web --to --host --name --allow --open --no-invite --invite-uses --invite-hours --ticket-file --max-viewers --queue-frames --rekey-seconds --rekey-records --encrypt --shape --group --relay --archive-node --archive-to --sign --tesla-interval --tesla-delay --encrypt-seed --unit --control --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --retry --no-sound --listen --also-listen --web --to --host --name --allow --open --no-invite --invite-uses --invite-hours --ticket-file --max-viewers --queue-frames --rekey-seconds --rekey-records --encrypt --shape --group --relay --archive-node --archive-to --sign --encrypt-seed --unit --control --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1825,14 +1825,6 @@ _sealcast() {
                     return 0
                     ;;
                 --sign)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --tesla-interval)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --tesla-delay)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -87,7 +87,7 @@ MESSAGES = {
     27: ("begin", [("number", 4)]),
     28: ("numbered", [("number", 2), ("more", 1), ("bytes", "rest")]),
     29: ("taken", [("next", 2)]),
-    30: ("tesla-commitment", [("commitment", "rest")]),
+    # 30 is reserved.
     31: ("multicast", [("tag", 4), ("port", 2), ("address", "rest")]),
     32: ("hears", [("hearing", 1)]),
     33: ("archive-recipients", [("recipients", "rest")]),

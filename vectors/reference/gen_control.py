@@ -374,7 +374,8 @@ def preambles():
 OK_GROUP_MESSAGES = [
     ("group, nothing signed", "group", {"stream": 1, "sign": 0, "suite": 2}),
     ("group, everything signed", "group", {"stream": 15, "sign": 3, "suite": 255}),
-    ("group, frames with TESLA", "group", {"stream": 1, "sign": 4, "suite": 2}),
+    ("group, a sign that is reserved", "group", {"stream": 1, "sign": 2, "suite": 2}),
+    ("group, another that is reserved", "group", {"stream": 1, "sign": 4, "suite": 2}),
     ("join", "join", {"stream": 1, "media": 0}),
     ("join, media through a relay", "join", {"stream": 15, "media": 1}),
     ("join, by enrolment", "join", {"stream": 15, "media": 2}),
@@ -394,7 +395,6 @@ OK_GROUP_MESSAGES = [
     ("multicast, IPv6", "multicast", {"tag": 2**32 - 1, "port": 65_535, "address": b"\xff\2" + bytes(13) + b"\5"}),
     ("hears, away", "hears", {"hearing": 0}),
     ("hears, hearing", "hears", {"hearing": 2}),
-    ("tesla-commitment", "tesla-commitment", {"commitment": fixed("some commitment", 120)}),
     ("archive-recipients", "archive-recipients", {"recipients": b"age1pq1some\n"}),
     ("archive-key", "archive-key", {"epoch": 2**40 + 1, "file": fixed("some file", 200)}),
 ]
@@ -434,6 +434,7 @@ def group_messages():
         ("hears 3", b"\x20\3", "malformed", "0 to 2 are the values."),
         ("hears, cut", b"\x20", "malformed", "What it hears is missing."),
         ("hears, a byte more", b"\x20\1\0", "malformed", "A byte is left over."),
+        ("type 30", b"\x1e" + fixed("reserved", 120), "ignored", "It is reserved, and ignored as an unknown type is."),
     ]
     return check_names(cases + _negative(control.decode, rows))
 

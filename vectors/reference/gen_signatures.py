@@ -4,7 +4,7 @@ import handshake
 import signatures as sig
 from common import check_names, fixed, flip
 from control import Malformed
-from signatures import SOUND, Receiver, Refused, Statement, Verifier, uint
+from signatures import SOUND, Refused, Statement, Verifier, uint
 
 SEED, OTHER = fixed("camera", 32), fixed("other camera", 32)
 CAMERA = handshake.public_of(SEED)
@@ -29,8 +29,8 @@ def _json(**fields):
 class Camera:
     """Statements one after the other, as the page numbers them."""
 
-    def __init__(self, seed=SEED, signed=True, first_group=GROUP, stream=STREAM):
-        self.stream, self.seed, self.signed, self.group, self.index = stream, seed, signed, first_group - 1, -1
+    def __init__(self, seed=SEED, first_group=GROUP, stream=STREAM):
+        self.stream, self.seed, self.group, self.index = stream, seed, first_group - 1, -1
         self.frames = []
 
     def frame(self, number, keyframe=False, epoch=EPOCH, records=None, liveness=sig.NO_ROOT):
@@ -38,14 +38,14 @@ class Camera:
         records = records or _records(f"frame {number} of group {self.group}", 1 + number % 3)
         statement = Statement(self.stream, self.index, epoch, self.group, number, len(records), sig.digest(records),
                               liveness)
-        self.frames.append((records, statement, sig.proof(statement, self.seed if self.signed else None)))
+        self.frames.append((records, statement, sig.proof(statement, self.seed)))
         return self.frames[-1]
 
     def run(self, first, count, epoch=EPOCH):
         return [self.frame(first + at, at == 0, epoch) for at in range(count)]
 
 
-def _signer(name, mode, camera):
+def _signer(name, camera):
     frames = [_json(epoch=statement.epoch, frame=statement.frame, keyframe=statement.index == 0,
                     liveness=None if statement.liveness == sig.NO_ROOT else statement.liveness, records=records,
                     digest=statement.digest, statement=statement.encode(), leaf=statement.leaf(), proof=proof)
@@ -60,21 +60,20 @@ def _signer(name, mode, camera):
             head = sig.gop_head(STREAM, len(part), part[0].index, part[0].group, previous)
             parts.append(_json(content=sig.gop_content(handshake.public_of(camera.seed), head, leaves)))
             part, previous = [], sig.tree_root(leaves)
-    return {"name": name, "expect": "ok", **_json(seed=camera.seed, camera=handshake.public_of(camera.seed), mode=mode,
+    return {"name": name, "expect": "ok", **_json(seed=camera.seed, camera=handshake.public_of(camera.seed),
             stream=STREAM, first_group=statements[0].group), "frames": frames, "parts": parts}
 
 
 def signers():
-    both, gop = Camera(), Camera(signed=False)
-    for camera in (both, gop):
-        camera.run(0, 4)
-        camera.frame(9, liveness=fixed("root", 32))
-        camera.frame(10, epoch=EPOCH + 1)
-        camera.frame(11, keyframe=True, epoch=EPOCH + 1, liveness=fixed("another root", 32))
+    camera = Camera()
+    camera.run(0, 4)
+    camera.frame(9, liveness=fixed("root", 32))
+    camera.frame(10, epoch=EPOCH + 1)
+    camera.frame(11, keyframe=True, epoch=EPOCH + 1, liveness=fixed("another root", 32))
     again = Camera(first_group=GROUP + 10)
     again.run(0, 2, epoch=EPOCH + 2)
-    return check_names([_signer("each frame is signed", "both", both), _signer("groups are signed", "gop", gop),
-                        _signer("frames of a camera that started again", "frame", again)])
+    return check_names([_signer("frames and groups are signed", camera),
+                        _signer("frames of a camera that started again", again)])
 
 
 def proofs():
@@ -82,16 +81,13 @@ def proofs():
     live = statement.changed(liveness=fixed("root", 32))
     ok = [("signed", sig.proof(statement, SEED)), ("signed, with a root", sig.proof(live, SEED)),
           ("not signed", sig.proof(statement)), ("not signed, with a root", sig.proof(live)),
-          ("tagged", sig.proof(statement, tag=fixed("tag", 52))),
-          ("tagged, with a root", sig.proof(live, tag=fixed("tag", 52))),
           ("largest numbers", sig.proof(Statement(STREAM, 2**32 - 1, *[2**64 - 1] * 3, 1 << 20, b"\xff" * 32), SEED))]
     good = ok[0][1]
     bad = [("empty", b"", "No fields."), ("cut by a byte", good[:-1], "A field is short."),
            ("a byte more", good + b"\0", "Nothing may be left."),
            ("version 2", b"\2" + good[1:], "There is version 1."),
-           ("unknown form", good[:1] + b"\11" + good[2:], "Three bits are known."),
-           ("signed and tagged", good[:1] + b"\5" + good[2:] + fixed("tag", 52), "One or the other."),
-           ("a tag cut by a byte", sig.proof(statement, tag=fixed("tag", 51)), "It has 52 bytes."),
+           ("unknown form", good[:1] + b"\11" + good[2:], "Two bits are known."),
+           ("a form that is reserved", ok[2][1][:1] + b"\4" + ok[2][1][2:] + fixed("tag", 52), "Two bits are known."),
            ("form without the signature that follows", good[:1] + b"\0" + good[2:], "Nothing may be left."),
            ("a root of zeros", ok[3][1][:38] + bytes(32), "A root of zeros is not written."),
            ("no records", good[:6] + bytes(4) + good[10:], "A frame has records."),
@@ -290,89 +286,6 @@ def gops():
     return check_names(cases)
 
 
-PLAN = {"delay": 2, "stream": STREAM, "intervals": 50, "start": GROUP, "length": 100_000_000}
-MS = 10**6
-
-
-def commitments():
-    good = sig.commitment(SEED, PLAN, sig.chain(fixed("tesla", 32), 50)[0])
-    rows = [("the plan", good, CAMERA, "ok", None),
-            ("another camera's", good, handshake.public_of(OTHER), "signature", "It did not sign this."),
-            ("altered key", flip(good, 30), CAMERA, "signature", "The key is covered."),
-            ("version 0", flip(good, 0), CAMERA, "malformed", "There is version 1."),
-            ("cut by a byte", good[:-1], CAMERA, "malformed", "A field is short."),
-            ("a byte more", good + b"\0", CAMERA, "malformed", "Nothing may be left.")]
-    for name, field, value in (("no delay", "delay", 0), ("no intervals", "intervals", 0), ("stream 16", "stream", 16),
-                               ("too many intervals", "intervals", 65_537), ("too short", "length", 999_999),
-                               ("too long", "length", 10**10 + 1)):
-        made = sig.commitment(SEED, PLAN | {field: value}, bytes(32))
-        rows.append((name, made, CAMERA, "malformed", "Out of its bounds."))
-    cases = []
-    for name, data, camera, expect, why in rows:
-        try:
-            sig.verify_commitment(data, camera)
-            outcome = "ok"
-        except (Refused, handshake.Refused) as refused:
-            outcome = str(refused)
-        assert outcome == expect, name
-        case = {"name": name, "expect": expect, **_json(bytes=data, camera=camera)}
-        cases.append(case if why is None else case | {"why": why})
-    return check_names(cases)
-
-
-def tesla():
-    key_chain = sig.chain(fixed("tesla", 32), PLAN["intervals"])
-    receiver, camera = Receiver(PLAN, key_chain[0]), Camera(signed=False)
-    frames = [camera.frame(at, at == 0) for at in range(9)]
-    tags = [sig.tesla_tag(PLAN, key_chain, GROUP + sent * MS, frame[1])
-            for sent, frame in zip((0, 50, 120, 120, 250, 310, 480, 480, 1200), frames)]
-    rows = [(0, 20, tags[0], "ok"), (1, 199, tags[1], "ok"), (1, 200, tags[1], "unsafe"), (2, 140, tags[2], "ok"),
-            (3, 141, tags[2], "ok"), (4, 199, tags[4], "interval"), (4, 260, flip(tags[4], 10), "chain"),
-            (4, 260, tags[4], "ok"), (5, 500, tags[5], "unsafe"), (5, 499, tags[5], "ok"),
-            (6, 500, uint(0, 4) + tags[6][4:], "interval"), (7, 500, uint(51, 4) + tags[7][4:], "interval"),
-            (8, 1210, tags[8], "ok")]
-    steps = []
-    for number, at_latest, tag, expect in rows:
-        records, statement, _ = frames[number]
-        try:
-            settled, outcome = receiver.receive(GROUP + at_latest * MS, statement, tag), "ok"
-        except Refused as refused:
-            settled, outcome = [], str(refused)
-        assert outcome == expect, (number, at_latest, outcome)
-        steps.append({"expect": expect, **_json(at_latest=GROUP + at_latest * MS, index=statement.index, epoch=EPOCH,
-                      group=statement.group, frame=number, records=records, tag=tag), "settled": settled})
-    assert [3, False] in [list(row) for step in steps for row in step["settled"]]
-    sent = [_json(wall=GROUP + wall * MS, index=frames[at][1].index, epoch=EPOCH, group=frames[at][1].group, frame=at,
-                  records=frames[at][0], tag=tags[at]) for at, wall in ((0, 0), (2, 120), (5, 310), (8, 1200))]
-    return [{"name": "a chain", "expect": "mixed", "why": "Late, early and forged ones are refused.",
-             **_json(seed=SEED, last_key=fixed("tesla", 32), **PLAN,
-                     commitment=sig.commitment(SEED, PLAN, key_chain[0])), "sent": sent, "steps": steps}]
-
-
-def tesla_chains():
-    """Two chains, the second drawn when a quarter of the first is left, and what tags of both disclose."""
-    first, second = PLAN, sig.next_plan(PLAN)
-    chains = [sig.chain(fixed(name, 32), PLAN["intervals"]) for name in ("tesla", "next tesla")]
-    length, end = PLAN["length"], PLAN["intervals"] * PLAN["length"]
-    ahead = end - PLAN["intervals"] // 4 * length
-    walls = [0, ahead, end - 1, end, end + length, end + 2 * length - 1, end + 2 * length, end + 7 * length]
-    camera, sent = Camera(signed=False), []
-    for at, wall in enumerate(walls):
-        records, statement, _ = camera.frame(at, at == 0)
-        if wall < end:
-            tag = sig.tesla_tag(first, chains[0], GROUP + wall, statement)
-        else:
-            tag = sig.tesla_tag(second, chains[1], GROUP + wall, statement, before=chains[0])
-        sent.append(_json(wall=GROUP + wall, index=statement.index, epoch=EPOCH, group=statement.group, frame=at,
-                          records=records, tag=tag))
-    return [{"name": "a chain after another", "expect": "ok",
-             "why": "The first tags of a chain disclose the last keys of the one before.",
-             **_json(seed=SEED, last_keys=[chain[-1] for chain in chains], **PLAN,
-                     commitments=[sig.commitment(SEED, plan, chain[0])
-                                  for plan, chain in zip((first, second), chains)]),
-             "sent": sent}]
-
-
 def challenges():
     cases = []
     for count in (1, 2, 3, 5, 8, 11):
@@ -395,6 +308,4 @@ def generate():
     pairs, certificates = keys_and_certificates()
     batches, bad_answers = challenges()
     return {"signers": signers(), "proofs": proofs(), "sequences": sequences(), "keys": pairs,
-            "certificates": certificates, "gops": gops(), "commitments": commitments(), "tesla": tesla(),
-            "tesla_chains": tesla_chains(),
-            "challenges": batches, "refused_answers": bad_answers}
+            "certificates": certificates, "gops": gops(), "challenges": batches, "refused_answers": bad_answers}

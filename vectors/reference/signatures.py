@@ -13,13 +13,12 @@ from control import Malformed, Reader
 VERSION = b"\x01"
 MAX_FRAME_RECORDS = 1 << 20
 MAX_PART_FRAMES = 256
-MAX_INTERVALS = 65_536
 MAX_CHALLENGERS = 16_384
 NO_ROOT = bytes(32)
-GOP_KEY, GOP_SIGNATURE, TAG = 1952, 3309, 52
+GOP_KEY, GOP_SIGNATURE = 1952, 3309
 FRAME, GOP = b"sealcast2 frame\0", b"sealcast2 gop\0"
 KEY, KEY_ID = b"sealcast2 gop key\0", b"sealcast2 gop key id\0"
-TESLA, CHALLENGE = b"sealcast2 tesla\0", b"sealcast2 challenge\0"
+CHALLENGE = b"sealcast2 challenge\0"
 
 
 class Refused(Exception):
@@ -120,14 +119,13 @@ class Statement:
         return replace(self, **fields)
 
 
-def proof(statement, seed=None, check=None, tag=b""):
-    """The frame's proof, signed where there is a seed, or with a tag of TESLA."""
+def proof(statement, seed=None, check=None):
+    """The frame's proof, signed where there is a seed."""
     live = b"" if statement.liveness == NO_ROOT else statement.liveness
     signature = b"" if seed is None else handshake.sign(seed, statement.signed())
-    form = bool(signature) | bool(live) << 1 | bool(tag) << 2
+    form = bool(signature) | bool(live) << 1
     return (VERSION + bytes([form]) + uint(statement.index, 4) + uint(statement.records, 4) + uint(statement.epoch, 8)
-            + uint(statement.group, 8) + uint(statement.frame, 8) + (check or statement.digest[:4]) + live + signature
-            + tag)
+            + uint(statement.group, 8) + uint(statement.frame, 8) + (check or statement.digest[:4]) + live + signature)
 
 
 def _parsed(data, read):
@@ -141,13 +139,12 @@ def _parsed(data, read):
 def parse_proof(data):
     def read(reader):
         form = reader.uint(1)
-        _need(form < 8 and form & 5 != 5)
+        _need(form < 4)
         fields = {name: reader.uint(length) for name, length in
                   (("index", 4), ("records", 4), ("epoch", 8), ("group", 8), ("frame", 8))}
         fields["check"] = reader.take(4)
         fields["liveness"] = reader.take(32) if form & 2 else None
         fields["signature"] = reader.take(64) if form & 1 else None
-        fields["tag"] = reader.take(TAG) if form & 4 else None
         _need(1 <= fields["records"] <= MAX_FRAME_RECORDS and fields["liveness"] != NO_ROOT)
         return fields
     return _parsed(data, read)
@@ -265,82 +262,6 @@ def judge_gop(data, camera, key, stream, taken):
 
 
 # Section 6.
-
-def chain(last, intervals):
-    """K_0 to K_intervals."""
-    out = [last]
-    for _ in range(intervals):
-        out.append(keys.hmac_sha256(out[-1], b"sealcast2 tesla chain"))
-    return out[::-1]
-
-
-def commitment(identity_seed, plan, key):
-    head = (VERSION + uint(plan["delay"], 1) + uint(plan["stream"], 2) + uint(plan["intervals"], 4)
-            + uint(plan["start"], 8) + uint(plan["length"], 8) + key)
-    return head + handshake.sign(identity_seed, TESLA + head)
-
-
-def verify_commitment(data, camera):
-    def read(reader):
-        plan = {name: reader.uint(length) for name, length in
-                (("delay", 1), ("stream", 2), ("intervals", 4), ("start", 8), ("length", 8))}
-        _need(plan["delay"] and 1 <= plan["stream"] <= 15 and 1 <= plan["intervals"] <= MAX_INTERVALS
-              and 10**6 <= plan["length"] <= 10**10)
-        return plan, reader.take(32), reader.take(64)
-    try:
-        _, _, signature = _parsed(data, read)
-    except Malformed:
-        raise Refused("malformed") from None
-    handshake.verify(camera, signature, TESLA + data[:-64])
-
-
-def interval_at(plan, wall):
-    return (wall - plan["start"]) // plan["length"] + 1 if wall >= plan["start"] else 0
-
-
-def next_plan(plan):
-    """The plan of the chain that follows."""
-    return plan | {"start": plan["start"] + plan["intervals"] * plan["length"]}
-
-
-def tesla_tag(plan, key_chain, wall, statement, before=None):
-    """`before` is the chain that this one follows, if it follows one."""
-    interval, delay = interval_at(plan, wall), plan["delay"]
-    mac_key = keys.hmac_sha256(key_chain[interval], b"sealcast2 tesla mac")
-    if before is not None and interval <= delay:
-        disclosed = before[plan["intervals"] + interval - delay]
-    else:
-        disclosed = key_chain[max(interval - delay, 0)]
-    return uint(interval, 4) + disclosed + keys.hmac_sha256(mac_key, statement.signed())[:16]
-
-
-class Receiver:
-    def __init__(self, plan, key):
-        self.plan, self.newest, self.waiting = plan, (0, key), []
-
-    def receive(self, at_latest, statement, tag):
-        """The frames settled by this one: [(frame, whether the MAC fits)]."""
-        interval, disclosed, mac = int.from_bytes(tag[:4], "big"), tag[4:36], tag[36:]
-        reached = interval_at(self.plan, at_latest)
-        _need(1 <= interval <= min(self.plan["intervals"], reached), "interval")
-        _need(reached < interval + self.plan["delay"], "unsafe")
-        known, newest = self.newest
-        at = max(interval - self.plan["delay"], 0)
-        if at >= known:
-            _need(chain(disclosed, at - known)[0] == newest, "chain")
-            self.newest = at, disclosed
-        settled = [(frame.frame, self._fits(frame, its_mac, its)) for its, frame, its_mac in self.waiting
-                   if its <= self.newest[0]]
-        self.waiting = [row for row in self.waiting if row[0] > self.newest[0]] + [(interval, statement, mac)]
-        return settled
-
-    def _fits(self, statement, mac, interval):
-        known, newest = self.newest
-        mac_key = keys.hmac_sha256(chain(newest, known - interval)[0], b"sealcast2 tesla mac")
-        return keys.hmac_sha256(mac_key, statement.signed())[:16] == mac
-
-
-# Section 7.
 
 def challenge_leaf(challenge):
     return leaf(CHALLENGE + challenge)

@@ -246,12 +246,6 @@ test("a camera that begins anew is followed, and its past is refused", async () 
   same(await viewer.takeSheet(before), "stale", "the sheet of before");
 });
 
-test("where only groups of pictures are signed, frames come with what is claimed of them", async () => {
-  const { camera, viewer } = await cameraWithOne("gop");
-  same(await open(viewer, await camera.frame(true, { signed: false })), [[0], []], "a keyframe");
-  same(await open(viewer, await camera.frame(false, { signed: false })), [[1], []], "another frame");
-});
-
 test("where nothing is signed, a proof is a malformed record, and frames come without one", async () => {
   const { camera, viewer } = await cameraWithOne("off");
   const records = await camera.frame(true);

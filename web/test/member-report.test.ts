@@ -53,11 +53,11 @@ class Told {
   }
 }
 
-test("a viewer says why it is no member of a group whose frames it could not prove", () => {
+test("a viewer says why it is no member of a group of an earlier version", () => {
   const told = new Told();
   told.report.event({ type: "declined-group", signed: "tesla" });
-  const words = "the camera has a group of viewers; it proves frames some time after they are shown (TESLA), which " +
-    "pages do not check: this page is no member of it, and the picture is sealed for it alone";
+  const words = "the camera has a group of viewers; its signing mode tesla is not supported any more: this page is " +
+    "no member of it, and the picture is sealed for it alone";
   same(told.lines, [`good: ${words}`], "a line of the log");
 });
 

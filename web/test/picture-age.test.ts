@@ -1,4 +1,4 @@
-// How old the picture is at most, on a clock of the test's own (signatures.md, section 7).
+// How old the picture is at most, on a clock of the test's own (signatures.md, section 6).
 
 import { type Bytes } from "../src/protocol/bytes.ts";
 import { parseAnswer } from "../src/protocol/live/answer.ts";

@@ -315,7 +315,7 @@ testWhere(!hasWebTransport(), "this browser has it",
 
 test("a camera that signs no frames is refused in words", async () => {
   const seat = await Seat.create();
-  seat.camera.signs = "gop";
+  seat.camera.signs = "off";
   seat.run();
   await until(() => seat.relay.names.length > 1, "it has come");
   await seat.camera.accept();

@@ -12,14 +12,12 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use aws_lc_rs::signature::{KeyPair, ML_DSA_65_SIGNING, PqdsaKeyPair};
-use sealcast_proto::clock::{ClockReading, Now};
 use sealcast_proto::keys::{EpochKeys, EpochSecret, Identity, Secret, Side};
 use sealcast_proto::live::{Answer, Challenge, Challenges};
 use sealcast_proto::seal::{RecordMeta, SealLimits, suite};
 use sealcast_proto::sign::{
     Certificate, FrameDigest, FrameHasher, FrameSigner, FrameVerifier, GOP_SIGNATURE_LEN, GopSigner, GopVerifier,
-    OutgoingStatement, ReceivedFrame, SignMode, Statement, TeslaCamera, TeslaPlan, TeslaReceiver, TeslaSender,
-    TeslaTimes, TeslaViewer, UnsignedPart, gop_seed,
+    OutgoingStatement, ReceivedFrame, Statement, UnsignedPart, gop_seed,
 };
 use sealcast_proto::wire::Flags;
 
@@ -129,7 +127,7 @@ fn state(identity: &Identity, signer: &mut FrameSigner, epoch: u64, frame: u64) 
 }
 
 fn frames(figures: &mut Figures, identity: &Identity, epoch: u64) -> Vec<Statement> {
-    let mut signer = FrameSigner::new(SignMode::Both, 1, epoch);
+    let mut signer = FrameSigner::new(1, epoch);
     let mut signed = Vec::new();
     let mut next = 0;
     figures.time("frame: statement, Ed25519 signature, proof", GROUP, || {
@@ -176,46 +174,6 @@ fn gops(figures: &mut Figures, identity: &Identity, pair: &PqdsaKeyPair, stateme
     });
 }
 
-fn tesla(figures: &mut Figures, identity: &Identity, statements: &[Statement]) {
-    let plan = TeslaPlan {
-        stream: 1,
-        delay: 2,
-        intervals: 64,
-        start: 0,
-        length: 33_000_000,
-    };
-    let times = TeslaTimes::default();
-    let mut camera = TeslaCamera::new(1, times).expect("within the bounds");
-    figures.time("TESLA: draw and commit to a chain of 4096 keys", 1, || {
-        assert!(camera.renew(Now::default(), identity, [7; 32]));
-    });
-    let commitment = camera.commitments(Now::default()).next().expect("a chain").to_vec();
-    let mut viewer = TeslaViewer::new(identity.peer_id(), 1);
-    figures.time("TESLA: verify a commitment", 1, || {
-        viewer.take(&commitment).expect("the camera's");
-    });
-    let sender = TeslaSender::new(plan, [5; 32]).expect("a valid plan");
-    let mut receiver = TeslaReceiver::new(&sender.commitment(identity));
-    let times = (0..GROUP as u64).map(|frame| frame * 33_000_000);
-    let mut next = times.clone().zip(statements);
-    let mut tags = Vec::with_capacity(GROUP);
-    figures.time("TESLA: tag of a frame", GROUP, || {
-        let (wall, statement) = next.next().expect("one for each");
-        tags.push(sender.tag(wall, statement).expect("within the chain"));
-    });
-    let clock = ClockReading {
-        offset: 0,
-        spread: 0,
-        uncertainty: 1_000_000,
-    };
-    let mut next = times.zip(statements).zip(&tags);
-    figures.time("TESLA: receive a frame, settle an earlier one", GROUP, || {
-        let ((wall, statement), tag) = next.next().expect("one for each");
-        receiver.receive(wall, &clock, statement, tag).expect("in time");
-        black_box(receiver.poll());
-    });
-}
-
 fn liveness(figures: &mut Figures) {
     let challenge = |slot: u16| Challenge([(slot >> 8) as u8 ^ slot as u8; 16]);
     for (name, viewers) in [
@@ -256,7 +214,6 @@ fn main() {
         sealing_and_digest(&mut figures);
         let statements = frames(&mut figures, &identity, epoch);
         gops(&mut figures, &identity, &pair, &statements);
-        tesla(&mut figures, &identity, &statements);
         liveness(&mut figures);
     }
     println!("{rounds} rounds; µs an operation (medians), and their ratio to the first line (median)");

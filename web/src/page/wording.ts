@@ -153,14 +153,11 @@ export function selectionWords(selection: string): string {
 const SIGNED: Readonly<Record<Membership["signed"], string>> = {
   off: "nothing",
   frame: "each frame (Ed25519), checked before it is shown",
-  gop: "each group of pictures (ML-DSA-65), checked after it was shown",
   both: "each frame (Ed25519), checked before it is shown, and each group of pictures (ML-DSA-65), checked afterwards",
-  tesla: "each frame, by keys that are disclosed after it was shown (TESLA), which this page does not check",
 };
 
 const SIGNS: Readonly<Record<Membership["signed"], string>> = {
-  off: "nothing", frame: "each frame", gop: "each group of pictures", both: "each frame and each group of pictures",
-  tesla: "no frame before it is shown",
+  off: "nothing", frame: "each frame", both: "each frame and each group of pictures",
 };
 
 /** What is signed, for the list behind the lock; without a group nothing needs to be. */

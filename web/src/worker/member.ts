@@ -16,9 +16,9 @@ const ALARMS = {
 const SIGNED = {
   off: "it signs nothing",
   frame: "it signs each frame",
-  gop: "it signs each group of pictures",
   both: "it signs each frame and each group of pictures",
-  tesla: "it proves frames some time after they are shown (TESLA), which pages do not check",
+  gop: "its signing mode gop is not supported any more",
+  tesla: "its signing mode tesla is not supported any more",
 } as const;
 
 /** The session that a report is about. */

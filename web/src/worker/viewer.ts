@@ -4,6 +4,7 @@ import { type Player, type PlayerFigures } from "../media/player.ts";
 import { type ToWorker } from "../messages.ts";
 import { DEFAULT_MECHANISMS, DEFAULT_SUITES } from "../protocol/crypto/policy.ts";
 import { type SessionEvent } from "../protocol/session/output.ts";
+import { isSignMode } from "../protocol/sign/mode.ts";
 import { type Media } from "../protocol/unit/assemble.ts";
 import { Close } from "../protocol/wire/control.ts";
 import { type Cancel, type ClockEstimate, type Time } from "./clock.ts";
@@ -101,9 +102,11 @@ export class Viewer implements Commands, LinkRole {
 
   event(event: SessionEvent): void {
     if (event.type === "unfit-group") {
-      const words = `The camera signs ${event.signed === "off" ? "nothing" : "only groups of pictures"}, or has a ` +
-        "suite that this page lacks. Through a relay this page shows only pictures of which each is signed: ask the " +
-        "publisher for --sign frame or both.";
+      const { signed } = event;
+      const signs = isSignMode(signed) ? "signs nothing, or has a suite that this page lacks" :
+        `has signing mode ${signed}, which is not supported any more`;
+      const words = `The camera ${signs}. Through a relay this page shows only pictures of which each is signed: ask ` +
+        "the publisher for --sign frame or both.";
       this.#link.end({ state: "refused", cause: "unfit-group", words }, Close.GoingAway);
     }
   }

@@ -25,7 +25,7 @@ for (const carrier of ["webtransport", "websocket"] as const) {
 }
 
 void test("a page is served alone by a publisher with a group that does not sign each frame", OPTIONS, async () => {
-  await withClip(["--group", "--sign", "gop"], async ({ link }, clip) => {
+  await withClip(["--group", "--sign", "off"], async ({ link }, clip) => {
     await withProfile(async (profile) => {
       const visit = await profile.visit(link);
       await untilWholeClip(visit, clip);

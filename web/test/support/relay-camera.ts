@@ -40,7 +40,7 @@ export class RelayCamera {
   readonly group: GroupCamera;
   readonly sessions: RelaySession[] = [];
   /** What it says that it signs. */
-  signs: "frame" | "gop" = "frame";
+  signs: "frame" | "off" = "frame";
   /** False: it leaves viewers alone. */
   takes = true;
   /** The challenge that the next frame answers. */

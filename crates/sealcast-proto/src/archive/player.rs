@@ -17,8 +17,11 @@ const MAX_DESCRIPTION: usize = (1 << 16) + 64;
 pub enum Proof {
     /// The camera signed it, with Ed25519.
     Signed,
-    /// It has no signature of its own.
+    /// It has none.
     None,
+    /// It has one without a signature, as earlier versions made: the frame was shown before it was proved, and the
+    /// signature of its group of pictures may prove it.
+    Later,
     /// It has one that does not fit: somebody else made or moved it.
     Forged(FrameRefusal),
 }
@@ -257,8 +260,7 @@ impl Player {
         };
         match FrameProof::parse(proof) {
             Ok(proof) if proof.signature.is_some() => {}
-            // The signature of its group of pictures may prove it.
-            Ok(proof) => return (Proof::None, proof.claimed(stream, epoch, digest)),
+            Ok(proof) => return (Proof::Later, proof.claimed(stream, epoch, digest)),
             Err(Malformed) => return (Proof::None, None),
         }
         if self.verifiers.as_ref().is_none_or(|(of, _)| *of != camera) {

@@ -24,13 +24,6 @@ pub struct ClockReading {
     pub uncertainty: u64,
 }
 
-impl ClockReading {
-    /// The latest time that the peer's wall clock can show when ours shows `wall`, ns since 1970.
-    pub fn peer_at_latest(&self, wall: u64) -> u64 {
-        wall.saturating_add_signed(self.offset).saturating_add(self.uncertainty)
-    }
-}
-
 /// An estimate of the peer's clock, which a [`ClockFilter`](super::ClockFilter) makes. It can be read for any time, and
 /// is less certain the further that is from the last exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,13 +12,11 @@ struct Listed {
     object: Arc<[u8]>,
 }
 
-/// The newest group of objects on the track of keys: what signatures to expect, the key chains of TESLA, and the
-/// sheets from the one on under
+/// The newest group of objects on the track of keys: what signatures to expect, and the sheets from the one on under
 /// which the group of pictures that is under way began. Who comes late needs that one to open it from its beginning.
 pub struct KeyTrack {
     number: u64,
     head: Vec<Arc<[u8]>>,
-    commitments: Vec<Arc<[u8]>>,
     sheets: Vec<Listed>,
 }
 
@@ -30,17 +28,8 @@ impl KeyTrack {
         Self {
             number,
             head: std::iter::once(offer).chain(certificate).map(object).collect(),
-            commitments: Vec::new(),
             sheets: Vec::new(),
         }
-    }
-
-    /// Replaces the commitments to key chains of TESLA. They stand before the sheets, and begin a new group of objects.
-    pub fn commit<'c>(&mut self, commitments: impl Iterator<Item = &'c [u8]>) {
-        self.commitments = commitments
-            .map(|bytes| object(GroupMessage::Commitment(bytes)))
-            .collect();
-        self.number += 1;
     }
 
     /// Takes the sheet of a newly announced epoch. A full one begins a new group of objects, any other goes to the end
@@ -80,7 +69,7 @@ impl KeyTrack {
     /// The objects of the newest group, from the one with this index on.
     pub fn objects_from(&self, index: usize) -> impl Iterator<Item = &Arc<[u8]>> {
         let sheets = self.sheets.iter().map(|sheet| &sheet.object);
-        self.head.iter().chain(&self.commitments).chain(sheets).skip(index)
+        self.head.iter().chain(sheets).skip(index)
     }
 }
 

@@ -14,8 +14,6 @@ mod sound;
 #[cfg(test)]
 mod sound_tests;
 #[cfg(test)]
-mod tesla_tests;
-#[cfg(test)]
 mod test_camera;
 #[cfg(test)]
 mod tests;

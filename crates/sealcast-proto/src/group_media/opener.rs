@@ -4,13 +4,10 @@ use std::time::Duration;
 
 use super::release::Release;
 
-use crate::clock::Arrival;
 use crate::group::{GroupName, Member, MemberConfig, MemberKey, SheetRefusal, Taken};
 use crate::seal::{Opened, Refusal, Sealed};
 use crate::session::{Mark, Ordered};
-use crate::sign::{
-    CommitmentRefusal, FrameRefusal, FrameRefusalCounts, Hash, SignMode, Statement, TeslaNews, Verified, record_hash,
-};
+use crate::sign::{FrameRefusal, FrameRefusalCounts, Hash, SignMode, Verified, record_hash};
 use crate::unit::{Assembled, Assembler, Description, UnitHeader};
 use crate::wire::{Accept, Header, Malformed};
 
@@ -118,28 +115,12 @@ impl GroupOpener {
         self.member.take(sheet)
     }
 
-    /// Takes the commitment to a key chain of TESLA, from whatever way it came.
-    ///
-    /// # Errors
-    /// [`CommitmentRefusal`]; nothing has changed then.
-    pub fn take_commitment(&mut self, commitment: &[u8]) -> Result<(), CommitmentRefusal> {
-        self.picture.release.take_commitment(commitment)
-    }
-
-    /// In mode `tesla`, the next that is known of frames which were released before they are proved. To be asked after
-    /// each record and commitment.
-    pub fn next_tesla(&mut self) -> Option<TeslaNews> {
-        self.picture.release.next_tesla()
-    }
-
-    /// Opens a media record in place, which came `now`: in mode `tesla`, what is known of the camera's clock decides
-    /// whether it came in time. What it completes is then [`next_media`](Self::next_media).
+    /// Opens a media record in place, which came `now`. What it completes is then [`next_media`](Self::next_media).
     ///
     /// # Errors
     /// [`GroupRefusal`]. What depends on it is not released, and [`Assembled::Lost`] says so.
-    pub fn open(&mut self, now: impl Into<Arrival>, record: &mut [u8]) -> Result<(), GroupRefusal> {
-        let now = now.into();
-        self.member.retire(now.at);
+    pub fn open(&mut self, now: Duration, record: &mut [u8]) -> Result<(), GroupRefusal> {
+        self.member.retire(now);
         let stream = stream_of(record);
         let opened = self.open_record(now, record, stream);
         let opened = opened.map_err(|refusal| match self.name.has_sound(stream) {
@@ -190,16 +171,10 @@ impl GroupOpener {
         self.picture.release.next().or_else(|| self.sound.release.next())
     }
 
-    /// The statement of the picture's frame that was released last, once, if the camera signed it.
+    /// The statement of the frame or packet of sound that was released last, once, if the camera signs them.
     pub fn take_verified(&mut self) -> Option<Verified> {
-        self.picture.release.take_verified()
-    }
-
-    /// The statement of the frame or packet of sound that was released last, once: the signature of its group of
-    /// pictures will prove it.
-    pub fn take_statement(&mut self) -> Option<Statement> {
-        let picture = self.picture.release.take_statement();
-        picture.or_else(|| self.sound.release.take_statement())
+        let picture = self.picture.release.take_verified();
+        picture.or_else(|| self.sound.release.take_verified())
     }
 
     /// Counters of the frames refused, and of the packets of sound.
@@ -207,8 +182,7 @@ impl GroupOpener {
         self.picture.release.refused().with(self.sound.release.refused())
     }
 
-    /// Number of the picture's frames whose signature was verified, or whose statement fits where only groups of
-    /// pictures are signed.
+    /// Number of the picture's frames whose signature was verified.
     pub fn accepted(&self) -> u64 {
         self.picture.release.accepted()
     }
@@ -244,7 +218,7 @@ impl GroupOpener {
     ///
     /// # Errors
     /// [`GroupRefusal`], as [`open`](Self::open).
-    pub(crate) fn take_ordered(&mut self, now: Arrival, ordered: Ordered) -> Result<(), GroupRefusal> {
+    pub(crate) fn take_ordered(&mut self, now: Duration, ordered: Ordered) -> Result<(), GroupRefusal> {
         let signed = self.is_signed();
         match ordered {
             Ordered::Media(Assembled::Lost, _) => {
@@ -277,7 +251,7 @@ impl GroupOpener {
         Ok(())
     }
 
-    fn open_record(&mut self, now: Arrival, record: &mut [u8], stream: u32) -> Result<(), GroupRefusal> {
+    fn open_record(&mut self, now: Duration, record: &mut [u8], stream: u32) -> Result<(), GroupRefusal> {
         let hash = self.is_signed().then(|| record_hash(record));
         let (mut opened, epoch) = self.member.open(Sealed::parse(record, self.accept(stream))?)?;
         let half = match self.name.has_sound(stream) {
@@ -301,8 +275,8 @@ impl GroupOpener {
             return described;
         }
         let Some(hash) = hash else {
-            self.member.confirm(now.at, epoch);
-            let assembled = half.assembler.take(&opened, now.at).map_err(malformed)?;
+            self.member.confirm(now, epoch);
+            let assembled = half.assembler.take(&opened, now).map_err(malformed)?;
             assembled.into_iter().for_each(|media| half.release.pass(media));
             return Ok(());
         };
@@ -314,7 +288,7 @@ impl GroupOpener {
         if (flags.codec_config() || flags.first()) && !half.release.begin(epoch, flags.codec_config()) {
             half.assembler.lost();
         }
-        let assembled = half.assembler.take(&opened, now.at).map_err(malformed)?;
+        let assembled = half.assembler.take(&opened, now).map_err(malformed)?;
         half.release.add(epoch, &hash, assembled);
         Ok(())
     }

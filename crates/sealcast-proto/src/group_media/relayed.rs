@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use super::waiting::{MAX_WAITING, MAX_WAITING_SOUND, WAIT_FOR_KEY, WaitingFrames};
 use super::{GroupOpener, GroupOpenerConfig, GroupRefusal};
-use crate::clock::Arrival;
 use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken};
 use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, MAX_ROUND_TRIP, PictureAge};
 use crate::seal::Refusal;
 use crate::sign::{
-    Certificate, CertificateError, CommitmentRefusal, FrameRefusalCounts, GopRefusal, GopVerdict, GopVerifiers,
-    SignMode, TeslaNews,
+    Certificate, CertificateError, FrameRefusalCounts, GopRefusal, GopVerdict, GopVerifiers, NoSignMode, SignMode,
 };
 use crate::unit::{Assembled, SOUND_STREAM};
 use crate::wire::{Control, GroupMessage, LENGTH_PREFIX, MessageLength, message_length};
@@ -51,6 +49,9 @@ pub enum RelayRefusal {
         /// What this end asks for.
         least: SignMode,
     },
+    /// What the camera signs is no mode of this version.
+    #[error("the camera's signatures are none that this viewer knows: {0}")]
+    Mode(NoSignMode),
     /// It came before the relay said what the camera signs.
     #[error("the relay does not say what the camera signs")]
     Early,
@@ -60,9 +61,6 @@ pub enum RelayRefusal {
     /// The certificate of the key that signs groups of pictures.
     #[error("{0}")]
     Certificate(CertificateError),
-    /// The commitment to a key chain of TESLA.
-    #[error("{0}")]
-    Commitment(CommitmentRefusal),
     /// The signature of a group of pictures.
     #[error("the signature of a group of pictures was refused: {0:?}")]
     Signature(GopRefusal),
@@ -138,11 +136,6 @@ impl RelayedViewer {
                     Err(refusal) => Err(RelayRefusal::Sheet(refusal)),
                 }
             }
-            GroupMessage::Commitment(commitment) => {
-                let view = self.view.as_mut().ok_or(RelayRefusal::Early)?;
-                let taken = view.opener.take_commitment(commitment);
-                taken.map(|()| KeyNews::Nothing).map_err(RelayRefusal::Commitment)
-            }
             GroupMessage::Answer(answer) => {
                 let answer = Answer::parse(answer).map_err(|_| RelayRefusal::Malformed)?;
                 self.view.as_mut().ok_or(RelayRefusal::Early)?.age.answer(&answer);
@@ -153,9 +146,9 @@ impl RelayedViewer {
     }
 
     fn offered(&mut self, sign: u8) -> Result<KeyNews, RelayRefusal> {
-        let signed = SignMode::from_byte(sign).ok_or(RelayRefusal::Malformed)?;
+        let signed = SignMode::from_byte(sign).map_err(RelayRefusal::Mode)?;
         let least = self.config.least;
-        if !signed.covers(least) {
+        if signed < least {
             return Err(RelayRefusal::Sign { signed, least });
         }
         if self.view.as_ref().is_some_and(|view| view.sign == signed) {
@@ -192,25 +185,23 @@ impl RelayedViewer {
 
     /// Opens the next frame whose key is there, or that has waited for it for a second. `None` if there is no such
     /// frame. What it completes is then [`next_media`](Self::next_media). What follows a beginning whose key did not
-    /// come is left out. What is known of the camera's clock counts in mode `tesla`; it is that of a session with the
-    /// camera itself.
+    /// come is left out.
     ///
     /// # Errors
     /// [`GroupRefusal`], the first one of its records; [`Refusal::Malformed`] if it is not made of records.
-    pub fn open(&mut self, now: impl Into<Arrival>) -> Option<Result<(), GroupRefusal>> {
-        let arrival = now.into();
+    pub fn open(&mut self, now: Duration) -> Option<Result<(), GroupRefusal>> {
         let view = &mut self.view;
         let waits = |frame: &[u8]| view.as_ref().is_none_or(|view| view.waits_for_key(frame));
-        let (waiting, due) = match self.waiting.take(arrival.at, waits) {
+        let (waiting, due) = match self.waiting.take(now, waits) {
             Some(frame) => (&mut self.waiting, frame),
             None => {
-                let packet = self.sound.take(arrival.at, waits)?;
+                let packet = self.sound.take(now, waits)?;
                 (&mut self.sound, packet)
             }
         };
         let (begins, mut frame) = due;
         let opened = match view {
-            Some(view) => view.open(arrival, &mut frame),
+            Some(view) => view.open(now, &mut frame),
             None => Err(Refusal::UnknownEpoch.into()),
         };
         let unknown = matches!(opened, Err(GroupRefusal::Record(Refusal::UnknownEpoch | Refusal::Tag)));
@@ -237,11 +228,6 @@ impl RelayedViewer {
     /// The next description, frame or loss.
     pub fn next_media(&mut self) -> Option<Assembled> {
         self.view.as_mut()?.opener.next_media()
-    }
-
-    /// In mode `tesla`, the next that is known of frames which were released before they are proved.
-    pub fn next_tesla(&mut self) -> Option<TeslaNews> {
-        self.view.as_mut()?.opener.next_tesla()
     }
 
     /// When the next challenge is due, if the camera signs frames.
@@ -290,7 +276,7 @@ impl View {
         first_record(frame).is_some_and(|record| self.opener.waits_for_key(record))
     }
 
-    fn open(&mut self, now: Arrival, frame: &mut [u8]) -> Result<(), GroupRefusal> {
+    fn open(&mut self, now: Duration, frame: &mut [u8]) -> Result<(), GroupRefusal> {
         let mut outcome = Ok(());
         let mut rest = frame;
         while !rest.is_empty() {
@@ -304,24 +290,22 @@ impl View {
             let (record, more) = rest.split_at_mut(end);
             outcome = outcome.and(self.opener.open(now, &mut record[LENGTH_PREFIX..]));
             rest = more;
-            self.note(now.at);
+            self.note(now);
         }
         outcome
     }
 
     /// Notes the frame that was released last.
     fn note(&mut self, now: Duration) {
-        if let Some(verified) = self.opener.take_verified() {
-            self.age.verified(now, &verified);
-        }
-        let Some(statement) = self.opener.take_statement() else {
+        let Some(verified) = self.opener.take_verified() else {
             return;
         };
+        let statement = verified.statement();
         if let Some(gops) = &mut self.gops {
-            gops.took(&statement);
+            gops.took(statement);
         }
         if u32::from(statement.stream) != SOUND_STREAM {
-            self.age.released(now, &statement);
+            self.age.verified(now, &verified);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::group::{MemberConfig, MemberId, SheetRefusal};
 use crate::keys::Identity;
 use crate::live::{AlarmCause, LivenessState};
 use crate::seal::{Refusal, suite};
-use crate::sign::{Certificate, GOP_KEY_LEN, SignMode};
+use crate::sign::{Certificate, GOP_KEY_LEN, NoSignMode, SignMode};
 use crate::unit::Assembled;
 use crate::wire::GroupMessage;
 
@@ -190,6 +190,11 @@ fn a_relay_that_lies_shows_nothing() {
     let unsigned = viewer(0).told(&offer(SignMode::Off));
     let signed = SignMode::Off;
     assert_eq!(unsigned, Err(RelayRefusal::Sign { signed, least }));
+    for (sign, name) in [(2, "gop"), (4, "tesla")] {
+        let (stream, suite) = (STREAM, suite::AES_256_GCM.id);
+        let earlier = viewer(0).told(&object(GroupMessage::Offer { stream, sign, suite }));
+        assert_eq!(earlier, Err(RelayRefusal::Mode(NoSignMode::Retired(name))));
+    }
     assert_eq!(viewer(0).told(&sheet(&full)), Err(RelayRefusal::Early));
     // It says that more is signed than is: no frame has what was promised, or all have what matters.
     let mut viewer = told(0);
@@ -362,7 +367,7 @@ fn a_relay_that_drops_sheets_raises_the_alarm_in_time() {
 fn nobody_is_challenged_where_frames_are_not_signed() {
     let mut viewer = content_with(0, SignMode::Off);
     assert_eq!(viewer.next_challenge(), None, "nothing is known of the camera");
-    viewer.told(&offer(SignMode::Gop)).expect("enough for this viewer");
+    viewer.told(&offer(SignMode::Off)).expect("enough for this viewer");
     assert_eq!(viewer.next_challenge(), None);
     assert_eq!(viewer.challenge(Duration::ZERO, [1; 16], Duration::ZERO), None);
     assert_eq!(viewer.picture_age(Duration::ZERO), None);

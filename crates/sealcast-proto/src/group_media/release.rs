@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::GroupRefusal;
-use crate::clock::Arrival;
 use crate::group::{GroupName, Member};
 use crate::seal::SealedRecord;
 use crate::sign::{
-    CommitmentRefusal, FrameHasher, FrameProof, FrameRefusal, FrameRefusalCounts, FrameVerifier, Hash, ReceivedFrame,
-    SignMode, Statement, TeslaNews, TeslaViewer, Verified,
+    FrameHasher, FrameRefusal, FrameRefusalCounts, FrameVerifier, Hash, ReceivedFrame, SignMode, Verified,
 };
 use crate::unit::{Assembled, SOUND_STREAM};
 use crate::wire::{Accept, PeerId};
@@ -33,20 +32,14 @@ pub(super) struct Release {
     /// True for sound, of which nothing depends on what was lost before it.
     sound: bool,
     verifier: FrameVerifier,
-    /// The key chains, in mode `tesla`.
-    tesla: Option<TeslaViewer>,
-    /// The newest frame that a key of these proved.
-    proved: Option<Statement>,
-    news: VecDeque<TeslaNews>,
     unproven: Option<Unproven>,
     /// True if the viewer has acknowledged that some records are in clear.
     accepts_clear: bool,
     /// A frame is missing, so those that are no keyframes cannot be decoded.
     broken: bool,
     out: VecDeque<Assembled>,
-    /// Statements of frames that were released, for the program's own use of them.
+    /// The statement of the frame that was released last, for the program's own use of it.
     verified: Option<Verified>,
-    claimed: Option<Statement>,
 }
 
 impl Release {
@@ -54,7 +47,6 @@ impl Release {
     pub(super) fn new(group: GroupName, sign: SignMode) -> Self {
         let stream = group.stream as u16;
         Self {
-            tesla: sign.tesla().then(|| TeslaViewer::new(group.camera, stream)),
             sound: false,
             ..Self::of(group.camera, stream, sign)
         }
@@ -71,21 +63,17 @@ impl Release {
             stream,
             sound: true,
             verifier: FrameVerifier::new(camera, stream),
-            tesla: None,
-            proved: None,
-            news: VecDeque::new(),
             unproven: None,
             accepts_clear: false,
             broken: false,
             out: VecDeque::new(),
             verified: None,
-            claimed: None,
         }
     }
 
     /// True if frames are released only with their proof.
     pub(super) fn is_signed(&self) -> bool {
-        self.sign != SignMode::Off
+        self.sign.frames()
     }
 
     /// The records in clear that are accepted.
@@ -108,38 +96,6 @@ impl Release {
 
     pub(super) fn take_verified(&mut self) -> Option<Verified> {
         self.verified.take()
-    }
-
-    pub(super) fn take_statement(&mut self) -> Option<Statement> {
-        self.claimed.take()
-    }
-
-    /// Takes the commitment to a key chain. Without mode `tesla` there are none.
-    pub(super) fn take_commitment(&mut self, commitment: &[u8]) -> Result<(), CommitmentRefusal> {
-        let tesla = self.tesla.as_mut().ok_or(CommitmentRefusal::Malformed)?;
-        tesla.take(commitment)
-    }
-
-    /// The next that is known of frames which were released before they are proved.
-    pub(super) fn next_tesla(&mut self) -> Option<TeslaNews> {
-        self.hear_tesla();
-        self.news.pop_front()
-    }
-
-    /// Takes what keys have settled. A frame that was forged takes what depends on it along: nothing is decodable
-    /// before the next keyframe.
-    fn hear_tesla(&mut self) {
-        while let Some(news) = self.tesla.as_mut().and_then(TeslaViewer::poll) {
-            match news {
-                TeslaNews::Proved { statement, .. } => self.proved = Some(statement),
-                TeslaNews::Forged(statement) => {
-                    self.verifier.disown(&statement, self.proved);
-                    self.lost();
-                }
-                TeslaNews::Waits | TeslaNews::Unprovable(_) => {}
-            }
-            self.news.push_back(news);
-        }
     }
 
     pub(super) fn refused(&self) -> &FrameRefusalCounts {
@@ -242,7 +198,7 @@ impl Release {
     /// record with the proof, `sealed` the record as it came, where such are kept.
     pub(super) fn prove(
         &mut self,
-        now: Arrival,
+        now: Duration,
         member: &mut Member,
         (epoch, sealed): (u64, Option<Arc<SealedRecord>>),
         proof: &[u8],
@@ -257,58 +213,18 @@ impl Release {
             stream: self.stream,
             epoch: unproven.epoch,
         };
-        let statement = if self.sign.frames() {
-            let verified = self.verifier.verify(&frame, Some(proof))?;
-            self.verified = Some(verified);
-            *verified.statement()
-        } else if self.sign.tesla() {
-            self.claim_tagged(now, member, (&frame, epoch), proof)?
-        } else {
-            *self.verifier.claim(&frame, Some(proof))?.statement()
-        };
-        if epoch != unproven.epoch || !member.allows(epoch, statement.group) {
-            self.verified = None;
+        let verified = self.verifier.verify(&frame, Some(proof))?;
+        if epoch != unproven.epoch || !member.allows(epoch, verified.statement().group) {
             return Err(FrameRefusal::Epoch.into());
         }
-        self.claimed = Some(statement);
-        member.confirm(now.at, epoch);
+        self.verified = Some(verified);
+        member.confirm(now, epoch);
         unproven.info.into_iter().for_each(|info| self.pass(info));
         if let Some(frame) = unproven.frame {
             let frame = self.decodable(frame);
             self.pass(with_proof(frame, sealed));
         }
         Ok(())
-    }
-
-    /// Accepts a frame with a tag of TESLA for now. Whether that came in time is asked before all else: of a group of
-    /// pictures that is late, each frame is refused for that, and not because the keyframe was. Its key is taken then,
-    /// or whoever gets frames accepted that end the order of the camera's could keep all keys away.
-    fn claim_tagged(
-        &mut self,
-        now: Arrival,
-        member: &Member,
-        (frame, epoch): (&ReceivedFrame, u64),
-        proof: &[u8],
-    ) -> Result<Statement, FrameRefusal> {
-        let Some(tesla) = &mut self.tesla else {
-            return Err(FrameRefusal::Unsigned);
-        };
-        let parsed = FrameProof::parse(proof).map_err(|_| FrameRefusal::Malformed);
-        let tagged = parsed.and_then(|proof| {
-            let tag = proof.tag.ok_or(FrameRefusal::Unsigned)?;
-            tesla.take_key(now, &tag)?;
-            Ok((proof, tag))
-        });
-        self.hear_tesla();
-        let (proof, tag) = tagged.inspect_err(|reason| self.verifier.refuse(*reason))?;
-        let claimed = self.verifier.claim_if(frame, &proof, |statement| {
-            if epoch != frame.epoch || !member.allows(epoch, statement.group) {
-                return Err(FrameRefusal::Epoch);
-            }
-            let tesla = self.tesla.as_mut().ok_or(FrameRefusal::Unsigned)?;
-            Ok(tesla.receive(now, statement, &tag)?)
-        });
-        Ok(*claimed?.statement())
     }
 
     /// The frame, if nothing that it may depend on is missing.

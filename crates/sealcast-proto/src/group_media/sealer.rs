@@ -13,8 +13,7 @@ use crate::live::{Batch, Challenge, Challenges, MAX_CHALLENGERS, NoSuchSlot};
 use crate::seal::{Exhausted, MediaKey, RecordMeta, SealLimits, Suite};
 use crate::session::{Content, OutgoingFrame, OutgoingUnit, RepairNeed, SealedRecords};
 use crate::sign::{
-    FrameHasher, FrameSigner, GopSigner, OutgoingStatement, SignError, SignMode, Statement, TeslaCamera, TeslaEnded,
-    TeslaTimes, UnsignedPart,
+    FrameHasher, FrameSigner, GopSigner, OutgoingStatement, SignError, SignMode, Statement, UnsignedPart,
 };
 use crate::unit::{Cutter, MAX_FRAME, Selection, StreamInfo, Unit, Unsplit};
 use crate::wire::{Flags, LENGTH_PREFIX};
@@ -39,8 +38,6 @@ pub struct GroupSealerConfig {
     pub suite: Suite,
     /// What is signed.
     pub sign: SignMode,
-    /// Times of the key chains in mode `tesla`.
-    pub tesla: TeslaTimes,
     /// Into what a frame is cut.
     pub unit: Unit,
     /// Seed of the random draws of a selection by rate; not a secret.
@@ -116,9 +113,6 @@ pub enum GroupSealError {
     /// It cannot be signed.
     #[error(transparent)]
     Sign(#[from] SignError),
-    /// It cannot be tagged: the chain was not [renewed](GroupSealer::renew_chain), or its times are out of bounds.
-    #[error(transparent)]
-    Tesla(#[from] TeslaEnded),
 }
 
 impl From<Exhausted> for GroupSealError {
@@ -131,7 +125,7 @@ impl From<Exhausted> for GroupSealError {
 /// fresh random bytes in.
 ///
 /// After [`admit`](Self::admit) and [`remove`](Self::remove), and at each [`deadline`](Self::deadline), call
-/// [`renew_chain`](Self::renew_chain) and [`announce`](Self::announce), and send what they have before the next frame.
+/// [`announce`](Self::announce), and send what it has before the next frame.
 pub struct GroupSealer {
     pub(super) config: GroupSealerConfig,
     leader: Leader,
@@ -140,7 +134,6 @@ pub struct GroupSealer {
     drawn: Duration,
     signer: FrameSigner,
     gops: Option<GopSigner>,
-    tesla: Option<TeslaCamera>,
     challenges: Challenges,
     pub(super) cutter: Cutter,
     pub(super) sound: SoundSealer,
@@ -184,11 +177,8 @@ impl GroupSealer {
             leader,
             current,
             drawn: now.monotonic,
-            signer: FrameSigner::new(config.sign, config.stream, next_group),
+            signer: FrameSigner::new(config.stream, next_group),
             gops: config.sign.gops().then(|| GopSigner::new(camera)),
-            tesla: (config.sign.tesla())
-                .then(|| TeslaCamera::new(config.stream, config.tesla))
-                .flatten(),
             challenges: Challenges::new(MAX_CHALLENGERS),
             cutter: Cutter::new(config.unit, config.selection_seed),
             sound: SoundSealer::new(camera, config.sign, next_group),
@@ -266,24 +256,9 @@ impl GroupSealer {
         self.leader.announces()
     }
 
-    /// Draws the next key chain of TESLA if one is due, of 32 fresh random bytes. Returns true if there is a new
-    /// [commitment](Self::commitments), which members must have before the next frame.
-    pub fn renew_chain(&mut self, now: Now, random: [u8; 32]) -> bool {
-        let identity = &self.config.identity;
-        let tesla = self.tesla.as_mut();
-        tesla.is_some_and(|tesla| tesla.renew(now, identity, random))
-    }
-
-    /// The commitments that a new member must have, in their order: of the present key chain and perhaps of the next.
-    /// None without mode `tesla`.
-    pub fn commitments(&self, now: Now) -> impl Iterator<Item = &[u8]> {
-        self.tesla.iter().flat_map(move |tesla| tesla.commitments(now))
-    }
-
-    /// Returns the time at which [`announce`](Self::announce) or [`renew_chain`](Self::renew_chain) is due.
+    /// Returns the time at which [`announce`](Self::announce) is due.
     pub fn deadline(&self) -> Duration {
-        let announce = self.leader.deadline().unwrap_or(self.drawn + SOFT_AGE);
-        self.tesla.as_ref().map_or(announce, |tesla| announce.min(tesla.due()))
+        self.leader.deadline().unwrap_or(self.drawn + SOFT_AGE)
     }
 
     /// Makes the sheet of the newest announced epoch for one member. `None` if it is none.
@@ -396,7 +371,7 @@ impl GroupSealer {
         }
         self.switch_if_due(now, frame.keyframe);
         let (mut bytes, mut blocks) = (Vec::with_capacity(frame.data.len() + 512), Vec::new());
-        let mut hasher = (self.config.sign != SignMode::Off).then(FrameHasher::new);
+        let mut hasher = self.config.sign.frames().then(FrameHasher::new);
         let into = (&mut bytes, &mut blocks);
         let records = if self.in_packets {
             self.seal_packets(now, info, frame, into, &mut hasher)?
@@ -534,11 +509,7 @@ impl GroupSealer {
         (bytes, blocks): (&mut Vec<u8>, &mut Vec<SealedBlock>),
         records: &mut SealedRecords,
     ) -> Result<Statement, GroupSealError> {
-        let (statement, mut proof) = self.signer.sign(&self.config.identity, outgoing)?;
-        if self.config.sign.tesla() {
-            let tesla = self.tesla.as_ref().ok_or(TeslaEnded)?;
-            proof.tag = Some(tesla.tag(now, &statement)?);
-        }
+        let (statement, proof) = self.signer.sign(&self.config.identity, outgoing)?;
         let (proof, stream) = (proof.to_bytes(), u32::from(self.config.stream));
         if self.in_packets {
             let mut into = Target {

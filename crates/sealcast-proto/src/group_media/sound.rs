@@ -32,7 +32,7 @@ impl SoundSealer {
     /// No sound yet. `first` is the number of the first group of pictures.
     pub(super) fn new(camera: PeerId, sign: SignMode, first: u64) -> Self {
         Self {
-            signer: FrameSigner::new(sign, SOUND_STREAM as u16, first),
+            signer: FrameSigner::new(SOUND_STREAM as u16, first),
             gops: sign.gops().then(|| GopSigner::new(camera)),
             described: None,
             last: None,
@@ -70,13 +70,8 @@ struct Sealed {
 }
 
 impl GroupSealer {
-    /// True if the group carries sound. In mode `tesla` it does not: that proves the frames of one stream.
-    pub fn carries_sound(&self) -> bool {
-        u32::from(self.config.stream) == PICTURE_STREAM && !self.config.sign.tesla()
-    }
-
     /// Seals and signs a packet of sound, which is always encrypted. `info` is its description. Returns `None` before
-    /// the first keyframe, and where the group [carries none](Self::carries_sound).
+    /// the first keyframe, and where the group's stream is not that of a picture.
     ///
     /// # Errors
     /// [`GroupSealError`].
@@ -86,7 +81,7 @@ impl GroupSealer {
         info: &SoundInfo,
         sound: &OutgoingSound<'_>,
     ) -> Result<Option<Sealing>, GroupSealError> {
-        if !self.begun || !self.carries_sound() {
+        if !self.begun || u32::from(self.config.stream) != PICTURE_STREAM {
             return Ok(None);
         }
         if sound.data.len() + sound.preamble.padding as usize > MAX_FRAME || !info.is_valid() {
@@ -96,7 +91,7 @@ impl GroupSealer {
         let group = self.next_group - 1;
         let begins = self.sound.count(group, info);
         let description = begins.then(|| info.to_bytes());
-        let mut hasher = (self.config.sign != SignMode::Off).then(FrameHasher::new);
+        let mut hasher = self.config.sign.frames().then(FrameHasher::new);
         let mut sealed = Sealed::default();
         let unit = OutgoingUnit::from(sound);
         if self.in_packets {

@@ -9,7 +9,7 @@ use crate::group::{GroupName, MemberId, MemberKey};
 use crate::keys::Identity;
 use crate::seal::suite;
 use crate::session::{OutgoingFrame, OutgoingSound};
-use crate::sign::{SignMode, TeslaTimes};
+use crate::sign::SignMode;
 use crate::unit::{Codec, FrameRate, Preamble, SoundCodec, SoundInfo, StreamInfo, Unit};
 use crate::wire::{LENGTH_PREFIX, MAX_RECORD};
 
@@ -71,7 +71,6 @@ impl Camera {
             sign,
             unit,
             selection_seed: 0,
-            tesla: TeslaTimes::default(),
         };
         let sealer = GroupSealer::new(at(0), config, numbers, RUN, &[3; 32]).expect("there are numbers");
         Self {

@@ -1,4 +1,4 @@
-//! Challenges, and the answers that lead from one to a root that the camera signed (signatures.md §7).
+//! Challenges, and the answers that lead from one to a root that the camera signed (signatures.md §6).
 
 use crate::sign::Hash;
 use crate::sign::merkle::{leaf, path_length, root_of_path};

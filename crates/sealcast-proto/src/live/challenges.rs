@@ -1,4 +1,4 @@
-//! The camera's half: it collects challenges, and folds them into a root for the next frame (signatures.md §7).
+//! The camera's half: it collects challenges, and folds them into a root for the next frame (signatures.md §6).
 
 use std::collections::BTreeMap;
 

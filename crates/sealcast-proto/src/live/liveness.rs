@@ -1,4 +1,4 @@
-//! The viewer's half: it issues challenges, and says how old the picture is at most (signatures.md §7).
+//! The viewer's half: it issues challenges, and says how old the picture is at most (signatures.md §6).
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::sign::test_camera::{Camera, STREAM};
-use crate::sign::{FrameVerifier, SignMode, Verified};
+use crate::sign::{FrameVerifier, Verified};
 
 const CONFIG: LivenessConfig = LivenessConfig {
     round_trip: ms(40),
@@ -24,7 +24,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let camera = Camera::new(SignMode::Frame);
+        let camera = Camera::new();
         Self {
             verifier: FrameVerifier::new(camera.peer(), STREAM),
             challenges: Challenges::new(2),

@@ -1,5 +1,5 @@
 //! How old the picture is, without clocks: a camera's signed frames answer the challenges of its viewers
-//! (`docs/signatures.md` §7).
+//! (`docs/signatures.md` §6).
 
 mod answer;
 mod challenges;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Answer, CHALLENGE_LEN, Challenge, Liveness, LivenessConfig, LivenessState};
-use crate::sign::{Statement, Verified};
+use crate::sign::Verified;
 
 /// Duration of a group of pictures while none is known.
 const GROUP: Duration = Duration::from_secs(1);
@@ -53,11 +53,7 @@ impl PictureAge {
     /// A verified frame was released.
     pub fn verified(&mut self, now: Duration, frame: &Verified) {
         self.live.verified(now, frame);
-    }
-
-    /// A frame with this statement was released, whoever vouches for it.
-    pub fn released(&mut self, now: Duration, statement: &Statement) {
-        if statement.keyframe()
+        if frame.statement().keyframe()
             && let Some(began) = self.began.replace(now)
         {
             self.group = now.saturating_sub(began);

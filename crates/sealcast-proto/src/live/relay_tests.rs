@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::keys::Identity;
 use crate::sign::record_hash;
-use crate::sign::{FrameDigest, FrameRefusal, FrameSigner, FrameVerifier, OutgoingStatement, ReceivedFrame, SignMode};
+use crate::sign::{FrameDigest, FrameRefusal, FrameSigner, FrameVerifier, OutgoingStatement, ReceivedFrame};
 use crate::sim::{Link, LinkProfile, Random};
 
 const FRAME_TIME: Duration = Duration::from_micros(66_667);
@@ -225,7 +225,7 @@ impl Scene {
                 youngest: Duration::MAX,
             },
             camera: Camera {
-                signer: FrameSigner::new(SignMode::Frame, 1, 0),
+                signer: FrameSigner::new(1, 0),
                 challenges: Challenges::new(1),
                 next: 0,
                 keyframe: 0,

@@ -7,7 +7,7 @@ use super::group_channel::{MAX_UNHEARD, backoff, patience};
 use super::group_packets::EarlyRecords;
 use super::machine::Session;
 use super::{Event, Handled, OpenedBy, Output, SealedRecords, SessionError};
-use crate::clock::{Arrival, Now};
+use crate::clock::Now;
 use crate::group::{GroupName, MemberConfig, MemberKey};
 use crate::group_media::{GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
 use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, PictureAge};
@@ -199,8 +199,11 @@ impl Session {
     pub(super) fn group_said_in_order(&mut self, now: Now, message: GroupMessage<'_>) -> Result<(), SessionError> {
         match message {
             GroupMessage::Offer { stream, sign, suite } => {
-                let sign = SignMode::from_byte(sign).ok_or(SessionError::PeerMisbehaved)?;
-                return self.offered(now, stream, sign, suite);
+                match SignMode::from_byte(sign) {
+                    Ok(sign) => return self.offered(now, stream, sign, suite),
+                    // It is served alone.
+                    Err(mode) => self.out.push_back(Output::Event(Event::NoSuchSignatures(mode))),
+                }
             }
             GroupMessage::Join { stream, media } if self.joined == Some((stream, media)) => match media {
                 // It was said again, because the answer is late.
@@ -252,7 +255,7 @@ impl Session {
         if self.group_view.is_some() || self.unopened.is_some() {
             return Err(SessionError::PeerMisbehaved);
         }
-        let good = self.config.group.is_some_and(|policy| sign.covers(policy.sign));
+        let good = self.config.group.is_some_and(|policy| sign >= policy.sign);
         let suites = self.config.handshake.suites.clone();
         let known = suites.iter().any(|known| known.id == suite);
         let (Some(name), Some(key), true) = (self.group_name(stream), self.member_key(stream), good && known) else {
@@ -366,7 +369,7 @@ impl Session {
                 let inbound = self.inbound.as_mut().filter(|_| view.joined && !view.begun);
                 let inbound = inbound.ok_or(SessionError::PeerMisbehaved)?;
                 view.begun = true;
-                inbound.begin_anew(number, now.monotonic, view.sign != SignMode::Off);
+                inbound.begin_anew(number, now.monotonic, view.sign.frames());
                 return self.take_early_packets(now);
             }
             GroupMessage::Answer(answer) => {
@@ -378,11 +381,6 @@ impl Session {
                 let key = key.map_err(|_| SessionError::PeerMisbehaved)?;
                 view.gops = Some(GopVerifiers::new(&key, view.stream));
                 self.keep_said(message);
-            }
-            GroupMessage::Commitment(commitment) => {
-                let taken = view.opener.take_commitment(commitment);
-                taken.map_err(|_| SessionError::PeerMisbehaved)?;
-                self.out.extend(view.tesla_news());
             }
             GroupMessage::Signature(signature) => {
                 let gops = view.gops.as_mut().ok_or(SessionError::PeerMisbehaved)?;
@@ -432,11 +430,9 @@ impl Session {
         }
         view.opener
             .accept_clear(self.following.accept(now.monotonic) == Accept::ClearMedia);
-        let clock = view.needs_clock().then(|| self.clock.estimate()).flatten();
-        let opened = view.opener.open(Arrival::new(now, clock.as_ref()), record);
+        let opened = view.opener.open(now.monotonic, record);
         view.note(now.monotonic);
         self.out.extend(view.take_late_forgery());
-        self.out.extend(view.tesla_news());
         self.out
             .extend(std::iter::from_fn(|| view.opener.next_media()).map(Output::Media));
         let spent = view.opener.integrity_spent();
@@ -528,25 +524,13 @@ impl GroupView {
         self.joined && self.sign.frames()
     }
 
-    /// True if the camera's clock decides on frames.
-    pub(super) fn needs_clock(&self) -> bool {
-        self.sign.tesla()
-    }
-
-    /// What became of frames that were shown unproved.
-    pub(super) fn tesla_news(&mut self) -> impl Iterator<Item = Output> + '_ {
-        std::iter::from_fn(|| self.opener.next_tesla()).map(|news| Output::Event(Event::Tesla(news)))
-    }
-
     /// Notes the frame that was released last.
     pub(super) fn note(&mut self, now: Duration) {
-        if let Some(verified) = self.opener.take_verified() {
-            self.age.verified(now, &verified);
-        }
-        let Some(statement) = self.opener.take_statement() else {
+        let Some(verified) = self.opener.take_verified() else {
             return;
         };
-        let taken = self.gops.as_mut().map(|gops| gops.took(&statement));
+        let statement = verified.statement();
+        let taken = self.gops.as_mut().map(|gops| gops.took(statement));
         if taken == Some(Taken::Forged) {
             // Its signature overtook it.
             self.late_forgery = Some(GopVerdict {
@@ -559,7 +543,7 @@ impl GroupView {
             });
         }
         if statement.stream == self.stream {
-            self.age.released(now, &statement);
+            self.age.verified(now, &verified);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
 use crate::keys::{EpochSecret, Identity, Role, Secret, Side};
 use crate::seal::Refusal;
 use crate::seal::suite::AES_256_GCM;
-use crate::sign::{FrameRefusal, SignMode, TeslaTimes};
+use crate::sign::{FrameRefusal, SignMode};
 use crate::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
 use crate::wire::{GroupMessage, LENGTH_PREFIX};
 
@@ -46,7 +46,6 @@ impl Sealer {
             sign: SignMode::Frame,
             unit: Unit::Frame,
             selection_seed: 0,
-            tesla: TeslaTimes::default(),
         };
         let group = GroupSealer::new(at(0), config, 1..1000, [1; 16], &[2; 32]);
         let mut group = group.expect("there are numbers");

@@ -8,7 +8,7 @@ use super::group::GroupView;
 use super::keyring::Repeated;
 use super::machine::Session;
 use super::{Handled, Output, SessionError};
-use crate::clock::{Arrival, Now};
+use crate::clock::Now;
 use crate::group_media::GroupRefusal;
 use crate::seal::Refusal;
 use crate::wire::{Accept, HEADER_LEN, Header, Kind};
@@ -176,9 +176,7 @@ impl Session {
     /// Viewer: what is in order now is verified before it is delivered.
     pub(super) fn release_of_group(&mut self, now: Now, ordered: Ordered) {
         let Some(view) = &mut self.group_view else { return };
-        let clock = view.needs_clock().then(|| self.clock.estimate()).flatten();
-        let arrival = Arrival::new(now, clock.as_ref());
-        match view.opener.take_ordered(arrival, ordered) {
+        match view.opener.take_ordered(now.monotonic, ordered) {
             Err(GroupRefusal::Frame(reason)) => view.forged = Some(Handled::NotTheCameras(reason)),
             Err(GroupRefusal::Sound(reason)) => {
                 view.forged.get_or_insert(Handled::NotTheCamerasSound(reason));
@@ -187,7 +185,6 @@ impl Session {
         }
         view.note(now.monotonic);
         self.out.extend(view.take_late_forgery());
-        self.out.extend(view.tesla_news());
         while let Some(media) = view.opener.next_media() {
             self.out.push_back(Output::Media(media));
         }

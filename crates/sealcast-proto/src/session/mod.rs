@@ -96,7 +96,7 @@ use crate::keys::{HandshakeError, Peer};
 use crate::live::{CHALLENGE_LEN, Challenge};
 use crate::rtsp::GatewayMessage;
 use crate::seal::{Refusal, Suite};
-use crate::sign::{FrameRefusal, GopVerdict, SignMode, TeslaNews};
+use crate::sign::{FrameRefusal, GopVerdict, NoSignMode, SignMode};
 use crate::unit::{Assembled, Selection};
 use crate::wire::{CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup};
 
@@ -239,8 +239,8 @@ pub enum Event {
     ChallengeDue,
     /// Viewer: the signature of a group of pictures came.
     Proven(GopVerdict),
-    /// Viewer: what became of a frame that is shown before it is proved, in mode `tesla`.
-    Tesla(TeslaNews),
+    /// Viewer: the publisher offered a group whose signatures this end does not know, and serves this end alone.
+    NoSuchSignatures(NoSignMode),
     /// A new estimate of the peer's clock.
     Clock(ClockEstimate),
     /// On datagrams: nothing arrived from the peer for [`PEER_TIMEOUT`]. A publisher's media is dropped from here on.

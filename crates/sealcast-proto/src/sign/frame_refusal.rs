@@ -1,7 +1,5 @@
 //! Reasons why frames are refused, and their counters (signatures.md §4).
 
-use super::tesla::TeslaRefusal;
-
 /// Reason why a frame was refused. A refusal changes nothing but a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum FrameRefusal {
@@ -32,34 +30,11 @@ pub enum FrameRefusal {
     /// Its signature is not the camera's.
     #[error("signature")]
     Signature,
-    /// See [`TeslaRefusal::Interval`].
-    #[error("interval")]
-    Interval,
-    /// See [`TeslaRefusal::Unsafe`].
-    #[error("unsafe")]
-    Unsafe,
-    /// See [`TeslaRefusal::Chain`].
-    #[error("chain")]
-    Chain,
-    /// See [`TeslaRefusal::Full`].
-    #[error("full")]
-    Full,
-}
-
-impl From<TeslaRefusal> for FrameRefusal {
-    fn from(refusal: TeslaRefusal) -> Self {
-        match refusal {
-            TeslaRefusal::Interval => Self::Interval,
-            TeslaRefusal::Unsafe => Self::Unsafe,
-            TeslaRefusal::Chain => Self::Chain,
-            TeslaRefusal::Full => Self::Full,
-        }
-    }
 }
 
 impl FrameRefusal {
     /// All reasons, in the order of the checks.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 9] = [
         Self::Unsigned,
         Self::Malformed,
         Self::Stream,
@@ -69,10 +44,6 @@ impl FrameRefusal {
         Self::Order,
         Self::Group,
         Self::Signature,
-        Self::Interval,
-        Self::Unsafe,
-        Self::Chain,
-        Self::Full,
     ];
 }
 

@@ -1,6 +1,5 @@
 //! A camera's statements about its frames, one after the other (signatures.md §2).
 
-use super::mode::SignMode;
 use super::statement::{FrameProof, Statement};
 use super::{FrameDigest, Hash};
 use crate::keys::Identity;
@@ -37,7 +36,6 @@ pub enum SignError {
 /// Makes the statements of a stream and signs them. It counts groups of pictures and their frames, so no two statements
 /// have the same numbers.
 pub struct FrameSigner {
-    mode: SignMode,
     stream: u16,
     next_group: u64,
     /// The frame signed last.
@@ -47,16 +45,15 @@ pub struct FrameSigner {
 impl FrameSigner {
     /// A signer for a stream, 1 to 15. `first_group` is the number of its first group of pictures: higher than any that
     /// the camera's stream had before, in earlier runs too.
-    pub fn new(mode: SignMode, stream: u16, first_group: u64) -> Self {
+    pub fn new(stream: u16, first_group: u64) -> Self {
         Self {
-            mode,
             stream,
             next_group: first_group,
             last: None,
         }
     }
 
-    /// States what a frame is, and signs the statement if the mode says so. The proof is the payload of the frame's
+    /// States what a frame is, and signs the statement. The proof is the payload of the frame's
     /// `signed` record.
     ///
     /// # Errors
@@ -122,7 +119,7 @@ impl FrameSigner {
             liveness: outgoing.liveness,
         };
         self.last = Some(statement);
-        let signature = self.mode.frames().then(|| identity.sign(&statement.signed()));
+        let signature = identity.sign(&statement.signed());
         (statement, FrameProof::new(&statement, signature))
     }
 }

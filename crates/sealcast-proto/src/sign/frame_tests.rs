@@ -31,7 +31,7 @@ fn refuses(verifier: &mut FrameVerifier, frame: &ReceivedFrame, proof: Option<&[
 
 #[test]
 fn frames_are_verified_over_gaps_groups_and_epochs() {
-    let mut camera = Camera::new(SignMode::Frame);
+    let mut camera = Camera::new();
     let mut verifier = verifier(&camera);
     for epoch in 0..3 {
         for frame in camera.group(4).iter().enumerate().filter(|(at, _)| *at != 2) {
@@ -46,7 +46,7 @@ fn frames_are_verified_over_gaps_groups_and_epochs() {
 
 #[test]
 fn an_epoch_may_begin_within_a_group_of_pictures() {
-    let mut camera = Camera::new(SignMode::Frame);
+    let mut camera = Camera::new();
     let mut verifier = verifier(&camera);
     let first = camera.group(2);
     camera.rekey();
@@ -58,7 +58,7 @@ fn an_epoch_may_begin_within_a_group_of_pictures() {
 
 #[test]
 fn a_camera_that_starts_again_is_verified_in_its_next_epoch() {
-    let mut camera = Camera::new(SignMode::Frame);
+    let mut camera = Camera::new();
     let mut verifier = verifier(&camera);
     camera.next_frame = 1000;
     let before = camera.frame(true);
@@ -77,7 +77,7 @@ fn a_camera_that_starts_again_is_verified_in_its_next_epoch() {
 
 #[test]
 fn every_reason_for_refusal_has_its_name() {
-    let mut camera = Camera::new(SignMode::Frame);
+    let mut camera = Camera::new();
     let mut verifier = verifier(&camera);
     let frames = camera.group(3);
     verify(&mut verifier, &frames[0]).expect("the camera's");
@@ -125,7 +125,7 @@ fn every_reason_for_refusal_has_its_name() {
 
 #[test]
 fn no_field_of_a_proof_can_be_changed() {
-    let mut camera = Camera::new(SignMode::Frame);
+    let mut camera = Camera::new();
     let frame = camera.frame_with(true, Some([8; 32]));
     assert_eq!(frame.proof.len(), MAX_FRAME_PROOF);
     for at in 0..frame.proof.len() * 8 {
@@ -139,7 +139,7 @@ fn no_field_of_a_proof_can_be_changed() {
 
 #[test]
 fn a_viewer_begins_with_a_keyframe() {
-    let mut camera = Camera::new(SignMode::Frame);
+    let mut camera = Camera::new();
     let mut verifier = verifier(&camera);
     let frames = camera.group(2);
     refuses(
@@ -152,9 +152,9 @@ fn a_viewer_begins_with_a_keyframe() {
 
 #[test]
 fn another_camera_is_not_this_one() {
-    let mut other = Camera::with_seed(SignMode::Frame, 8);
+    let mut other = Camera::with_seed(8);
     let frame = other.frame(true);
-    let mut verifier = verifier(&Camera::new(SignMode::Frame));
+    let mut verifier = verifier(&Camera::new());
     refuses(
         &mut verifier,
         &frame.received(),
@@ -164,25 +164,8 @@ fn another_camera_is_not_this_one() {
 }
 
 #[test]
-fn without_signatures_frames_are_only_claimed_and_still_in_order() {
-    let mut camera = Camera::new(SignMode::Gop);
-    let mut verifier = verifier(&camera);
-    let frames = camera.group(2);
-    assert_eq!(frames[0].proof.len(), 38);
-    assert_eq!(verify(&mut verifier, &frames[0]), Err(FrameRefusal::Unsigned));
-    for frame in &frames {
-        let claimed = verifier
-            .claim(&frame.received(), Some(&frame.proof))
-            .expect("consistent");
-        assert_eq!(*claimed.statement(), frame.statement);
-    }
-    let again = verifier.claim(&frames[1].received(), Some(&frames[1].proof));
-    assert_eq!(again, Err(FrameRefusal::Order));
-}
-
-#[test]
 fn a_proof_is_read_as_it_is_written_and_no_other_way() {
-    let mut camera = Camera::new(SignMode::Frame);
+    let mut camera = Camera::new();
     for (liveness, length) in [(None, 102), (Some([1; 32]), 134)] {
         let frame = camera.frame_with(true, liveness);
         let proof = FrameProof::parse(&frame.proof).expect("the camera's");
@@ -193,6 +176,9 @@ fn a_proof_is_read_as_it_is_written_and_no_other_way() {
         let longer = [&frame.proof[..], &[0]].concat();
         assert_eq!(FrameProof::parse(&longer), Err(Malformed));
     }
+    let mut reserved = camera.frame(true).proof;
+    reserved[1] |= 0x04;
+    assert_eq!(FrameProof::parse(&reserved), Err(Malformed));
     let proof = camera.frame_with(false, Some([0; 32])).proof;
     assert_eq!(
         FrameProof::parse(&proof),
@@ -221,7 +207,7 @@ fn a_digest_counts_its_records_and_their_order() {
 #[test]
 fn a_camera_states_each_number_once() {
     let identity = Identity::from_seed(&[1; 32]);
-    let mut signer = FrameSigner::new(SignMode::Frame, STREAM, u64::MAX - 1);
+    let mut signer = FrameSigner::new(STREAM, u64::MAX - 1);
     let outgoing = |epoch, frame, keyframe| OutgoingStatement {
         epoch,
         frame,

@@ -29,22 +29,7 @@ impl Verified {
     }
 }
 
-/// A statement about a frame that nobody has proved yet: the signature of the group of pictures will, or will not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claimed(Statement);
-
-impl Claimed {
-    /// The statement.
-    pub fn statement(&self) -> &Statement {
-        &self.0
-    }
-}
-
 /// Verifies the frames of one stream of one camera, one after the other, as they come. Gaps are allowed.
-///
-/// Where frames are signed, only use [`verify`](Self::verify). [`claim`](Self::claim) is for a stream of which only
-/// groups of pictures are signed: anybody who has the key can then make it refuse the camera's frames, by claiming
-/// numbers that are too high.
 pub struct FrameVerifier {
     camera: PeerId,
     stream: u16,
@@ -73,46 +58,14 @@ impl FrameVerifier {
     /// [`FrameRefusal`], which is counted and changes nothing else. The frame must not be released.
     pub fn verify(&mut self, frame: &ReceivedFrame, proof: Option<&[u8]>) -> Result<Verified, FrameRefusal> {
         let checked = self.verified(frame, proof);
-        self.note(checked).map(Verified)
-    }
-
-    /// Like [`verify`](Self::verify), for a stream of which only groups of pictures are signed: checks everything but a
-    /// signature of the frame.
-    ///
-    /// # Errors
-    /// [`FrameRefusal`], except for [`Signature`](FrameRefusal::Signature).
-    pub fn claim(&mut self, frame: &ReceivedFrame, proof: Option<&[u8]>) -> Result<Claimed, FrameRefusal> {
-        let checked = parsed(proof).and_then(|proof| self.consistent(frame, &proof));
-        self.note(checked).map(Claimed)
-    }
-
-    /// Like [`claim`](Self::claim), for a frame of which more must hold. `also` is asked last, of what the camera must
-    /// have stated.
-    ///
-    /// # Errors
-    /// [`FrameRefusal`], that of `also` among them.
-    pub(crate) fn claim_if(
-        &mut self,
-        frame: &ReceivedFrame,
-        proof: &FrameProof,
-        also: impl FnOnce(&Statement) -> Result<(), FrameRefusal>,
-    ) -> Result<Claimed, FrameRefusal> {
-        let checked = self.consistent(frame, proof);
-        let checked = checked.and_then(|statement| also(&statement).map(|()| statement));
-        self.note(checked).map(Claimed)
-    }
-
-    /// Counts a frame that was refused before it came here.
-    pub(crate) fn refuse(&mut self, reason: FrameRefusal) {
-        self.refused.count(reason);
-    }
-
-    /// Forgets a frame that was accepted and is not the camera's, if it is the newest one: the camera's next frame
-    /// follows `proved`, the newest of which that is known.
-    pub(crate) fn disown(&mut self, forged: &Statement, proved: Option<Statement>) {
-        if self.last.as_ref() == Some(forged) {
-            self.last = proved;
+        match checked {
+            Ok(statement) => {
+                self.last = Some(statement);
+                self.accepted += 1;
+            }
+            Err(reason) => self.refused.count(reason),
         }
+        checked.map(Verified)
     }
 
     /// Counts a frame that was given up, since the next one came before its proof.
@@ -134,19 +87,8 @@ impl FrameVerifier {
         u32::from(self.stream) == SOUND_STREAM
     }
 
-    fn note(&mut self, checked: Result<Statement, FrameRefusal>) -> Result<Statement, FrameRefusal> {
-        match checked {
-            Ok(statement) => {
-                self.last = Some(statement);
-                self.accepted += 1;
-            }
-            Err(reason) => self.refused.count(reason),
-        }
-        checked
-    }
-
     fn verified(&self, frame: &ReceivedFrame, proof: Option<&[u8]>) -> Result<Statement, FrameRefusal> {
-        let proof = parsed(proof)?;
+        let proof = FrameProof::parse(proof.ok_or(FrameRefusal::Unsigned)?).map_err(|_| FrameRefusal::Malformed)?;
         let signature = proof.signature.ok_or(FrameRefusal::Unsigned)?;
         let statement = self.consistent(frame, &proof)?;
         if !self.camera.verifies(&statement.signed(), &signature) {
@@ -187,9 +129,4 @@ impl FrameVerifier {
         }
         Ok(proof.statement(self.stream, frame.digest))
     }
-}
-
-fn parsed(proof: Option<&[u8]>) -> Result<FrameProof, FrameRefusal> {
-    let proof = proof.ok_or(FrameRefusal::Unsigned)?;
-    FrameProof::parse(proof).map_err(|_| FrameRefusal::Malformed)
 }

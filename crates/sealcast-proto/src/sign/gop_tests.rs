@@ -21,7 +21,7 @@ fn two_groups(camera: &mut Camera) -> (Vec<SentFrame>, GopSignature, Vec<SentFra
 
 #[test]
 fn a_group_of_pictures_is_proven() {
-    let mut camera = Camera::new(SignMode::Both);
+    let mut camera = Camera::new();
     let mut verifier = GopVerifier::new(camera.gop_key(), STREAM);
     let (first, signed, second) = two_groups(&mut camera);
     let message = signed.to_bytes();
@@ -46,7 +46,7 @@ fn a_group_of_pictures_is_proven() {
 
 #[test]
 fn who_lost_frames_verifies_the_others() {
-    let mut camera = Camera::new(SignMode::Both);
+    let mut camera = Camera::new();
     let mut verifier = GopVerifier::new(camera.gop_key(), STREAM);
     let (first, signed, _) = two_groups(&mut camera);
     take(&mut verifier, &[first[0].clone(), first[3].clone()]);
@@ -62,7 +62,7 @@ fn who_lost_frames_verifies_the_others() {
 
 #[test]
 fn a_frame_that_the_camera_did_not_make_is_found_after_the_group() {
-    let mut camera = Camera::new(SignMode::Gop);
+    let mut camera = Camera::new();
     let mut verifier = GopVerifier::new(camera.gop_key(), STREAM);
     let (first, signed, _) = two_groups(&mut camera);
     take(&mut verifier, &first[..2]);
@@ -78,7 +78,7 @@ fn a_frame_that_the_camera_did_not_make_is_found_after_the_group() {
 
 #[test]
 fn a_group_that_never_ends_is_signed_in_parts() {
-    let mut camera = Camera::new(SignMode::Both);
+    let mut camera = Camera::new();
     let mut verifier = GopVerifier::new(camera.gop_key(), STREAM);
     let mut parts = Vec::new();
     for index in 0..600 {
@@ -98,7 +98,7 @@ fn a_group_that_never_ends_is_signed_in_parts() {
 
 #[test]
 fn a_part_that_was_taken_out_shows() {
-    let mut camera = Camera::new(SignMode::Both);
+    let mut camera = Camera::new();
     let mut verifier = GopVerifier::new(camera.gop_key(), STREAM);
     let mut messages = Vec::new();
     for _ in 0..4 {
@@ -113,7 +113,7 @@ fn a_part_that_was_taken_out_shows() {
 
 #[test]
 fn frames_without_the_signature_of_their_group_are_counted() {
-    let mut camera = Camera::new(SignMode::Both);
+    let mut camera = Camera::new();
     let mut verifier = GopVerifier::new(camera.gop_key(), STREAM);
     for _ in 0..MAX_OPEN_PARTS + 2 {
         let frames = camera.group(3);
@@ -124,7 +124,7 @@ fn frames_without_the_signature_of_their_group_are_counted() {
 
 #[test]
 fn a_message_that_is_not_the_cameras_is_refused() {
-    let mut camera = Camera::new(SignMode::Both);
+    let mut camera = Camera::new();
     let mut verifier = GopVerifier::new(camera.gop_key(), STREAM);
     let (first, signed, _) = two_groups(&mut camera);
     take(&mut verifier, &first);
@@ -145,14 +145,14 @@ fn a_message_that_is_not_the_cameras_is_refused() {
     let mut stream = good.clone();
     stream[2] = 2;
     assert_eq!(verifier.verify(&stream), Err(GopRefusal::Stream));
-    let mut other = GopVerifier::new(Camera::with_seed(SignMode::Both, 8).gop_key(), STREAM);
+    let mut other = GopVerifier::new(Camera::with_seed(8).gop_key(), STREAM);
     assert_eq!(other.verify(&good), Err(GopRefusal::Signature));
     assert!(verifier.verify(&good).is_ok(), "refusals change nothing");
 }
 
 #[test]
 fn a_message_is_read_as_it_is_written_and_no_other_way() {
-    let mut camera = Camera::new(SignMode::Both);
+    let mut camera = Camera::new();
     let (_, signed, _) = two_groups(&mut camera);
     let good = signed.to_bytes();
     assert_eq!(GopSignature::parse(&good), Ok(signed));
@@ -170,7 +170,7 @@ fn a_message_is_read_as_it_is_written_and_no_other_way() {
 
 #[test]
 fn a_certificate_is_accepted_from_its_camera_and_with_its_pin() {
-    let (camera, other) = (Camera::new(SignMode::Gop), Camera::with_seed(SignMode::Gop, 8));
+    let (camera, other) = (Camera::new(), Camera::with_seed(8));
     let certificate = camera.certificate();
     let bytes = certificate.to_bytes();
     assert_eq!(bytes.len(), CERTIFICATE_LEN);

@@ -102,8 +102,7 @@ impl GopVerifier {
         }
     }
 
-    /// Remembers a frame that was taken: the statement of a [`Verified`](super::Verified) or a
-    /// [`Claimed`](super::Claimed) one.
+    /// Remembers a frame that was taken.
     pub fn took(&mut self, statement: &Statement) -> Taken {
         let (index, leaf) = (statement.index, statement.leaf());
         let first = first_of(index);

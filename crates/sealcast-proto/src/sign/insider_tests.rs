@@ -11,7 +11,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let camera = Camera::new(SignMode::Frame);
+        let camera = Camera::new();
         let viewer = Viewer::new(camera.peer(), camera.epoch);
         Self { camera, viewer }
     }
@@ -47,7 +47,7 @@ fn injected_frames_are_refused() {
 
     // Signed by the insider itself, with numbers that continue the camera's.
     let insider = Identity::from_seed(&[66; 32]);
-    let mut signer = FrameSigner::new(SignMode::Frame, 1, 101);
+    let mut signer = FrameSigner::new(1, 101);
     let outgoing = OutgoingStatement {
         epoch: 3,
         frame: 1,

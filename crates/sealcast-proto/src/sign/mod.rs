@@ -12,10 +12,6 @@ mod gop_verifier;
 pub(crate) mod merkle;
 mod mode;
 mod statement;
-mod tesla;
-mod tesla_camera;
-mod tesla_messages;
-mod tesla_viewer;
 
 pub use certificate::{
     CERTIFICATE_LEN, Certificate, CertificateError, GOP_KEY_LEN, GOP_SIGNATURE_LEN, GopKey, gop_key_id, gop_seed,
@@ -23,17 +19,13 @@ pub use certificate::{
 pub use digest::{FrameDigest, FrameHasher, MAX_FRAME_RECORDS, record_hash};
 pub use frame_refusal::{FrameRefusal, FrameRefusalCounts};
 pub use frame_signer::{FrameSigner, OutgoingStatement, SignError};
-pub use frame_verifier::{Claimed, FrameVerifier, ReceivedFrame, Verified};
+pub use frame_verifier::{FrameVerifier, ReceivedFrame, Verified};
 pub use gop_message::{GopSignature, MAX_GOP_SIGNATURE, MAX_PART_FRAMES};
 pub use gop_signer::{GopSigner, UnsignedPart};
 pub use gop_verifier::{GopOutcome, GopRefusal, GopVerdict, GopVerifier, GopVerifiers, MAX_OPEN_PARTS, Taken};
 pub use merkle::Hash;
 pub use mode::{NoSignMode, SignMode};
 pub use statement::{FrameProof, MAX_FRAME_PROOF, Statement};
-pub use tesla::{MAX_WAITING, Settled, TeslaEnded, TeslaReceiver, TeslaRefusal, TeslaSender};
-pub use tesla_camera::{TeslaCamera, TeslaTimes};
-pub use tesla_messages::{COMMITMENT_LEN, Commitment, MAX_INTERVALS, TAG_LEN as TESLA_TAG_LEN, TeslaPlan, TeslaTag};
-pub use tesla_viewer::{CommitmentRefusal, TeslaNews, TeslaViewer, Unprovable};
 
 #[cfg(test)]
 mod frame_tests;
@@ -41,9 +33,5 @@ mod frame_tests;
 mod gop_tests;
 #[cfg(test)]
 mod insider_tests;
-#[cfg(test)]
-mod tesla_chain_tests;
-#[cfg(test)]
-mod tesla_tests;
 #[cfg(test)]
 pub(crate) mod test_camera;

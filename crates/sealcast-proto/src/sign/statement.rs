@@ -2,7 +2,6 @@
 
 use super::digest::{FrameDigest, MAX_FRAME_RECORDS};
 use super::merkle::{Hash, leaf};
-use super::tesla_messages::{TAG_LEN, TeslaTag};
 use crate::wire::{Malformed, Reader};
 
 /// Version of statements and proofs.
@@ -20,7 +19,6 @@ pub const MAX_FRAME_PROOF: usize = 134;
 /// Bits of a proof's form.
 const SIGNED: u8 = 0x01;
 const LIVENESS: u8 = 0x02;
-const TAGGED: u8 = 0x04;
 
 /// What stands in a statement that answers no challenge.
 const NO_LIVENESS: Hash = [0; 32];
@@ -66,7 +64,7 @@ impl Statement {
         bytes
     }
 
-    /// What is signed with Ed25519, and covered by the MAC of TESLA.
+    /// What is signed with Ed25519.
     pub(super) fn signed(&self) -> [u8; LABEL.len() + STATEMENT_LEN] {
         let mut signed = [0; LABEL.len() + STATEMENT_LEN];
         signed[..LABEL.len()].copy_from_slice(LABEL);
@@ -98,15 +96,13 @@ pub struct FrameProof {
     pub check: [u8; 4],
     /// See [`Statement::liveness`].
     pub liveness: Option<Hash>,
-    /// Ed25519 signature of the statement; `None` where frames are not signed.
+    /// Ed25519 signature of the statement. Only archives of earlier versions have proofs without.
     pub signature: Option<[u8; 64]>,
-    /// What stands there in its place in mode `tesla`.
-    pub tag: Option<TeslaTag>,
 }
 
 impl FrameProof {
     /// The proof of a statement.
-    pub(super) fn new(statement: &Statement, signature: Option<[u8; 64]>) -> Self {
+    pub(super) fn new(statement: &Statement, signature: [u8; 64]) -> Self {
         Self {
             index: statement.index,
             records: statement.digest.records,
@@ -115,18 +111,15 @@ impl FrameProof {
             frame: statement.frame,
             check: check(&statement.digest),
             liveness: statement.liveness,
-            signature,
-            tag: None,
+            signature: Some(signature),
         }
     }
 
-    /// The proof's bytes: 38, and 32 for a root, and 64 for a signature or 52 for a tag of TESLA.
+    /// The proof's bytes: 38, and 32 for a root, and 64 for a signature.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(MAX_FRAME_PROOF);
         let bit = |set: bool, value: u8| if set { value } else { 0 };
-        let form = bit(self.signature.is_some(), SIGNED)
-            | bit(self.liveness.is_some(), LIVENESS)
-            | bit(self.tag.is_some(), TAGGED);
+        let form = bit(self.signature.is_some(), SIGNED) | bit(self.liveness.is_some(), LIVENESS);
         out.extend_from_slice(&[VERSION, form]);
         out.extend_from_slice(&self.index.to_be_bytes());
         out.extend_from_slice(&self.records.to_be_bytes());
@@ -136,20 +129,17 @@ impl FrameProof {
         out.extend_from_slice(&self.check);
         out.extend(self.liveness.iter().flatten());
         out.extend(self.signature.iter().flatten());
-        out.extend(self.tag.iter().flat_map(TeslaTag::to_bytes));
         out
     }
 
     /// Parses the payload of a `signed` record, after its unit header where there is one.
     ///
     /// # Errors
-    /// [`Malformed`]: another version, form or length, a signature beside a tag, a root of zeros, or an impossible
-    /// number of records.
+    /// [`Malformed`]: another version, form or length, a root of zeros, or an impossible number of records.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
         let [version, form] = reader.array()?;
-        let known = form & !(SIGNED | LIVENESS | TAGGED) == 0 && form & (SIGNED | TAGGED) != SIGNED | TAGGED;
-        if version != VERSION || !known {
+        if version != VERSION || form & !(SIGNED | LIVENESS) != 0 {
             return Err(Malformed);
         }
         let mut proof = Self {
@@ -161,16 +151,12 @@ impl FrameProof {
             check: reader.array()?,
             liveness: None,
             signature: None,
-            tag: None,
         };
         if form & LIVENESS != 0 {
             proof.liveness = Some(reader.array()?);
         }
         if form & SIGNED != 0 {
             proof.signature = Some(reader.array()?);
-        }
-        if form & TAGGED != 0 {
-            proof.tag = Some(TeslaTag::parse(&reader.array::<TAG_LEN>()?)?);
         }
         reader.finish()?;
         let fits = (1..=MAX_FRAME_RECORDS).contains(&proof.records) && proof.liveness != Some(NO_LIVENESS);

@@ -71,11 +71,11 @@ pub(crate) struct Camera {
 }
 
 impl Camera {
-    pub(crate) fn new(mode: SignMode) -> Self {
-        Self::with_seed(mode, 9)
+    pub(crate) fn new() -> Self {
+        Self::with_seed(9)
     }
 
-    pub(crate) fn with_seed(mode: SignMode, seed: u8) -> Self {
+    pub(crate) fn with_seed(seed: u8) -> Self {
         let identity = Identity::from_seed(&[seed; 32]);
         let pair = PqdsaKeyPair::from_seed(&ML_DSA_65_SIGNING, gop_seed(&identity).as_ref()).expect("32 bytes");
         Self {
@@ -83,7 +83,7 @@ impl Camera {
             next_frame: 0,
             parts: GopSigner::new(identity.peer_id()),
             keys: group_keys(3, Side::Responder),
-            signer: FrameSigner::new(mode, STREAM, 100),
+            signer: FrameSigner::new(STREAM, 100),
             pair,
             identity,
         }

@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use super::{MAX_STREAM, Malformed, Reader};
 
-/// Highest number of what is signed.
+/// Highest number of what is signed, those of earlier versions included.
 const MAX_SIGN: u8 = 4;
 
 /// Where a member's frames come from, and which key opens its sheets.
@@ -92,7 +92,7 @@ pub enum GroupMessage<'a> {
     Offer {
         /// The stream, 1 to 15.
         stream: u16,
-        /// What is signed: 0 nothing, 1 frames, 2 groups of pictures, 3 both, 4 frames with TESLA.
+        /// What is signed: 0 nothing, 1 frames, 3 frames and groups of pictures. 2 and 4 are reserved.
         sign: u8,
         /// Identifier of the group's suite.
         suite: u8,
@@ -133,8 +133,6 @@ pub enum GroupMessage<'a> {
         /// The number of the next one.
         next: u16,
     },
-    /// The commitment to a key chain of TESLA.
-    Commitment(&'a [u8]),
     /// Records of the group are sent to this multicast group as well.
     Multicast(MulticastGroup),
     /// What the viewer hears there.
@@ -161,7 +159,7 @@ impl<'a> GroupMessage<'a> {
     const BEGIN: u8 = 27;
     const NUMBERED: u8 = 28;
     const TAKEN: u8 = 29;
-    const COMMITMENT: u8 = 30;
+    // 30 is reserved: earlier versions had it.
     const MULTICAST: u8 = 31;
     const HEARS: u8 = 32;
     const RECIPIENTS: u8 = 33;
@@ -204,7 +202,6 @@ impl<'a> GroupMessage<'a> {
                 out.extend_from_slice(bytes);
             }
             Self::Taken { next } => put(out, Self::TAKEN, &next.to_be_bytes()),
-            Self::Commitment(commitment) => put(out, Self::COMMITMENT, commitment),
             Self::Multicast(group) => {
                 out.push(Self::MULTICAST);
                 group.put(out);
@@ -219,7 +216,7 @@ impl<'a> GroupMessage<'a> {
     }
 
     /// Parses the message of this type, after its type. `None` if it is none of a group. What is inside sheets,
-    /// answers, certificates, signatures, commitments and what archives get is checked by whom they are for.
+    /// answers, certificates, signatures and what archives get is checked by whom they are for.
     pub(super) fn parse(kind: u8, reader: &mut Reader<'a>) -> Result<Option<Self>, Malformed> {
         Ok(Some(match kind {
             Self::OFFER => Self::Offer {
@@ -243,7 +240,6 @@ impl<'a> GroupMessage<'a> {
                 bytes: reader.rest(),
             },
             Self::TAKEN => Self::Taken { next: reader.u16()? },
-            Self::COMMITMENT => Self::Commitment(reader.rest()),
             Self::MULTICAST => Self::Multicast(MulticastGroup::parse(reader)?),
             Self::HEARS => Self::Hears(Hearing::parse(reader.u8()?)?),
             Self::RECIPIENTS => Self::Recipients(reader.rest()),
@@ -303,7 +299,6 @@ mod tests {
                 bytes: b"piece",
             },
             GroupMessage::Taken { next: 7 },
-            GroupMessage::Commitment(b"commitment"),
             GroupMessage::Multicast(MulticastGroup {
                 tag: 0x0102_0304,
                 address: "239.1.2.3".parse().expect("an address"),

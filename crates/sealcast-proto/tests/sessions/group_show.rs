@@ -8,7 +8,7 @@ use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, Sealing};
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Event, Fec, GroupPolicy, Input, OpenedBy, OutgoingFrame, RepairNeed, ShapePlan};
-use sealcast_proto::sign::{SignMode, TeslaNews, TeslaTimes};
+use sealcast_proto::sign::SignMode;
 use sealcast_proto::sim::{Direction, Verdict, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
 use sealcast_proto::wire::{GroupMessage, Hearing, Kind, MulticastGroup};
@@ -32,13 +32,6 @@ fn info() -> StreamInfo {
         parameters: vec![0, 0, 0, 1, 0x67, 1, 2, 3],
     }
 }
-
-/// A chain of TESLA lasts four seconds, and keys are disclosed after half a second.
-pub(crate) const TESLA: TeslaTimes = TeslaTimes {
-    interval: Duration::from_millis(100),
-    delay: 5,
-    intervals: 40,
-};
 
 /// Time after which all sessions are established.
 const ESTABLISHED: Duration = Duration::from_secs(5);
@@ -69,8 +62,6 @@ pub(crate) struct Show {
     pub(crate) judge: Box<Judge>,
     /// Viewers that are given frames.
     given: Vec<bool>,
-    /// What each viewer heard of frames that it shows before they are proved.
-    pub(crate) tesla: Vec<Vec<TeslaNews>>,
     /// Viewers that are given no frames, as if they were too slow.
     pub(crate) skipped: Vec<usize>,
     /// What of the group is sent to a multicast group.
@@ -127,7 +118,6 @@ impl Show {
             sign,
             unit: Unit::Frame,
             selection_seed: 0,
-            tesla: TESLA,
         };
         let now = viewers.first().map_or(ends::START, |world| world.now);
         let sealer = GroupSealer::new(now, config, 1..1000, [1; 16], &[2; 32]).expect("there are numbers");
@@ -143,7 +133,6 @@ impl Show {
             wire: vec![BTreeSet::new(); ways.len()],
             judge: Box::new(|_, _, _| Verdict::Deliver),
             given: vec![false; ways.len()],
-            tesla: vec![Vec::new(); ways.len()],
             skipped: Vec::new(),
             multicast: None,
         };
@@ -152,18 +141,6 @@ impl Show {
         }
         show.pass(FRAME);
         show
-    }
-
-    /// One more viewer, who comes late.
-    pub(crate) fn join(&mut self, sign: SignMode, way: Way, policy: Option<GroupPolicy>) {
-        let mut late = world(self.viewers.len() as u8, way, policy, Fec::Adaptive);
-        let now = self.viewers[0].now;
-        late.run_cleanly(now.monotonic.saturating_sub(late.now.monotonic));
-        late.tell(PUBLISHER, Input::Group(offer(sign)));
-        self.viewers.push(late);
-        self.wire.push(BTreeSet::new());
-        self.given.push(false);
-        self.tesla.push(Vec::new());
     }
 
     /// Lets time pass, and does what a program does.
@@ -210,7 +187,6 @@ impl Show {
                         let random = [self.seed; 16];
                         world.tell(VIEWER, Input::Challenge(random));
                     }
-                    Event::Tesla(news) => self.tesla[at].push(news),
                     Event::HearMulticast(_) => {
                         let multicast = self.multicast.as_ref().expect("the viewer was told of one");
                         let listens = !multicast.refused.contains(&at);
@@ -228,14 +204,6 @@ impl Show {
         let Some(now) = self.viewers.first().map(|world| world.now) else {
             return;
         };
-        let renewed = self.sealer.renew_chain(now, [self.seed; 32]);
-        let commitments: Vec<Vec<u8>> = self.sealer.commitments(now).map(<[u8]>::to_vec).collect();
-        if let Some(newest) = commitments.last().filter(|_| renewed) {
-            let members = self.viewers.iter_mut();
-            for world in members.filter(|world| world.responder.session.is_member()) {
-                world.tell(PUBLISHER, Input::Group(GroupMessage::Commitment(newest)));
-            }
-        }
         let announced = self.sealer.announce(now, &[self.seed; 32]).expect("numbers are left");
         let Some(announced) = announced else { return };
         self.removed.extend(announced.removed);
@@ -252,9 +220,6 @@ impl Show {
             };
             if let Some(sheet) = sheet.filter(|_| own || world.responder.session.is_member()) {
                 world.tell(PUBLISHER, Input::Group(GroupMessage::Sheet(&sheet)));
-            }
-            for commitment in commitments.iter().filter(|_| own) {
-                world.tell(PUBLISHER, Input::Group(GroupMessage::Commitment(commitment)));
             }
         }
     }

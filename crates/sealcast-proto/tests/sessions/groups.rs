@@ -6,7 +6,7 @@ use sealcast_proto::group::MemberId;
 use sealcast_proto::live::{AlarmCause, LivenessState};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Event, GroupPolicy, Input, OpenedBy, SessionError};
-use sealcast_proto::sign::SignMode;
+use sealcast_proto::sign::{NoSignMode, SignMode};
 use sealcast_proto::sim::World;
 use sealcast_proto::unit::Assembled;
 use sealcast_proto::wire::{Control, GroupMessage, MediaFrom};
@@ -33,7 +33,6 @@ fn two_viewers_get_what_was_sealed_once() {
 fn a_viewer_that_insists_on_signatures_joins_no_group_without_and_is_served_alone() {
     for (sign, policy, joins) in [
         (SignMode::Off, SIGNED, false),
-        (SignMode::Gop, SIGNED, false),
         (SignMode::Frame, None, false),
         (SignMode::Off, Some(policy(SignMode::Off)), true),
         (SignMode::Both, SIGNED, true),
@@ -99,6 +98,29 @@ fn a_removed_viewer_is_given_nothing_and_the_others_go_on() {
         opened.len() < 25 && opened.last().is_none_or(|last| *last < 55),
         "{opened:?}"
     );
+}
+
+#[test]
+fn a_group_with_the_signatures_of_an_earlier_version_is_declined_by_name() {
+    for (sign, name) in [(2, "gop"), (4, "tesla")] {
+        let mut setup = Setup::default();
+        setup.viewer.group = Some(policy(SignMode::Off));
+        let mut world = setup.established();
+        let suite = suite::AES_256_GCM.id;
+        let stream = STREAM;
+        world.tell(PUBLISHER, Input::Group(GroupMessage::Offer { stream, sign, suite }));
+        world.run_cleanly(FRAME);
+        let expected = Event::NoSuchSignatures(NoSignMode::Retired(name));
+        assert!(
+            world.initiator.events.contains(&expected),
+            "{:?}",
+            world.initiator.events
+        );
+        assert!(!world.responder.session.is_member());
+        ends::publish(&mut world, 0, true, &[7; 100]);
+        world.run_cleanly(FRAME);
+        assert!(!world.initiator.assembled.is_empty(), "it is served alone");
+    }
 }
 
 /// A session with a camera that has offered a group, and whose viewer gets the frames through a relay.

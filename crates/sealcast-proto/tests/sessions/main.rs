@@ -12,7 +12,6 @@ mod group_multicast;
 mod group_selection;
 mod group_shape;
 mod group_show;
-mod group_tesla;
 mod groups;
 mod rekeying;
 mod repair_policy;

@@ -1,15 +1,11 @@
-//! `vectors/signatures.json`: statements, proofs, signatures of groups of pictures, TESLA, challenges and answers.
-
-use std::time::Duration;
+//! `vectors/signatures.json`: statements, proofs, signatures of groups of pictures, challenges and answers.
 
 use aws_lc_rs::signature::{KeyPair, ML_DSA_65_SIGNING, PqdsaKeyPair};
-use sealcast_proto::clock::{Arrival, ClockReading, Now};
 use sealcast_proto::keys::{Identity, PeerId};
 use sealcast_proto::live::{Answer, Challenge, Challenges};
 use sealcast_proto::sign::{
-    Certificate, CertificateError, Commitment, FrameDigest, FrameProof, FrameSigner, FrameVerifier, GopOutcome,
-    GopSigner, GopVerifier, OutgoingStatement, ReceivedFrame, Settled, SignMode, Statement, TeslaCamera, TeslaNews,
-    TeslaPlan, TeslaReceiver, TeslaSender, TeslaTag, TeslaTimes, TeslaViewer, gop_key_id, gop_seed, record_hash,
+    Certificate, CertificateError, FrameDigest, FrameProof, FrameSigner, FrameVerifier, GopOutcome, GopSigner,
+    GopVerifier, OutgoingStatement, ReceivedFrame, Statement, gop_key_id, gop_seed, record_hash,
 };
 use sealcast_testkit::vectors::{Hex, load};
 use serde::Deserialize;
@@ -23,9 +19,6 @@ struct File {
     keys: Vec<Key>,
     certificates: Vec<CertificateCase>,
     gops: Vec<Gop>,
-    commitments: Vec<CommitmentCase>,
-    tesla: Vec<Tesla>,
-    tesla_chains: Vec<TeslaChains>,
     challenges: Vec<Batch>,
     refused_answers: Vec<Refused>,
 }
@@ -38,7 +31,6 @@ struct Signer {
     _expect: String,
     seed: Hex,
     camera: Hex,
-    mode: String,
     stream: u16,
     first_group: u64,
     frames: Vec<SignedFrame>,
@@ -82,7 +74,6 @@ struct Proof {
     check: Option<Hex>,
     liveness: Option<Hex>,
     signature: Option<Hex>,
-    tag: Option<Hex>,
 }
 
 #[derive(Deserialize)]
@@ -163,82 +154,6 @@ struct Taken {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct CommitmentCase {
-    name: String,
-    expect: String,
-    #[serde(rename = "why")]
-    _why: Option<String>,
-    bytes: Hex,
-    camera: Hex,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Tesla {
-    name: String,
-    #[serde(rename = "expect")]
-    _expect: String,
-    #[serde(rename = "why")]
-    _why: String,
-    seed: Hex,
-    last_key: Hex,
-    delay: u8,
-    stream: u16,
-    intervals: u32,
-    start: u64,
-    length: u64,
-    commitment: Hex,
-    sent: Vec<Sent>,
-    steps: Vec<TeslaStep>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TeslaChains {
-    name: String,
-    #[serde(rename = "expect")]
-    _expect: String,
-    #[serde(rename = "why")]
-    _why: String,
-    seed: Hex,
-    last_keys: Vec<Hex>,
-    delay: u8,
-    stream: u16,
-    intervals: u32,
-    start: u64,
-    length: u64,
-    commitments: Vec<Hex>,
-    sent: Vec<Sent>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Sent {
-    wall: u64,
-    index: u32,
-    epoch: u64,
-    group: u64,
-    frame: u64,
-    records: Vec<Hex>,
-    tag: Hex,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TeslaStep {
-    expect: String,
-    at_latest: u64,
-    index: u32,
-    epoch: u64,
-    group: u64,
-    frame: u64,
-    records: Vec<Hex>,
-    tag: Hex,
-    settled: Vec<(u64, bool)>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Batch {
     name: String,
     #[serde(rename = "expect")]
@@ -272,8 +187,7 @@ fn statements_proofs_and_parts_are_the_references() {
     for case in file().signers {
         let identity = Identity::from_seed(&case.seed.array());
         assert_eq!(identity.peer_id().0, case.camera.array(), "{}", case.name);
-        let mode: SignMode = case.mode.parse().expect("a mode");
-        let mut signer = FrameSigner::new(mode, case.stream, case.first_group);
+        let mut signer = FrameSigner::new(case.stream, case.first_group);
         let mut gops = GopSigner::new(identity.peer_id());
         let mut parts = Vec::new();
         for frame in &case.frames {
@@ -316,13 +230,12 @@ fn proofs_are_read_or_refused_as_by_the_reference() {
             check: case.check.expect("ok cases have fields").array(),
             liveness: case.liveness.as_ref().map(Hex::array),
             signature: case.signature.as_ref().map(Hex::array),
-            tag: (case.tag.as_ref()).map(|tag| TeslaTag::parse(&tag.0).expect("the form is right")),
         };
         assert_eq!(fields.to_bytes(), case.bytes.0, "{}", case.name);
         assert_eq!(parsed, Ok(fields), "{}", case.name);
         good += 1;
     }
-    assert_eq!(good, 7);
+    assert_eq!(good, 5);
 }
 
 #[test]
@@ -405,123 +318,6 @@ fn groups_of_pictures_are_judged_as_by_the_reference() {
             case.name
         );
         assert_eq!(case.expect, "ok");
-    }
-}
-
-#[test]
-fn commitments_are_read_or_refused_as_by_the_reference() {
-    for case in file().commitments {
-        let camera = PeerId(case.camera.array());
-        let outcome = Commitment::parse(&case.bytes.0).map(|commitment| {
-            assert_eq!(commitment.to_bytes(), case.bytes.0, "{}", case.name);
-            if commitment.verifies(&camera) {
-                "ok"
-            } else {
-                "signature"
-            }
-        });
-        assert_eq!(outcome.unwrap_or("malformed"), case.expect, "{}", case.name);
-    }
-}
-
-#[test]
-fn tesla_settles_and_refuses_as_the_reference_does() {
-    for case in file().tesla {
-        let plan = TeslaPlan {
-            stream: case.stream,
-            delay: case.delay,
-            intervals: case.intervals,
-            start: case.start,
-            length: case.length,
-        };
-        let statement = |index, epoch, group, frame, records: &[Hex]| Statement {
-            stream: case.stream,
-            index,
-            epoch,
-            group,
-            frame,
-            digest: digest(records),
-            liveness: None,
-        };
-        let sender = TeslaSender::new(plan, case.last_key.array()).expect("a valid plan");
-        let commitment = sender.commitment(&Identity::from_seed(&case.seed.array()));
-        assert_eq!(commitment.to_bytes(), case.commitment.0, "{}", case.name);
-        for sent in &case.sent {
-            let statement = statement(sent.index, sent.epoch, sent.group, sent.frame, &sent.records);
-            let tag = sender.tag(sent.wall, &statement).expect("within the chain");
-            assert_eq!(tag.to_bytes()[..], sent.tag.0, "{}, frame {}", case.name, sent.frame);
-        }
-        let mut receiver = TeslaReceiver::new(&commitment);
-        let clock = ClockReading {
-            offset: 0,
-            spread: 0,
-            uncertainty: 0,
-        };
-        for (at, step) in case.steps.iter().enumerate() {
-            let statement = statement(step.index, step.epoch, step.group, step.frame, &step.records);
-            let tag = TeslaTag::parse(&step.tag.0).expect("the form is right");
-            let outcome = receiver.receive(step.at_latest, &clock, &statement, &tag);
-            let outcome = outcome.map_or_else(|reason| reason.to_string(), |()| "ok".to_owned());
-            assert_eq!(outcome, step.expect, "{}, step {at}", case.name);
-            let settled: Vec<(u64, bool)> = std::iter::from_fn(|| receiver.poll())
-                .map(|settled| match settled {
-                    Settled::Authentic(statement) => (statement.frame, true),
-                    Settled::WrongMac(statement) => (statement.frame, false),
-                })
-                .collect();
-            assert_eq!(settled, step.settled, "{}, step {at}", case.name);
-        }
-    }
-}
-
-#[test]
-fn chains_of_tesla_follow_each_other_as_in_the_reference() {
-    for case in file().tesla_chains {
-        let times = TeslaTimes {
-            interval: Duration::from_nanos(case.length),
-            delay: case.delay,
-            intervals: case.intervals,
-        };
-        let mut camera = TeslaCamera::new(case.stream, times).expect("within the bounds");
-        let identity = Identity::from_seed(&case.seed.array());
-        let mut viewer = TeslaViewer::new(identity.peer_id(), case.stream);
-        let mut keys = case.last_keys.iter().map(Hex::array);
-        let mut next = keys.next().expect("a key");
-        let (mut commitments, mut proved) = (Vec::new(), Vec::new());
-        for sent in &case.sent {
-            let now = Now {
-                monotonic: Duration::from_nanos(sent.wall - case.start),
-                wall: sent.wall,
-            };
-            if camera.renew(now, &identity, next) {
-                next = keys.next().unwrap_or_default();
-                let newest = camera.commitments(now).last().expect("a chain").to_vec();
-                viewer.take(&newest).expect("the camera's");
-                commitments.push(Hex(newest));
-            }
-            let statement = Statement {
-                stream: case.stream,
-                index: sent.index,
-                epoch: sent.epoch,
-                group: sent.group,
-                frame: sent.frame,
-                digest: digest(&sent.records),
-                liveness: None,
-            };
-            let tag = camera.tag(now, &statement).expect("within a chain");
-            assert_eq!(tag.to_bytes()[..], sent.tag.0, "{}, frame {}", case.name, sent.frame);
-            let arrival = Arrival {
-                at: now.monotonic,
-                peer_at_latest: Some(sent.wall),
-            };
-            viewer.receive(arrival, &statement, &tag).expect("in time");
-            proved.extend(std::iter::from_fn(|| viewer.poll()).filter_map(|news| match news {
-                TeslaNews::Proved { statement, .. } => Some(statement.frame),
-                _ => None,
-            }));
-        }
-        assert_eq!(commitments, case.commitments, "{}", case.name);
-        assert_eq!(proved, (0..7).collect::<Vec<u64>>(), "all but the last one");
     }
 }
 

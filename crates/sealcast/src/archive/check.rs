@@ -40,6 +40,8 @@ pub struct Report {
     pub signed: u64,
     /// Frames without a signature of their own; counted only with an identity or a camera.
     pub unsigned: u64,
+    /// Those of them that earlier versions signed by groups of pictures alone: they were shown before they were proved.
+    pub shown_before_proof: u64,
     /// Frames that a signature of their group of pictures proves (ML-DSA-65); counted only with an identity or a
     /// camera.
     pub proven: u64,
@@ -376,6 +378,10 @@ impl Checking<'_> {
         match proof {
             Proof::Signed => self.report.signed += 1,
             Proof::None => self.report.unsigned += 1,
+            Proof::Later => {
+                self.report.unsigned += 1;
+                self.report.shown_before_proof += 1;
+            }
             Proof::Forged(reason) => {
                 self.fault(format!("{name}: the frame of {time} is not the camera's ({reason})"));
             }

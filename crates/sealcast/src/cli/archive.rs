@@ -115,6 +115,12 @@ fn print_report(folder: &Path, report: &Report, verified: bool) -> Result<()> {
     if verified {
         let (signed, unsigned) = (report.signed, report.unsigned);
         text += &format!("{signed} frames signed by the camera, {unsigned} without a signature of their own\n");
+        if report.shown_before_proof > 0 {
+            text += &format!(
+                "{} frames were shown before they were proved\n",
+                report.shown_before_proof
+            );
+        }
         if !report.groups.is_empty() {
             let (proven, groups) = (report.proven, report.groups.len());
             text += &format!("{proven} frames proven by {groups} signatures of groups of pictures (ML-DSA-65)\n");

@@ -9,7 +9,7 @@ use sealcast_proto::keys::{Mechanism, Wish};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
-use sealcast_proto::sign::{MAX_WAITING, NoSignMode, SignMode, TeslaTimes};
+use sealcast_proto::sign::{NoSignMode, SignMode};
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::{MAX_TICKET, Ticket};
 
@@ -132,33 +132,6 @@ pub(super) fn sign_mode(settings: &Settings, key: &'static str, name: &str) -> R
         let failure = usage(format!("there are no signatures \"{name}\""), error.to_string());
         settings.placed(key, failure)
     })
-}
-
-/// Longest time until a key of TESLA is disclosed: frames at 60 a second that wait for it are within the bound of those
-/// that a viewer keeps ([`MAX_WAITING`]).
-const MAX_TESLA_DELAY: Duration = Duration::from_secs(4);
-const _: () = assert!(MAX_TESLA_DELAY.as_secs() as usize * 60 <= MAX_WAITING);
-
-/// The times of key chains of TESLA.
-pub(super) fn tesla_times(settings: &Settings) -> Result<TeslaTimes> {
-    let configured = &settings.config.publish;
-    let interval = Duration::from_millis(configured.tesla_interval.get().into());
-    let times = u8::try_from(configured.tesla_delay.get()).map(|delay| TeslaTimes {
-        interval,
-        delay,
-        ..TeslaTimes::default()
-    });
-    match times {
-        Ok(times) if times.are_valid() && interval * u32::from(times.delay) <= MAX_TESLA_DELAY => Ok(times),
-        _ => {
-            let what = "keys of TESLA are disclosed after 1 to 255 intervals of 1 ms or more, and after at most 4 s";
-            let failure = usage(
-                what.to_owned(),
-                "such as --tesla-interval 100 --tesla-delay 5, which is half a second",
-            );
-            Err(settings.placed("publish.tesla_delay", failure))
-        }
-    }
 }
 
 /// The relays that an option names.

@@ -112,7 +112,6 @@ fn admission(settings: &Settings, relays: &[RelayUrl]) -> Result<Arc<Admission>>
 fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Option<GroupOptions>> {
     let configured = &settings.config.publish;
     let sign = build::sign_mode(settings, "publish.sign", &configured.sign)?;
-    let tesla = build::tesla_times(settings)?;
     let multicast = multicast(settings)?;
     let archive_to = archive_to(settings)?;
     let refused = |key: &str, what: &str, hint: &str| {
@@ -120,10 +119,6 @@ fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Opt
         Err(settings.placed(key, failure))
     };
     if !configured.group && configured.relay.is_empty() {
-        if sign.tesla() {
-            let what = "--sign tesla is for a group: in a session of its own each viewer has proof already";
-            return refused("publish.sign", what, "add --group, or leave out --sign");
-        }
         if multicast.is_some() {
             let what = "a multicast group needs a stream that is the same for all";
             return refused(
@@ -155,15 +150,11 @@ fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Opt
         let what = format!("{other} has no constant rate: it gets frames as they come");
         return refused(key, &what, "use --shape pad:padme, or leave out one of the two");
     }
-    if sign.tesla() && configured.web.is_some() {
-        tracing::warn!("pages prove no frames of --sign tesla: they are no members, and are served alone");
-    }
     let numbers = EpochNumbers::at(files::home()?.join("epochs"), &offer.identity.peer_id(), GROUP_STREAM);
     let open = |(local, group)| MulticastOut::open(local, group);
     let multicast = multicast.map(open).transpose();
     Ok(Some(GroupOptions {
         sign,
-        tesla,
         numbers,
         archive_to,
         multicast: multicast.map_err(|failure| settings.placed("publish.listen", failure))?,

@@ -79,7 +79,7 @@ options! {
         /// When the source fails, open it again until it is back, and keep the viewers meanwhile, instead of ending
         retry: bool { on_flag("retry", PUBLISH) }
 
-        /// Send the sound that the source has beside the picture: AAC, Opus, G.711. With --sign tesla none is sent
+        /// Send the sound that the source has beside the picture: AAC, Opus, G.711.
         sound: bool { off_flag("no-sound", "Leave out the sound that the source has beside the picture", PUBLISH) }
 
         /// Where to listen for viewers: tcp://, udp:// or quic://. docs/networks.md has the options, which follow a ?,
@@ -171,17 +171,9 @@ options! {
         /// Who can open what archive's nodes record: age1pq1…, or @FILE with one a line
         archive_to: Vec<String> { flag("archive-to", "RECIPIENT", PUBLISH).default("") }
 
-        /// What the camera signs, with --group: frame (each frame, before it is shown), gop (each group of pictures,
-        /// with ML-DSA-65), both, tesla (a study mode: each frame, some time after it is shown), or off, where every
-        /// viewer of the group can forge the camera
+        /// What the camera signs, with --group: frame (each frame, proved before it is shown), both (also each group of
+        /// pictures, with ML-DSA-65, proved afterwards), or off, where every viewer of the group can forge the camera
         sign: String { flag("sign", "MODE", PUBLISH).default("frame") }
-
-        /// Length of an interval of --sign tesla in milliseconds, 1 to 4000
-        tesla_interval: NonZeroU32 { flag("tesla-interval", "MS", PUBLISH).default("100").study() }
-
-        /// Intervals after which --sign tesla discloses a key and so proves frames, 1 to 255. Frames that come later
-        /// are refused, so it must cover the path's delay and the error of the viewers' clocks; at most 4 s together
-        tesla_delay: NonZeroU32 { flag("tesla-delay", "N", PUBLISH).default("5").study() }
 
         /// Seed that makes the random choice of rate:PERCENT repeatable: a whole number from 0 to 9223372036854775807
         encrypt_seed: Option<u64> {
@@ -225,8 +217,8 @@ options! {
         /// printed on a terminal with the token that opens it
         to: String { flag("to", "SINK", WATCH).default("http://127.0.0.1:9880").example("file:out.mp4") }
 
-        /// Join a publisher's group only where at least this is signed: frame, gop, both, tesla or off. Else the
-        /// publisher seals for this viewer alone
+        /// Join a publisher's group only where at least this is signed: frame, both or off. Else the publisher
+        /// seals for this viewer alone
         require_sign: String { flag("require-sign", "MODE", WATCH).default("frame") }
 
         /// Relays that have the camera's stream, as for `publish`: they are heard instead of the camera, which is asked

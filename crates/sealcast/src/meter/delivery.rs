@@ -10,7 +10,6 @@ use super::labels::{Direction, MediaPacket, MediaStream};
 use super::metrics::Metrics;
 use super::shape::ShapeMeter;
 use super::signatures::SignatureMeter;
-use super::tesla::TeslaMeter;
 
 /// The metric families in the registry.
 pub(super) struct Delivery {
@@ -23,7 +22,6 @@ pub(super) struct Delivery {
     pub(super) shape: ShapeMeter,
     pub(super) group: GroupMeter,
     pub(super) signatures: SignatureMeter,
-    pub(super) tesla: TeslaMeter,
 }
 
 impl Delivery {
@@ -37,7 +35,6 @@ impl Delivery {
         let shape = ShapeMeter::register(registry);
         let group = GroupMeter::register(registry);
         let signatures = SignatureMeter::register(registry);
-        let tesla = TeslaMeter::register(registry);
         Self {
             packets: Counts::register(registry, "media_packets", packets, "what", MediaPacket::NAMES),
             streams: Counts::register(registry, "media_streams", streams, "what", MediaStream::NAMES),
@@ -48,7 +45,6 @@ impl Delivery {
             shape,
             group,
             signatures,
-            tesla,
         }
     }
 }

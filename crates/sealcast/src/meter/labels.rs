@@ -54,26 +54,6 @@ label_values! {
 }
 
 label_values! {
-    /// What became of a frame that is shown before it is proved, in mode `tesla`. Most frames count twice.
-    TeslaOutcome {
-        /// It came in time, and was shown.
-        Shown => "shown",
-        /// Its key came, and it is the camera's.
-        Proved => "proved",
-        /// Its key came, and it is not the camera's.
-        Forged => "forged",
-        /// It came when its key may have been disclosed, and was refused.
-        Unsafe => "unsafe",
-        /// It was shown and stays unproved: nothing is known of the camera's clock.
-        NoClock => "no_clock",
-        /// It was shown and stays unproved: no commitment to a key chain has come.
-        NoChain => "no_chain",
-        /// It was shown and stays unproved: its key got lost.
-        KeyLost => "key_lost",
-    }
-}
-
-label_values! {
     /// Contents of a record.
     RecordKind {
         /// A frame or a part of one.

@@ -18,5 +18,4 @@ pub mod shape;
 mod signatures;
 pub mod stage;
 pub mod statistics;
-mod tesla;
 mod totals;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use sealcast_proto::keys::{HelloKeys, Identity, PresharedKey, Role, Side, Wish};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Input, RekeyPolicy, Session};
-use sealcast_proto::sign::{SignMode, TeslaTimes};
+use sealcast_proto::sign::SignMode;
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::CloseReason;
 use tokio::io::DuplexStream;
@@ -117,7 +117,6 @@ pub(super) fn publisher(observation: &Arc<Observation>, offer: Offer) -> Publish
 pub(super) fn publisher_of_group(observation: &Arc<Observation>) -> (Arc<PublisherState>, Arc<Group>) {
     let options = GroupOptions {
         sign: SignMode::Off,
-        tesla: TeslaTimes::default(),
         numbers: EpochNumbers::nowhere(),
         multicast: None,
         archive_to: Vec::new(),

@@ -60,7 +60,6 @@ mod source_feed;
 mod source_thread;
 mod target_rate;
 mod task_timer;
-mod unproved;
 mod viewer_path;
 mod watch;
 mod watch_connect;

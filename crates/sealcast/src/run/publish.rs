@@ -75,7 +75,7 @@ pub struct PublishOptions {
     pub queue: QueueLimits,
     /// Bounds of the bit rate. They apply where the path is measured and the source can change its rate.
     pub rate: RateConfig,
-    /// False to leave out the sound of the source. For a group in mode `tesla` it is left out in any case.
+    /// False to leave out the sound of the source.
     pub sound: bool,
     /// Origin of the viewers.
     pub viewers: Viewers,
@@ -124,7 +124,6 @@ impl Publisher {
         let hub = Arc::new(hub);
         let (offer, queue) = (&options.offer, options.queue);
         let proof = options.group.as_ref().map_or(FrameProof::None, GroupOptions::proof);
-        let tesla = options.group.as_ref().is_some_and(|group| group.sign.tesla());
         let group = options
             .group
             .map(|group| Group::new(group, offer, queue, &observation))
@@ -133,7 +132,7 @@ impl Publisher {
             Some(group) => options.relays.into_iter().map(|relay| group.relay(relay)).collect(),
             None => Vec::new(),
         };
-        let sound = carries_sound(options.sound, &*source, tesla);
+        let sound = carries_sound(options.sound, &*source);
         let source = source_thread::start(
             (source, options.reopen, sound),
             Arc::clone(&hub),
@@ -291,18 +290,11 @@ async fn finish_relays(shared: &PublisherState, mut fed: JoinSet<Result<()>>) {
 }
 
 /// True if the sound of a source is sent, if it has some.
-fn carries_sound(wanted: bool, source: &dyn Source, tesla: bool) -> bool {
+fn carries_sound(wanted: bool, source: &dyn Source) -> bool {
     let Some(sound) = source.sound().filter(|_| wanted) else {
-        return wanted && !tesla;
+        return wanted;
     };
     let codec = sound.codec.name();
-    if tesla {
-        tracing::warn!(
-            codec,
-            "the sound of the source is left out: --sign tesla proves the picture alone"
-        );
-        return false;
-    }
     let (channels, rate) = (sound.channels, sound.samples_per_second);
     tracing::info!(codec, channels, rate, "with sound");
     true

@@ -8,7 +8,7 @@ use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::{Refusal, SealedFrame};
 use sealcast_proto::session::InboundCounts;
-use sealcast_proto::sign::{FrameRefusal, TeslaNews};
+use sealcast_proto::sign::FrameRefusal;
 use sealcast_proto::unit::{Assembled, AssembledFrame, SOUND_STREAM, SoundInfo, StreamInfo};
 
 use super::connection::Listener;
@@ -17,10 +17,9 @@ use super::passage::FrameTimeline;
 use super::picture_age::PictureAge;
 use super::queue::Queued;
 use super::serve_viewer::VIDEO;
-use super::unproved::Unproved;
 use super::{FrameQueue, Observation};
 use crate::media::{ReceivedFrame, Track};
-use crate::meter::labels::{Direction, DropCause, TeslaOutcome};
+use crate::meter::labels::{Direction, DropCause};
 use crate::meter::stage::Stage;
 use crate::sink::OnAge;
 
@@ -89,7 +88,6 @@ pub(super) struct Receiver {
     /// Media counters of the session at the last update of the metrics.
     counted: InboundCounts,
     age: PictureAge,
-    unproved: Unproved,
     /// Takes what an archive keeps beside frames.
     proofs: Arc<GroupProofs>,
     /// Frames refused since the camera did not sign them.
@@ -115,7 +113,6 @@ impl Receiver {
             wants_keyframe: false,
             counted: InboundCounts::default(),
             age: PictureAge::default(),
-            unproved: Unproved::default(),
             proofs: Arc::new(GroupProofs::new(false)),
             forged: 0,
         }
@@ -156,11 +153,6 @@ impl Receiver {
         if let Some(age) = age {
             self.age.note(age, &self.observation.metrics);
         }
-    }
-
-    /// Notes what became of a frame that is shown before it is proved.
-    pub(super) fn note_tesla(&mut self, news: TeslaNews) {
-        self.unproved.note(news, &self.observation.metrics);
     }
 
     /// Number of frames that came.
@@ -330,9 +322,6 @@ impl Listener for Receiver {
     fn not_the_cameras(&mut self, reason: FrameRefusal) {
         self.wants_keyframe = true;
         self.forged += 1;
-        if reason == FrameRefusal::Unsafe {
-            self.observation.metrics.tesla(TeslaOutcome::Unsafe);
-        }
         if self.forged.is_power_of_two() {
             let total = self.forged;
             tracing::warn!(%reason, total, "refused a frame that the camera did not sign as it came");

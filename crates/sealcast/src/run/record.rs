@@ -282,8 +282,8 @@ impl<'a> RecordingRole<'a> {
         };
         match message {
             GroupMessage::Offer { sign, .. } => {
-                // Whatever is signed, a proof follows each frame.
-                let proofs = SignMode::from_byte(sign) != Some(SignMode::Off);
+                // The session has looked at it.
+                let proofs = SignMode::from_byte(sign).is_ok_and(SignMode::frames);
                 self.gather = Some(Gather::new(proofs));
                 task.listener.joined = true;
                 task.handle(Input::JoinGroup(MediaFrom::Sealed))

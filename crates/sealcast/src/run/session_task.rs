@@ -322,6 +322,10 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Event::JoinedGroup(sign) => {
                 tracing::info!(from = self.remote, %sign, "the camera seals for all its viewers at once, and signs");
             }
+            Event::NoSuchSignatures(mode) => tracing::warn!(
+                from = self.remote,
+                "the camera seals for a group which this viewer does not join, and for it alone: {mode}"
+            ),
             Event::Proven(verdict) => self.note_proven(verdict),
             Event::HearMulticast(group) => return self.hear_multicast(*group),
             Event::LeaveMulticast => self.leave_multicast(),
@@ -331,7 +335,6 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             | Event::JoinsGroup(_)
             | Event::GroupSaid(_)
             | Event::SealedRecord(_)
-            | Event::Tesla(_)
             | Event::Hears(_)
             | Event::Challenged(_) => {}
         }

@@ -82,7 +82,7 @@ fn frames_a_second(rate: FrameRate) -> u64 {
 pub enum FrameProof {
     /// Nothing: it is sealed for one viewer, or for a group that is not signed.
     None,
-    /// A signature or a tag: it is sealed for a group.
+    /// A signature: it is sealed for a group.
     Signed,
 }
 

@@ -308,10 +308,8 @@ impl Role<AnyTransport> for WatchingRole<'_> {
     }
 
     fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
-        match event {
-            Event::Tesla(news) => task.listener.note_tesla(news),
-            Event::GroupSaid(message) => task.listener.keep_proof(&message),
-            _ => {}
+        if let Event::GroupSaid(message) = event {
+            task.listener.keep_proof(&message);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! How old a group's picture can be (signatures.md, section 7), for sinks that show pictures.
+//! How old a group's picture can be (signatures.md, section 6), for sinks that show pictures.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -292,7 +292,7 @@ fn the_last_pictures_and_packets_of_a_source_are_signed_as_all_others() {
     for carrier in ["tcp", "udp", "quic"] {
         let (own, nodes) = (home(), home());
         let listen = format!("{carrier}://127.0.0.1:0");
-        let more = ["--sign", "gop", "--listen", &listen];
+        let more = ["--sign", "both", "--listen", &listen];
         let mut publisher = camera(own.path(), &file_url(&clip), &node_of(nodes.path()), &recipient, &more);
         let archive = recipient.archive(&format!("to-the-end-{carrier}"));
         let mut node = record(nodes.path(), &publisher.ticket, &archive);
@@ -367,18 +367,15 @@ fn verifies_unopened(archive: &Path, report: &Report, [camera, viewer]: [&Path; 
 #[test]
 fn signatures_of_groups_of_pictures_prove_what_nodes_and_members_keep() {
     let recipient = recipient();
-    for (at, (sign, carrier)) in [("gop", "tcp"), ("both", "udp"), ("gop", "quic")]
-        .into_iter()
-        .enumerate()
-    {
+    for (at, carrier) in ["tcp", "udp", "quic"].into_iter().enumerate() {
         let (own, nodes, theirs) = (home(), home(), home());
         let listen = format!("{carrier}://127.0.0.1:0");
-        let more = ["--sign", sign, "--listen", &listen];
+        let more = ["--sign", "both", "--listen", &listen];
         let publisher = camera(own.path(), CARD, &node_of(nodes.path()), &recipient, &more);
         let archives = ["node", "member"].map(|of| recipient.archive(&format!("{of}-{at}")));
         let mut node = record(nodes.path(), &publisher.ticket, &archives[0]);
         let to = recipient.url(&archives[1], "&segment=1s");
-        let content = ["--require-sign", "gop", "--to", &to];
+        let content = ["--require-sign", "both", "--to", &to];
         let mut member = watching(theirs.path(), &publisher.ticket, &content);
         publisher.program.says(MEMBER, PATIENCE);
         // Ten frames each, but for the first: a keyframe is made for who joins.
@@ -392,11 +389,11 @@ fn signatures_of_groups_of_pictures_prove_what_nodes_and_members_keep() {
         node.stop();
         member.stop();
         for archive in &archives {
-            let what = format!("{sign} {carrier} {}", archive.display());
+            let what = format!("{carrier} {}", archive.display());
             let report = recipient.check(archive);
             assert_eq!(report.faults, Vec::<String>::new(), "{what}");
             // A member may have been served alone first, by frames that nobody signs.
-            let signed = if sign == "gop" { 0..=0 } else { 30..=report.frames };
+            let signed = 30..=report.frames;
             assert!(signed.contains(&report.signed), "{what}: {} signed", report.signed);
             let proven: u32 = report.groups.iter().map(|signed| signed.proven).sum();
             assert_eq!(report.proven, u64::from(proven), "{what}: {:?}", report.groups);

@@ -10,7 +10,9 @@ use sealcast::archive::{ArchiveIdentity, Folder, Report, check, read_identities}
 use sealcast::failure::FailureKind;
 use sealcast_proto::archive::{Block, Segment};
 use sealcast_testkit::media::{STREET, clip};
-use sealcast_testkit::program::{MANY_USES, PATIENCE, Program, beginning, file_url, home, publish, sealcast, watch};
+use sealcast_testkit::program::{
+    MANY_USES, PATIENCE, Program, beginning, file_url, home, publish, sealcast, watch, write_private,
+};
 use tempfile::TempDir;
 
 use super::groups::{FRAMES_IN, GROUP, frames, watching};
@@ -299,6 +301,41 @@ fn old_segments_go_and_are_not_missing_and_a_second_writer_is_refused() {
     fs::remove_file(&oldest.path).expect("there");
     let report = recipient.check(&archive);
     assert!(report.faults[0].contains("is missing"), "{:?}", report.faults);
+}
+
+/// Recorded by version 0.1.0 of November 2026, with `--sign gop`: eleven frames, three of each group.
+#[test]
+fn what_an_earlier_version_recorded_with_signed_groups_alone_is_read_and_named() {
+    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/recorded-gop");
+    let dir = home();
+    let (archive, key, out) = (
+        dir.path().join("gop"),
+        dir.path().join("key"),
+        dir.path().join("out.h264"),
+    );
+    fs::create_dir(&archive).expect("a folder");
+    let segment = "segment-0000000001.sealed";
+    fs::copy(made.join(segment), archive.join(segment)).expect("a copy");
+    let identity = fs::read_to_string(made.join("reader.key")).expect("an identity");
+    write_private(&key, identity);
+    let [archive, key] = [&archive, &key].map(|path| path.to_str().expect("UTF-8"));
+    let checked = run(dir.path(), &["archive", "check", archive, "--identity", key]);
+    let said = text(&checked.stdout);
+    assert!(checked.status.success(), "{said} {}", text(&checked.stderr));
+    for words in [
+        "0 frames signed by the camera, 11 without a signature of their own",
+        "11 frames were shown before they were proved",
+        "9 frames proven by 3 signatures of groups of pictures",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let into = file_url(&out);
+    let replayed = run(
+        dir.path(),
+        &["replay", archive, "--identity", key, "--into", &into, "--fast"],
+    );
+    assert!(replayed.status.success(), "{}", text(&replayed.stderr));
+    assert_eq!(frames(&out).len(), 11);
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn who_wants_more_signed_is_served_alone() {
     for (sign, listen, more) in [
         ("off", "tcp://127.0.0.1:0", [].as_slice()),
         ("frame", "tcp://127.0.0.1:0", &["--require-sign", "both"]),
-        ("gop", "udp://127.0.0.1:0", &[]),
+        ("frame", "udp://127.0.0.1:0", &["--require-sign", "both"]),
         ("off", "quic://127.0.0.1:0", &[]),
     ] {
         let homes = [home(), home()];
@@ -264,12 +264,15 @@ fn what_does_not_fit_a_group_is_refused_in_words() {
         ),
         (
             &["publish", CARD, "--group", "--sign", "all"],
-            "signatures are off, frame, gop, both or tesla",
+            "signatures are off, frame or both",
         ),
-        (&["publish", CARD, "--sign", "tesla"], "--sign tesla is for a group"),
         (
-            &["publish", CARD, "--group", "--sign", "tesla", "--tesla-delay", "50"],
-            "after at most 4 s",
+            &["publish", CARD, "--group", "--sign", "gop"],
+            "signing mode gop is not supported any more",
+        ),
+        (
+            &["watch", "--require-sign", "tesla", "--listen", "tcp://127.0.0.1:0"],
+            "signing mode tesla is not supported any more",
         ),
         (
             &["watch", "--require-sign", "some", "--listen", "tcp://127.0.0.1:0"],

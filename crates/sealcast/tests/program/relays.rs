@@ -92,21 +92,6 @@ fn by_a_relays_ticket_alone_a_viewer_enrols_watches_and_knows_how_old_the_pictur
 }
 
 #[test]
-fn frames_of_tesla_that_a_relay_brings_are_proved_by_the_clock_of_the_session_beside() {
-    let homes = [home(), home()];
-    let relay = Relay::start();
-    // Late frames are refused: this is the longest delay.
-    let tesla = ["--sign", "tesla", "--tesla-interval", "500", "--tesla-delay", "8"];
-    let camera = camera(&relay, homes[0].path(), CARD, &["rov"], &tesla);
-    let ticket = camera.program.line();
-    let content = ["--to", "null:", "--require-sign", "tesla"];
-    let viewer = viewer_by(&relay, homes[1].path(), &ticket, &content);
-    viewer.says("pictures are shown at once, and proved", PATIENCE);
-    viewer.has_counted("sealcast_group_tesla_frames_total{outcome=\"proved\"}", 20.0);
-    assert!(viewer.counts("sealcast_group_tesla_frames_total{outcome=\"forged\"}") < 1.0);
-}
-
-#[test]
 fn who_is_allowed_by_its_id_alone_watches_through_a_relay_by_the_keys_of_its_session() {
     let homes = [home(), home()];
     let relay = Relay::start();

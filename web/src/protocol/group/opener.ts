@@ -71,7 +71,6 @@ function sumOf(counts: FrameRefusalCounts, more: FrameRefusalCounts): FrameRefus
 /** One of the streams of a group. What is lost of one leaves the other as it is. */
 class Half {
   readonly #member: Member;
-  readonly #sign: SignMode;
   readonly #stream: number;
   readonly #isSound: boolean;
   readonly #assembler: Assembler;
@@ -80,9 +79,8 @@ class Half {
   /** The beginning of a description that is cut into several records. */
   #description: Bytes = new Uint8Array(0);
 
-  constructor(member: Member, assembler: Assembler, sign: SignMode, { check, group }: MemberConfig, isSound: boolean) {
+  constructor(member: Member, assembler: Assembler, { check, group }: MemberConfig, isSound: boolean) {
     this.#member = member;
-    this.#sign = sign;
     this.#stream = isSound ? SOUND_STREAM : group.stream;
     this.#isSound = isSound;
     this.#assembler = assembler;
@@ -198,8 +196,7 @@ class Half {
     if (digest === undefined) {
       return this.verifier.refuse("records");
     }
-    const frame = { digest, stream: this.#stream, epoch };
-    return signsFrames(this.#sign) ? this.verifier.verify(frame, proof) : this.verifier.claim(frame, proof);
+    return this.verifier.verify({ digest, stream: this.#stream, epoch }, proof);
   }
 }
 
@@ -226,8 +223,8 @@ export class GroupOpener {
     this.#member = new Member(config, key);
     this.#sign = sign;
     this.#name = config.group;
-    this.#picture = new Half(this.#member, assembler, sign, config, false);
-    this.#sound = new Half(this.#member, new Assembler(), sign, config, true);
+    this.#picture = new Half(this.#member, assembler, config, false);
+    this.#sound = new Half(this.#member, new Assembler(), config, true);
   }
 
   /** Takes a sheet, or says why it is refused; nothing has changed then. */
@@ -270,7 +267,7 @@ export class GroupOpener {
   }
 
   #accept(isSound: boolean): Accept {
-    const accept = this.#sign === "off" ? "group" : "signed";
+    const accept = signsFrames(this.#sign) ? "signed" : "group";
     return this.acceptsClear && !isSound ? `${accept}-clear` : accept;
   }
 
@@ -279,7 +276,7 @@ export class GroupOpener {
     this.#member.retire(now);
     const sound = this.#isSound(record);
     const half = sound ? this.#sound : this.#picture;
-    const signed = this.#sign !== "off";
+    const signed = signsFrames(this.#sign);
     // The hash does not wait for the tag: what does not open is not used.
     const [found, hash] = await Promise.all([
       this.#member.open(record, this.#accept(sound)), signed ? recordHash(record) : undefined,

@@ -1,4 +1,4 @@
-// Answers, which lead from a challenge to a root that the camera signed (signatures.md, section 7).
+// Answers, which lead from a challenge to a root that the camera signed (signatures.md, section 6).
 
 import { type Bytes, concat } from "../bytes.ts";
 import { malformed } from "../error.ts";

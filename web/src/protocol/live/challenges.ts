@@ -1,4 +1,4 @@
-// The camera's half: it collects challenges, and folds them into a root for the next frame (signatures.md, section 7).
+// The camera's half: it collects challenges, and folds them into a root for the next frame (signatures.md, section 6).
 
 import { type Bytes } from "../bytes.ts";
 import { misuse } from "../error.ts";

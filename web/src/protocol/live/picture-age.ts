@@ -1,4 +1,4 @@
-// How old the picture is at most: challenges to the camera, and what its answers prove (signatures.md, section 7).
+// How old the picture is at most: challenges to the camera, and what its answers prove (signatures.md, section 6).
 
 import { type Bytes, equal } from "../bytes.ts";
 import { type Answer, answerRoot, nameOf } from "./answer.ts";

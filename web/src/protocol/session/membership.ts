@@ -338,7 +338,7 @@ export class Membership {
   /** Notes the frame that was released. */
   async #released(seat: Seat, now: number, statement: Statement): Promise<void> {
     const isPicture = statement.stream === seat.stream;
-    if (signsFrames(seat.sign) && isPicture) {
+    if (isPicture) {
       seat.age.verified(now, statement.liveness);
     }
     if (statement.index === 0 && isPicture) {

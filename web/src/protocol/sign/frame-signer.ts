@@ -23,7 +23,7 @@ export interface OutgoingStatement {
 }
 
 /**
- * Makes the statements of a stream and signs each (mode `frame`). It counts groups of pictures and their frames, so no
+ * Makes the statements of a stream and signs each. It counts groups of pictures and their frames, so no
  * two statements have the same numbers.
  */
 export class FrameSigner {

@@ -55,16 +55,13 @@ export class FrameVerifier {
   /** Verifies a frame with the payload of its `signed` record, if it has one. Refused, it must not be released. */
   async verify(frame: ReceivedFrame, bytes: Bytes | undefined): Promise<Statement | FrameRefusal> {
     const proof = parsed(bytes);
-    return typeof proof === "string" ? this.refuse(proof) : this.#note(await this.#verified(frame, proof));
-  }
-
-  /**
-   * The same where only groups of pictures are signed: everything but a signature is checked. Anybody who has the key
-   * can then make it refuse the camera's frames, by claiming numbers that are too high.
-   */
-  claim(frame: ReceivedFrame, bytes: Bytes | undefined): Statement | FrameRefusal {
-    const proof = parsed(bytes);
-    return typeof proof === "string" ? this.refuse(proof) : this.#note(this.#consistent(frame, proof));
+    const checked = typeof proof === "string" ? proof : await this.#verified(frame, proof);
+    if (typeof checked === "string") {
+      return this.refuse(checked);
+    }
+    this.#last = checked;
+    this.#accepted += 1;
+    return checked;
   }
 
   /** Counts a frame that is given up. */
@@ -81,15 +78,6 @@ export class FrameVerifier {
   /** Frames refused. */
   get refused(): FrameRefusalCounts {
     return { ...this.#refused };
-  }
-
-  #note(checked: Statement | FrameRefusal): Statement | FrameRefusal {
-    if (typeof checked === "string") {
-      return this.refuse(checked);
-    }
-    this.#last = checked;
-    this.#accepted += 1;
-    return checked;
   }
 
   async #verified(frame: ReceivedFrame, proof: FrameProof): Promise<Statement | FrameRefusal> {

@@ -41,7 +41,7 @@ export interface Statement extends Claims {
 export interface FrameProof extends Claims {
   readonly records: number;
   readonly check: Bytes;
-  /** Absent if only groups of pictures are signed. */
+  /** Without it the frame is refused. */
   readonly signature?: Bytes;
 }
 

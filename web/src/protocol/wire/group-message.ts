@@ -6,9 +6,11 @@ import { MAX_STREAM } from "./header.ts";
 import { type Reader } from "./reader.ts";
 import { type Writer } from "./writer.ts";
 
-/** What a camera signs, by its number on the wire. A page joins no group of `tesla`: it could prove no frame. */
-export const SIGN_MODES = ["off", "frame", "gop", "both", "tesla"] as const;
-export type SignMode = (typeof SIGN_MODES)[number];
+/** What a camera signs. */
+export type SignMode = "off" | "frame" | "both";
+/** The same by its number on the wire. `gop` and `tesla` are reserved: earlier versions had them. */
+export const SIGN_NUMBERS = ["off", "frame", "gop", "both", "tesla"] as const;
+export type OfferedSign = (typeof SIGN_NUMBERS)[number];
 
 /** Bytes of a challenge. */
 export const CHALLENGE_LEN = 16;
@@ -22,7 +24,7 @@ export type MediaFrom = (typeof MEDIA)[number];
 /** A control message of a group. Sheets, answers, certificates and signatures are read by whom they are for. */
 export type GroupMessage =
   /** The publisher offers to seal for a group instead of this session. */
-  | { readonly type: "group"; readonly stream: number; readonly sign: SignMode; readonly suite: number }
+  | { readonly type: "group"; readonly stream: number; readonly sign: OfferedSign; readonly suite: number }
   /** The viewer wants to be a member. */
   | { readonly type: "join"; readonly stream: number; readonly media: MediaFrom }
   | { readonly type: "key-sheet"; readonly sheet: Bytes }
@@ -38,7 +40,7 @@ export type GroupMessage =
 export function writeGroupMessage(message: GroupMessage, out: Writer): Writer {
   switch (message.type) {
     case "group":
-      return out.u8(20).u16(message.stream).u8(SIGN_MODES.indexOf(message.sign)).u8(message.suite);
+      return out.u8(20).u16(message.stream).u8(SIGN_NUMBERS.indexOf(message.sign)).u8(message.suite);
     case "join":
       return out.u8(21).u16(message.stream).u8(MEDIA.indexOf(message.media));
     case "key-sheet":
@@ -73,7 +75,7 @@ function oneOf<T>(values: readonly T[], reader: Reader): T {
 
 /** The parser of each type's fields, by its number. */
 export const GROUP_PARSERS: Readonly<Record<number, (reader: Reader) => GroupMessage>> = {
-  20: (reader) => ({ type: "group", stream: stream(reader), sign: oneOf(SIGN_MODES, reader), suite: reader.u8() }),
+  20: (reader) => ({ type: "group", stream: stream(reader), sign: oneOf(SIGN_NUMBERS, reader), suite: reader.u8() }),
   21: (reader) => ({ type: "join", stream: stream(reader), media: oneOf(MEDIA, reader) }),
   22: (reader) => ({ type: "key-sheet", sheet: reader.rest() }),
   23: (reader) => ({ type: "challenge", challenge: reader.bytes(CHALLENGE_LEN) }),

@@ -11,7 +11,7 @@ use sealcast_proto::group_media::{GroupOpener, GroupOpenerConfig, GroupSealer, G
 use sealcast_proto::keys::Identity;
 use sealcast_proto::seal::suite::AES_256_GCM;
 use sealcast_proto::session::OutgoingFrame;
-use sealcast_proto::sign::{SignMode, TeslaTimes};
+use sealcast_proto::sign::SignMode;
 use sealcast_proto::unit::{Codec, FrameRate, Preamble, StreamInfo, Unit};
 use sealcast_proto::wire::LENGTH_PREFIX;
 
@@ -57,7 +57,6 @@ pub(crate) fn sealer(sign: SignMode) -> Result<GroupSealer, LeaderError> {
         sign,
         unit: Unit::Frame,
         selection_seed: 0,
-        tesla: TeslaTimes::default(),
     };
     GroupSealer::new(at(Duration::ZERO), config, NUMBERS, [9; 16], &[3; 32])
 }

@@ -165,12 +165,7 @@ fn by_name(name: &str) -> Result<Arc<dyn Mechanism>> {
 
 fn sign_mode(name: &str) -> Result<SignMode> {
     let mode = name.parse();
-    mode.map_err(|error| {
-        usage(
-            format!("sign = \"{name}\": {error}"),
-            "write off, frame, gop, both or tesla",
-        )
-    })
+    mode.map_err(|error| usage(format!("sign = \"{name}\": {error}"), "write off, frame or both"))
 }
 
 impl Engine for Groups {
@@ -264,7 +259,8 @@ mod tests {
     fn what_cannot_be_measured_is_refused_by_name() {
         for (from, to, said) in [
             ("mechanism = \"x25519\"", "mechanism = \"rot13\"", "rot13"),
-            ("sign = \"gop\"", "sign = \"all\"", "off, frame, gop, both or tesla"),
+            ("sign = \"both\"", "sign = \"all\"", "off, frame or both"),
+            ("sign = \"both\"", "sign = \"gop\"", "gop is not supported any more"),
             ("members = 3\n", "members = 1\n", "2 to 256"),
             ("loss = 0.05", "loss = 0.9", "below 0.5"),
             ("frames = 500", "frames = 0", "1 to 100000"),

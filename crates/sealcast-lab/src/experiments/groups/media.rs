@@ -6,12 +6,11 @@ use std::time::Duration;
 use aws_lc_rs::signature::{ML_DSA_65_SIGNING, PqdsaKeyPair};
 use sealcast::failure::Result;
 use sealcast::meter::resources::thread_cpu_time;
-use sealcast_proto::clock::Arrival;
 use sealcast_proto::group::MemberId;
 use sealcast_proto::group_media::{GroupOpener, GroupSealer, SealedFrame};
 use sealcast_proto::keys::Mechanism;
 use sealcast_proto::session::{Output, Session};
-use sealcast_proto::sign::{GOP_SIGNATURE_LEN, SignMode, TeslaNews, UnsignedPart, gop_seed};
+use sealcast_proto::sign::{GOP_SIGNATURE_LEN, SignMode, UnsignedPart, gop_seed};
 use serde::Deserialize;
 
 use super::cast::{self, at, broken};
@@ -21,8 +20,6 @@ use crate::harness::Sample;
 /// Frames of a group of pictures: two seconds at 25 frames a second.
 const GROUP: u64 = 50;
 const FRAME: Duration = Duration::from_millis(40);
-/// Error of the viewer's clock in nanoseconds, where frames are proved by when they come.
-const CLOCK_ERROR: u64 = 1_000_000;
 
 /// How often a frame is sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -110,26 +107,19 @@ pub(super) fn signing(mode: SignMode, amount: Amount) -> Result<Sample> {
     let mut camera = Camera::new(mode, amount)?;
     let mut viewer = camera.viewer(mode)?;
     let (mut sealing, mut opening, mut signing) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-    let (mut bytes, mut signed, mut parts, mut proved) = (0, 0, 0_u32, 0);
+    let (mut bytes, mut signed, mut parts) = (0, 0, 0_u32);
     for number in 0..amount.frames {
         let before = thread_cpu_time();
         let sealed = camera.seal(number)?;
         sealing += thread_cpu_time().saturating_sub(before);
         bytes += sealed.bytes.len();
-        let opened = open(&mut viewer, number, &sealed)?;
-        opening += opened.spent;
-        proved += opened.proved;
+        opening += open(&mut viewer, number, &sealed)?;
         if let Some(part) = camera.part.take() {
             let before = thread_cpu_time();
             signed += camera.sign(part)?;
             signing += thread_cpu_time().saturating_sub(before);
             parts += 1;
         }
-    }
-    if mode.tesla() && proved == 0 {
-        return Err(broken(
-            &"no frame was proved: there are too few for the delay of the keys",
-        ));
     }
     let frames = amount.frames as f64;
     let micros = |time: Duration| time.as_secs_f64() * 1e6 / frames;
@@ -147,20 +137,10 @@ pub(super) fn signing(mode: SignMode, amount: Amount) -> Result<Sample> {
         .with("gop_bytes", each_bytes))
 }
 
-/// What opening a frame took, and the frames that it proved which were shown before.
-struct OpenedFrame {
-    spent: Duration,
-    proved: usize,
-}
-
-/// Opens a frame.
-fn open(viewer: &mut GroupOpener, number: u64, sealed: &SealedFrame) -> Result<OpenedFrame> {
+/// Opens a frame. Returns what that took.
+fn open(viewer: &mut GroupOpener, number: u64, sealed: &SealedFrame) -> Result<Duration> {
     let mut records = cast::records(sealed);
-    let now = at(FRAME * number as u32);
-    let now = Arrival {
-        at: now.monotonic,
-        peer_at_latest: Some(now.wall + CLOCK_ERROR),
-    };
+    let now = at(FRAME * number as u32).monotonic;
     let before = thread_cpu_time();
     for record in &mut records {
         viewer.open(now, record).map_err(|refusal| broken(&refusal))?;
@@ -169,13 +149,11 @@ fn open(viewer: &mut GroupOpener, number: u64, sealed: &SealedFrame) -> Result<O
     while viewer.next_media().is_some() {
         released += 1;
     }
-    let news = std::iter::from_fn(|| viewer.next_tesla());
-    let proved = news.filter(|news| matches!(news, TeslaNews::Proved { .. })).count();
     let spent = thread_cpu_time().saturating_sub(before);
     if released == 0 {
         return Err(broken(&"a frame was not released"));
     }
-    Ok(OpenedFrame { spent, proved })
+    Ok(spent)
 }
 
 /// A camera whose time goes on with its frames.
@@ -208,10 +186,6 @@ impl Camera {
         let sheet = sheet.ok_or_else(|| broken(&"no member"))?;
         let mut viewer = cast::opener(0, mode);
         viewer.take_sheet(&sheet).map_err(|refusal| broken(&refusal))?;
-        self.sealer.renew_chain(at(Duration::ZERO), [4; 32]);
-        for commitment in self.sealer.commitments(at(Duration::ZERO)) {
-            viewer.take_commitment(commitment).map_err(|refusal| broken(&refusal))?;
-        }
         Ok(viewer)
     }
 
@@ -262,8 +236,5 @@ mod tests {
         // A record with a proof of 102 bytes: length, header, tag.
         assert_eq!(more, 102.0 + 4.0 + 24.0 + 16.0);
         assert!(both.value("gop_bytes").expect("bytes") > 3309.0 && off.value("gop_sign_us").is_none());
-        let tesla = signing(SignMode::Tesla, AMOUNT).expect("frames are released and proved");
-        let more = tesla.value("frame_bytes").expect("bytes") - off.value("frame_bytes").expect("bytes");
-        assert_eq!(more, 38.0 + 52.0 + 4.0 + 24.0 + 16.0);
     }
 }

@@ -120,16 +120,13 @@ impl Group {
             state.sealer.reserve(numbers.end);
         }
         let now = shared.observation.clock.now();
-        if self.sign.tesla() && state.sealer.renew_chain(now, entropy::random()?) {
-            state.tell_chains(now);
-        }
         let announced = match state.sealer.announces(now) {
             true => state.sealer.announce(now, &entropy::random()?),
             false => Ok(None),
         };
         let announced = announced.map_err(|error: LeaderError| unusable(&error))?;
         if let Some(announced) = announced {
-            self.tell(state, now, &announced);
+            self.tell(state, &announced);
             self.tell_archives(state, announced.epoch)?;
             state.tell_relays(&announced);
             state.give_up_lost(now);
@@ -149,10 +146,9 @@ impl Group {
         Ok(state.sealer.deadline())
     }
 
-    fn tell(&self, state: &mut State, now: Now, announced: &Announcement) {
+    fn tell(&self, state: &mut State, announced: &Announcement) {
         let sheet: Option<Arc<[u8]>> = announced.sheet.as_deref().map(Arc::from);
         let certificate = self.gop_key.as_ref().map(|key| Arc::from(key.certificate().to_bytes()));
-        let chains: Vec<Arc<[u8]>> = state.sealer.commitments(now).map(Arc::from).collect();
         for seat in &mut state.seats {
             if announced.admitted.contains(&seat.id) {
                 seat.begun = true;
@@ -164,9 +160,7 @@ impl Group {
                     .path_sheet(seat.id)
                     .map(|sheet| Told::Sheet(Arc::from(sheet)));
                 let certificate = certificate.clone().map(Told::Certificate);
-                let chains = chains.iter().cloned().map(Told::Commitment);
-                let told = own.into_iter().chain(certificate).chain(chains);
-                told.for_each(|told| seat.tell(told));
+                own.into_iter().chain(certificate).for_each(|told| seat.tell(told));
             } else if let (true, Some(sheet)) = (seat.hears_all(), &sheet) {
                 let too_long = seat.narrow && sheet.len() > LONGEST_FOR_ALL;
                 let own = too_long.then(|| state.sealer.path_sheet(seat.id)).flatten();
@@ -444,17 +438,6 @@ impl State {
         if self.seats.iter().any(|seat| seat.hearing != Hearing::Away) {
             multicast.send(Arc::clone(sealed));
         }
-    }
-
-    /// Tells everybody of a new key chain of TESLA. Who becomes a member later is told all that go on.
-    fn tell_chains(&mut self, now: Now) {
-        let newest = self.sealer.commitments(now).last().map(Arc::<[u8]>::from);
-        for seat in self.seats.iter_mut().filter(|seat| seat.hears_all()) {
-            newest
-                .iter()
-                .for_each(|newest| seat.tell(Told::Commitment(Arc::clone(newest))));
-        }
-        self.relayed.commit(self.sealer.commitments(now));
     }
 
     /// Takes members out who were too slow to take what they were told. Their tasks notice it.

@@ -16,7 +16,7 @@ use sealcast_proto::keys::PeerId;
 use sealcast_proto::live::{Answer, Challenge};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::RepairNeed;
-use sealcast_proto::sign::{SignMode, TeslaTimes};
+use sealcast_proto::sign::SignMode;
 use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{GroupMessage, Hearing, MediaFrom};
 use tokio::sync::{Notify, mpsc};
@@ -51,8 +51,6 @@ const MAX_WAITING_FOR_ARCHIVE: usize = 512;
 pub struct GroupOptions {
     /// What is signed.
     pub sign: SignMode,
-    /// Times of the key chains in mode `tesla`.
-    pub tesla: TeslaTimes,
     /// The numbers of its epochs.
     pub numbers: EpochNumbers,
     /// Where each record is sent once for all viewers who hear it.
@@ -93,7 +91,6 @@ pub(super) enum Told {
     Answer(Vec<u8>),
     Certificate(Arc<[u8]>),
     Signature(Arc<[u8]>),
-    Commitment(Arc<[u8]>),
     Recipients(Arc<[u8]>),
     ArchiveKey(u64, Arc<[u8]>),
 }
@@ -105,7 +102,6 @@ impl Told {
             Self::Answer(bytes) => GroupMessage::Answer(bytes),
             Self::Certificate(bytes) => GroupMessage::Certificate(bytes),
             Self::Signature(bytes) => GroupMessage::Signature(bytes),
-            Self::Commitment(bytes) => GroupMessage::Commitment(bytes),
             Self::Recipients(bytes) => GroupMessage::Recipients(bytes),
             Self::ArchiveKey(epoch, file) => GroupMessage::ArchiveKey { epoch: *epoch, file },
         }
@@ -235,7 +231,6 @@ impl Group {
             stream: GROUP_STREAM,
             suite,
             sign: options.sign,
-            tesla: options.tesla,
             unit: offer.unit,
             selection_seed: offer.selection_seed,
         };

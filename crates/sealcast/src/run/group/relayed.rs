@@ -119,12 +119,6 @@ impl Relayed {
         (dropped, wanted)
     }
 
-    /// The commitments to the key chains of TESLA that go on.
-    pub(super) fn commit<'c>(&mut self, commitments: impl Iterator<Item = &'c [u8]>) {
-        self.keys.commit(commitments);
-        self.tell();
-    }
-
     pub(super) fn proof(&mut self, signature: &[u8]) {
         if !self.has_seats() {
             return;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::clock::{Arrival, ClockEstimate};
+use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::group::{GroupName, MemberConfig, MemberKey, SheetRefusal};
 use sealcast_proto::group_media::{GroupRefusal, KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
 use sealcast_proto::keys::{PeerId, PresharedKey, PskName};
@@ -74,8 +74,6 @@ pub(super) struct RelayedFrames {
     withheld: Withheld,
     /// When a frame was withheld first, until the user was told.
     withheld_since: Option<Duration>,
-    /// What a session with the camera says of its clock.
-    camera_clock: Option<ClockEstimate>,
     observation: Arc<Observation>,
     keyed: bool,
     /// Since when the camera's keys are not for this viewer.
@@ -100,7 +98,6 @@ impl RelayedFrames {
             receiver: state.receiver(true),
             withheld: Withheld::new(state.without_session),
             withheld_since: None,
-            camera_clock: None,
             observation: Arc::clone(&state.observation),
             keyed: false,
             no_slot: None,
@@ -117,8 +114,6 @@ impl RelayedFrames {
 
     /// Opens sheets with this key from here on.
     pub(super) fn use_key(&mut self, shared: SharedKey) {
-        // It is a new session's, perhaps with a camera that was started again.
-        self.camera_clock = None;
         let known = shared.enrolment.is_some() && shared.enrolment == self.enrolment;
         if known && self.relayed.is_some() {
             return;
@@ -160,7 +155,6 @@ impl RelayedFrames {
 
     /// A new estimate of the camera's clock, for the frames' latency.
     pub(super) fn clock(&mut self, estimate: ClockEstimate) {
-        self.camera_clock = Some(estimate);
         self.receiver.clock(estimate);
     }
 
@@ -303,10 +297,8 @@ impl RelayedFrames {
     /// Opens the frames whose keys are there, and notes how old the picture can be.
     pub(super) fn open(&mut self) {
         let arrived = std::time::Instant::now();
-        let now = self.observation.clock.at(arrived);
-        let arrival = Arrival::new(now, self.camera_clock.as_ref());
-        let now = now.monotonic;
-        while let Some(opened) = self.relayed.as_mut().and_then(|relayed| relayed.open(arrival)) {
+        let now = self.observation.clock.at(arrived).monotonic;
+        while let Some(opened) = self.relayed.as_mut().and_then(|relayed| relayed.open(now)) {
             if let Err(refusal) = opened {
                 self.refused_frame(refusal);
             }
@@ -314,9 +306,6 @@ impl RelayedFrames {
                 if let Some(media) = self.withheld.take(media) {
                     self.receiver.media(media, arrived);
                 }
-            }
-            while let Some(news) = self.relayed.as_mut().and_then(RelayedViewer::next_tesla) {
-                self.receiver.note_tesla(news);
             }
         }
         let age = self.relayed.as_ref().and_then(|relayed| relayed.picture_age(now));

@@ -41,12 +41,14 @@ impl Recorded {
     /// Takes an object of the keys, or of the proofs. Sheets are of no use here.
     pub(super) fn told(&mut self, object: &[u8]) {
         match Control::parse(object) {
-            Ok(Control::Group(GroupMessage::Offer { sign, .. })) => {
-                let proofs = SignMode::from_byte(sign) != Some(SignMode::Off);
-                self.gather = Some(Gather::new(proofs));
-            }
+            Ok(Control::Group(GroupMessage::Offer { sign, .. })) => match SignMode::from_byte(sign) {
+                Ok(sign) => self.gather = Some(Gather::new(sign.frames())),
+                Err(mode) => self.refuse(&format!(
+                    "what the camera of the relay seals cannot be recorded: {mode}"
+                )),
+            },
             Ok(Control::Group(message)) => self.recorder.proof(message),
-            _ => self.refuse("a message"),
+            _ => self.refuse("a message from the relay is malformed"),
         }
     }
 
@@ -60,7 +62,7 @@ impl Recorded {
                 self.recorder.relayed(frame);
             }
             Ok(_) => {}
-            Err(_) => self.refuse("a frame"),
+            Err(_) => self.refuse("a frame from the relay is malformed"),
         }
     }
 
@@ -79,7 +81,7 @@ impl Recorded {
         self.refused += 1;
         if self.refused.is_power_of_two() {
             let total = self.refused;
-            tracing::warn!(total, "{what} from the relay is malformed, and not in the archive");
+            tracing::warn!(total, "not in the archive: {what}");
         }
     }
 }
