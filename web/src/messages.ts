@@ -151,6 +151,8 @@ export interface Membership {
   readonly forged: number;
   /** Frames whose group of pictures went without a signature. */
   readonly unproven: number;
+  /** True while these signatures do not come, though the camera makes them. */
+  readonly proofsMissing: boolean;
 }
 
 /** The stages of a frame's way, in their order; docs/latency.md says where each begins and ends. */

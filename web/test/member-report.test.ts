@@ -14,6 +14,7 @@ const NONE = {
 /** A session of which a test says what is known, and what is told of it. */
 class Told {
   facts: GroupFacts | undefined;
+  missing = false;
   readonly challenges: Bytes[] = [];
   readonly posts: FromWorker[] = [];
   readonly lines: string[] = [];
@@ -40,7 +41,7 @@ class Told {
   knows(age: AgeState | undefined, refused: Partial<Record<keyof typeof NONE, number>> = {}): void {
     this.facts = {
       signed: "both", suite: "aes-256-gcm", epoch: 7n, accepted: 5, refused: { ...NONE, ...refused },
-      unproven: 0,
+      unproven: 0, proofsMissing: this.missing,
       ...(age && { age }),
     };
   }
@@ -89,6 +90,20 @@ test("an alarm is told when it begins and when it ends, and not in between", () 
   told.knows({ state: "live", atMost: 61.4 });
   same(told.due(), ["good: the picture is live again: at most 61 ms old"], "its end");
   same(told.posts.length, 4, "each is told to the page at once");
+});
+
+test("signatures of groups that do not come are told when that begins and when it ends", () => {
+  const told = new Told();
+  told.knows({ state: "live", atMost: 40 });
+  same(told.due(), [], "nothing is missing");
+  told.missing = true;
+  told.knows({ state: "live", atMost: 40 });
+  same(told.due().map((line) => line.slice(0, 41)), ["bad: pictures are shown without the proof"], "the alarm");
+  same([told.due(), told.posts.length, told.report.membership?.proofsMissing], [[], 1, true], "it goes on");
+  told.missing = false;
+  told.knows({ state: "live", atMost: 40 });
+  told.report.event({ type: "proven", verdict: { group: 1n, outcome: "proven", indexes: [], follows: false } });
+  same(told.lines.at(-1), "good: the signatures of groups of pictures come again", "its end");
 });
 
 test("frames that were refused are told once, by reason, and forged pictures at once", () => {

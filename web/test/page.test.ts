@@ -9,7 +9,7 @@ import { pageFor, readLink, roleIn, ticketIn } from "../src/page/link.ts";
 import { Log, MAX_LINES } from "../src/page/log.ts";
 import { NoticeBoard } from "../src/page/notice.ts";
 import {
-  SELECTIONS, ageAlarm, ageWords, encryptsAll, mechanismKind, mechanismWords, selectionWarning,
+  SELECTIONS, ageWords, alarmWords, encryptsAll, mechanismKind, mechanismWords, selectionWarning,
 } from "../src/page/wording.ts";
 import { DEFAULT_MECHANISMS } from "../src/protocol/crypto/policy.ts";
 import { assert, reasonOf, same, test } from "./support/harness.ts";
@@ -218,7 +218,7 @@ test("frames of a group that the camera did not sign are refused records to the 
   board.take(state("live"), 0);
   const membership: Membership = {
     signed: "frame", suite: "aes-256-gcm", epoch: 1, age: { state: "waiting" }, accepted: 0, refused: { signature: 3 },
-    proven: 0, forged: 0, unproven: 0,
+    proven: 0, forged: 0, unproven: 0, proofsMissing: false,
   };
   board.take(figures(0), 0);
   same(board.at(0), "waiting", "nothing was refused");
@@ -231,7 +231,10 @@ test("an age is rounded up, so that the bound holds, and grows by itself between
   same(ageWords({ state: "live", atMost: 121 }, 500), "The newest frame is at most 630 ms old.", "half a second later");
   same(ageWords({ state: "alarm", cause: "stale" }, 0), "", "an alarm has words of its own");
   for (const cause of ["freeze", "stale"] as const) {
-    assert(ageAlarm(cause).startsWith("The picture may be old"), `the alarm says it first: ${cause}`);
+    const old = alarmWords({ age: { state: "alarm", cause }, proofsMissing: false });
+    assert(old.startsWith("The picture may be old"), `the alarm says it first: ${cause}`);
+    const both = alarmWords({ age: { state: "alarm", cause }, proofsMissing: true });
+    assert(both.startsWith(old) && both.includes("signatures of their groups do not come"), both);
   }
 });
 

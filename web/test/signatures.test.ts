@@ -9,7 +9,7 @@ import { answerRoot, nameOf, parseAnswer } from "../src/protocol/live/answer.ts"
 import { acceptCertificate } from "../src/protocol/sign/certificate.ts";
 import { type FrameDigest, FrameHasher, MAX_FRAME_RECORDS, recordHash } from "../src/protocol/sign/digest.ts";
 import { FrameVerifier } from "../src/protocol/sign/frame-verifier.ts";
-import { GopVerifier } from "../src/protocol/sign/gop-verifier.ts";
+import { GopVerifier, PROOF_DELAY, PROOF_PATIENCE } from "../src/protocol/sign/gop-verifier.ts";
 import { covers } from "../src/protocol/sign/mode.ts";
 import {
   type Statement, checkOf, parseProof, proofBytes, signedStatement, statementBytes, statementLeaf,
@@ -212,9 +212,9 @@ async function judgeGops(): Promise<void> {
     const camera = peer(one.camera);
     const key = await acceptCertificate(hex(one.certificate), camera, await signatureCheck(camera));
     assert(typeof key !== "string", "the certificate is accepted");
-    const verifier = new GopVerifier(key, one.stream);
+    const verifier = new GopVerifier(one.stream).certified(key);
     for (const frame of one.taken) {
-      same(await verifier.took(await statementOf(frame, one.stream)), "waiting", "before the signature");
+      same(await verifier.took(0, await statementOf(frame, one.stream)), "waiting", "before the signature");
     }
     const verdict = await verifier.verify(hex(one.message));
     same(typeof verdict === "string" ? verdict : "ok", one.expect, "expect");
@@ -252,13 +252,39 @@ test("a frame that comes after the signature of its group is judged at once", as
   const camera = peer(found.camera);
   const key = await acceptCertificate(hex(found.certificate), camera, await signatureCheck(camera));
   assert(typeof key !== "string", "the certificate is accepted");
-  const verifier = new GopVerifier(key, found.stream);
+  const verifier = new GopVerifier(found.stream).certified(key);
   const [first, second] = found.taken;
   assert(first !== undefined && second !== undefined, "it has frames");
   const verdict = await verifier.verify(hex(found.message));
   assert(typeof verdict !== "string" && verdict.outcome === "incomplete" && verdict.follows, "no frame was taken");
-  same(await verifier.took(await statementOf(first, found.stream)), "proven", "the camera's frame");
-  same(await verifier.took(await statementOf({ ...second, frame: 999 }, found.stream)), "forged", "another frame");
+  same(await verifier.took(0, await statementOf(first, found.stream)), "proven", "the camera's frame");
+  same(await verifier.took(0, await statementOf({ ...second, frame: 999 }, found.stream)), "forged", "another frame");
+});
+
+test("signatures are missing a second after two complete groups without, ten after one, until one comes", async () => {
+  const found = (await load()).gops.find(({ outcome }) => outcome === "proven");
+  assert(found !== undefined, "there is a proven group");
+  const camera = peer(found.camera);
+  const key = await acceptCertificate(hex(found.certificate), camera, await signatureCheck(camera));
+  assert(typeof key !== "string", "the certificate is accepted");
+  const verifier = new GopVerifier(found.stream);
+  const [frame] = found.taken;
+  assert(frame !== undefined, "it has frames");
+  // Older groups than the one whose signature there is.
+  const take = async (now: number, before: bigint): Promise<void> => {
+    await verifier.took(now, await statementOf({ ...frame, group: big(frame.group) - before }, found.stream));
+  };
+  await take(0, 4n);
+  same(verifier.missingAt, Infinity, "no group is complete");
+  await take(1_000, 3n);
+  same(verifier.missingAt, 1_000 + PROOF_PATIENCE, "one");
+  await take(2_000, 2n);
+  same(verifier.missingAt, 2_000 + PROOF_DELAY, "two");
+  await take(20_000, 0n);
+  same([verifier.unproven, verifier.missingAt], [2, 2_000 + PROOF_DELAY], "they are given up, and still missing");
+  same(await verifier.verify(hex(found.message)), "key", "before the certificate");
+  assert(typeof (await verifier.certified(key).verify(hex(found.message))) !== "string", "the camera's");
+  same(verifier.missingAt, Infinity, "the newest one came");
 });
 
 test("answers lead from challenges to the root, and each to its own alone", async () => {

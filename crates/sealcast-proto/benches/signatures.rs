@@ -9,7 +9,7 @@
 )]
 
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use aws_lc_rs::signature::{KeyPair, ML_DSA_65_SIGNING, PqdsaKeyPair};
 use sealcast_proto::keys::{EpochKeys, EpochSecret, Identity, Secret, Side};
@@ -164,10 +164,10 @@ fn gops(figures: &mut Figures, identity: &Identity, pair: &PqdsaKeyPair, stateme
     let message = part.signed(&signature).to_bytes();
     let key = pair.public_key().as_ref().try_into().expect("1952 bytes");
     let key = Certificate::issue(identity, key).verify(&identity.peer_id(), None);
-    let mut verifier = GopVerifier::new(key.expect("its own"), 1);
+    let mut verifier = GopVerifier::new(1).with_key(key.expect("its own"));
     let mut next = statements.iter();
     figures.time("group: remember a frame", GROUP, || {
-        black_box(verifier.took(next.next().expect("one for each")));
+        black_box(verifier.took(Duration::ZERO, next.next().expect("one for each")));
     });
     figures.time("group: verify message, tree, 30 frames", 1, || {
         black_box(verifier.verify(&message).expect("the camera's"));

@@ -2,7 +2,7 @@
 
 import { type Membership } from "../messages.ts";
 import { byId, say } from "./dom.ts";
-import { ageAlarm, ageWords, holdersWords } from "./wording.ts";
+import { ageWords, alarmWords, holdersWords } from "./wording.ts";
 
 /** The line under the picture, and the alarm on it and under it. */
 export class AgeView {
@@ -33,14 +33,15 @@ export class AgeView {
 
   /** The age goes on by itself between two reports. */
   tick(): void {
-    const age = this.#membership?.age;
-    if (age === undefined) {
+    const membership = this.#membership;
+    if (membership === undefined) {
       say(this.#age, "");
       return;
     }
+    const { age } = membership;
     this.#view.dataset["age"] = age.state;
     say(this.#age, ageWords(age, performance.now() - this.#told));
-    const alarm = age.state === "alarm" ? ageAlarm(age.cause) : "";
+    const alarm = alarmWords(membership);
     say(this.#alarm, alarm);
     this.#alarm.hidden = alarm === "";
   }

@@ -212,8 +212,15 @@ export function ageFigure(age: Age): string {
   }
 }
 
-/** What an alarm means, and what may be done. */
-export function ageAlarm(cause: "freeze" | "stale"): string {
+/** What is wrong with the picture, and what may be done; nothing while all is well. */
+export function alarmWords({ age, proofsMissing }: Pick<Membership, "age" | "proofsMissing">): string {
+  const old = age.state === "alarm" ? ageAlarm(age.cause) : "";
+  const unproven = proofsMissing ? "Pictures are shown without the proof that holds against quantum computers: the " +
+    "signatures of their groups do not come. Each picture's own signature is verified." : "";
+  return [old, unproven].filter((words) => words !== "").join(" ");
+}
+
+function ageAlarm(cause: "freeze" | "stale"): string {
   return cause === "freeze"
     ? "The picture may be old: no frame comes that the camera signed. The camera stands still, or somebody on the " +
       "way holds the frames back."

@@ -13,6 +13,8 @@ const ALARMS = {
   stale: "the picture may be old: frames come, and none answers this page in time, so they are late or repeated, " +
     "or somebody drops the answers",
 } as const;
+const PROOFS_MISSING = "pictures are shown without the proof that holds against quantum computers: the signatures of " +
+  "their groups do not come";
 const SIGNED = {
   off: "it signs nothing",
   frame: "it signs each frame",
@@ -39,6 +41,7 @@ export class MemberReport {
   /** Frames refused so far, as the log has them. */
   #refused: Readonly<Record<string, number>> = {};
   #alarm: "freeze" | "stale" | undefined;
+  #proofsMissing = false;
   /** What a relay gave beside pictures, and was refused. */
   #refusedOfRelay = 0;
 
@@ -65,8 +68,10 @@ export class MemberReport {
       case "challenge-due":
         this.#session.challenge(this.#parts.random().slice(0, CHALLENGE_LEN));
         this.#lookAtAge();
+        this.#lookAtProofs();
         break;
       case "proven":
+        this.#lookAtProofs();
         this.#judged(event.verdict.outcome === "forged");
         break;
       case "relay-refused":
@@ -106,6 +111,16 @@ export class MemberReport {
     this.#post();
   }
 
+  #lookAtProofs(): void {
+    const missing = this.membership?.proofsMissing === true;
+    if (missing === this.#proofsMissing) {
+      return;
+    }
+    this.#proofsMissing = missing;
+    this.#news(missing ? PROOFS_MISSING : "the signatures of groups of pictures come again", missing);
+    this.#post();
+  }
+
   #post(): void {
     const { membership } = this;
     if (membership !== undefined) {
@@ -119,9 +134,10 @@ export class MemberReport {
     if (facts === undefined) {
       return undefined;
     }
-    const { signed, suite, epoch, accepted, refused, unproven, age } = facts;
+    const { signed, suite, epoch, accepted, refused, unproven, proofsMissing, age } = facts;
     return {
-      signed, suite, epoch: Number(epoch), accepted, unproven, proven: this.#proven, forged: this.#forged,
+      signed, suite, epoch: Number(epoch), accepted, unproven, proofsMissing, proven: this.#proven,
+      forged: this.#forged,
       age: age ?? ({ state: "unsigned" } satisfies Age),
       refused: Object.fromEntries(Object.entries(refused).filter(([, count]) => count > 0)),
     };

@@ -2,6 +2,7 @@
 //! member opens and verifies it (`docs/groups.md` §10). What a [`GroupSealer`] makes travels over sessions and through
 //! relays alike.
 
+mod evidence;
 mod key_track;
 mod opener;
 mod packets;
@@ -19,6 +20,7 @@ mod test_camera;
 mod tests;
 mod waiting;
 
+pub(crate) use evidence::Evidence;
 pub use key_track::KeyTrack;
 pub use opener::{GroupOpener, GroupOpenerConfig, GroupRefusal};
 pub use packets::{DatagramRun, SealedBlock};

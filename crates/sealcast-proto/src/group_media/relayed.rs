@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use super::waiting::{MAX_WAITING, MAX_WAITING_SOUND, WAIT_FOR_KEY, WaitingFrames};
-use super::{GroupOpener, GroupOpenerConfig, GroupRefusal};
+use super::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal};
 use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken};
-use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, MAX_ROUND_TRIP, PictureAge};
+use crate::live::{CHALLENGE_LEN, Challenge, LivenessState, MAX_ROUND_TRIP};
 use crate::seal::Refusal;
-use crate::sign::{
-    Certificate, CertificateError, FrameRefusalCounts, GopRefusal, GopVerdict, GopVerifiers, NoSignMode, SignMode,
-};
-use crate::unit::{Assembled, SOUND_STREAM};
+use crate::sign::{CertificateError, FrameRefusalCounts, GopRefusal, GopVerdict, NoSignMode, ProofState, SignMode};
+use crate::unit::Assembled;
 use crate::wire::{Control, GroupMessage, LENGTH_PREFIX, MessageLength, message_length};
 
 /// Settings of a [`RelayedViewer`].
@@ -69,9 +67,9 @@ pub enum RelayRefusal {
 /// What is known of the group, once the relay said what the camera signs.
 struct View {
     opener: GroupOpener,
-    sign: SignMode,
-    gops: Option<GopVerifiers>,
-    age: PictureAge,
+    evidence: Evidence,
+    /// A frame was released that its group's signature, which came before, does not cover.
+    late_forgery: Option<GopVerdict>,
 }
 
 /// Opens and verifies what a relay gives, in whatever order its tracks come. Nothing that it says is trusted. It is
@@ -116,16 +114,9 @@ impl RelayedViewer {
             GroupMessage::Offer { stream, sign, .. } if u32::from(stream) == self.config.member.group.stream => {
                 self.offered(sign)
             }
-            GroupMessage::Certificate(bytes) => {
-                let certificate = Certificate::parse(bytes).map_err(|_| RelayRefusal::Malformed)?;
-                let group = self.config.member.group;
+            GroupMessage::Certificate(certificate) => {
                 let view = self.view.as_mut().ok_or(RelayRefusal::Early)?;
-                if view.gops.is_none() {
-                    let key = certificate.verify(&group.camera, None);
-                    let key = key.map_err(RelayRefusal::Certificate)?;
-                    view.gops = Some(GopVerifiers::new(&key, group.stream as u16));
-                }
-                Ok(KeyNews::Nothing)
+                view.evidence.certified(certificate).map(|()| KeyNews::Nothing)
             }
             GroupMessage::Sheet(sheet) => {
                 let view = self.view.as_mut().ok_or(RelayRefusal::Early)?;
@@ -137,9 +128,9 @@ impl RelayedViewer {
                 }
             }
             GroupMessage::Answer(answer) => {
-                let answer = Answer::parse(answer).map_err(|_| RelayRefusal::Malformed)?;
-                self.view.as_mut().ok_or(RelayRefusal::Early)?.age.answer(&answer);
-                Ok(KeyNews::Nothing)
+                let view = self.view.as_mut().ok_or(RelayRefusal::Early)?;
+                let answered = view.evidence.answered(answer);
+                answered.map(|()| KeyNews::Nothing).map_err(|_| RelayRefusal::Malformed)
             }
             _ => Err(RelayRefusal::Malformed),
         }
@@ -151,7 +142,7 @@ impl RelayedViewer {
         if signed < least {
             return Err(RelayRefusal::Sign { signed, least });
         }
-        if self.view.as_ref().is_some_and(|view| view.sign == signed) {
+        if self.view.as_ref().is_some_and(|view| view.evidence.sign() == signed) {
             return Ok(KeyNews::Nothing);
         }
         let config = GroupOpenerConfig {
@@ -165,9 +156,8 @@ impl RelayedViewer {
         }
         self.view = Some(View {
             opener,
-            sign: signed,
-            gops: None,
-            age: PictureAge::new(MAX_ROUND_TRIP),
+            evidence: Evidence::new(self.config.member.group, signed, MAX_ROUND_TRIP),
+            late_forgery: None,
         });
         Ok(KeyNews::Signs(signed))
     }
@@ -218,10 +208,11 @@ impl RelayedViewer {
         let GroupMessage::Signature(signature) = parse(object)? else {
             return Err(RelayRefusal::Malformed);
         };
-        let gops = self.view.as_mut().and_then(|view| view.gops.as_mut());
-        match gops.map(|gops| gops.verify(signature)).transpose() {
-            Err(GopRefusal::Repeated) => Ok(None),
-            verdict => verdict.map_err(RelayRefusal::Signature),
+        let Some(view) = &mut self.view else { return Ok(None) };
+        match view.evidence.verify(signature) {
+            Ok(verdict) => Ok(Some(verdict)),
+            Err(GopRefusal::Repeated | GopRefusal::Key) => Ok(None),
+            Err(refusal) => Err(RelayRefusal::Signature(refusal)),
         }
     }
 
@@ -230,25 +221,30 @@ impl RelayedViewer {
         self.view.as_mut()?.opener.next_media()
     }
 
+    /// What to say of a frame that was released last and is not the camera's: its group's signature came before it.
+    pub fn take_late_forgery(&mut self) -> Option<GopVerdict> {
+        self.view.as_mut()?.late_forgery.take()
+    }
+
     /// When the next challenge is due, if the camera signs frames.
     pub fn next_challenge(&self) -> Option<Duration> {
-        self.signed_frames().map(|view| view.age.next_challenge())
+        self.view.as_ref()?.evidence.next_challenge()
     }
 
     /// Makes a challenge of 16 fresh random bytes, if one is due. It must be sent to the camera now, over a session
     /// with this round trip.
     pub fn challenge(&mut self, now: Duration, random: [u8; CHALLENGE_LEN], round_trip: Duration) -> Option<Challenge> {
-        let view = self.view.as_mut().filter(|view| view.sign.frames())?;
-        view.age.challenge(now, random, round_trip)
+        self.view.as_mut()?.evidence.challenge(now, random, round_trip)
     }
 
     /// How old the picture can be, if the camera signs frames.
     pub fn picture_age(&self, now: Duration) -> Option<LivenessState> {
-        self.signed_frames().map(|view| view.age.state(now))
+        self.view.as_ref()?.evidence.picture_age(now)
     }
 
-    fn signed_frames(&self) -> Option<&View> {
-        self.view.as_ref().filter(|view| view.sign.frames())
+    /// How far signatures of groups of pictures have come, if the camera makes them.
+    pub fn proofs(&self, now: Duration) -> Option<ProofState> {
+        self.view.as_ref()?.evidence.proofs(now)
     }
 
     /// Since when a frame waits for its key.
@@ -257,11 +253,12 @@ impl RelayedViewer {
         both.into_iter().flatten().min()
     }
 
-    /// When the first frame that waits for its key is given up, or [`picture_age`](Self::picture_age) becomes an alarm:
-    /// a relay that keeps back the frames and the session as well wakes nobody.
+    /// When the first frame that waits for its key is given up, or [`picture_age`](Self::picture_age) or
+    /// [`proofs`](Self::proofs) becomes an alarm: a relay that keeps back what it should bring wakes nobody.
     pub fn deadline(&self, now: Duration) -> Option<Duration> {
         let given_up = self.waiting_since().map(|since| since + WAIT_FOR_KEY);
-        let alarm = self.signed_frames().and_then(|view| view.age.next_alarm(now));
+        let view = self.view.as_ref();
+        let alarm = view.and_then(|view| view.evidence.next_alarm(now));
         [given_up, alarm].into_iter().flatten().min()
     }
 
@@ -297,15 +294,8 @@ impl View {
 
     /// Notes the frame that was released last.
     fn note(&mut self, now: Duration) {
-        let Some(verified) = self.opener.take_verified() else {
-            return;
-        };
-        let statement = verified.statement();
-        if let Some(gops) = &mut self.gops {
-            gops.took(statement);
-        }
-        if u32::from(statement.stream) != SOUND_STREAM {
-            self.age.verified(now, &verified);
+        if let Some(verified) = self.opener.take_verified() {
+            self.late_forgery = self.evidence.released(now, &verified).or(self.late_forgery.take());
         }
     }
 }

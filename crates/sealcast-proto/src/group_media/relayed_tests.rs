@@ -8,7 +8,7 @@ use crate::group::{MemberConfig, MemberId, SheetRefusal};
 use crate::keys::Identity;
 use crate::live::{AlarmCause, LivenessState};
 use crate::seal::{Refusal, suite};
-use crate::sign::{Certificate, GOP_KEY_LEN, NoSignMode, SignMode};
+use crate::sign::{Certificate, GOP_KEY_LEN, NoSignMode, ProofState, SignMode};
 use crate::unit::Assembled;
 use crate::wire::GroupMessage;
 
@@ -371,4 +371,102 @@ fn nobody_is_challenged_where_frames_are_not_signed() {
     assert_eq!(viewer.next_challenge(), None);
     assert_eq!(viewer.challenge(Duration::ZERO, [1; 16], Duration::ZERO), None);
     assert_eq!(viewer.picture_age(Duration::ZERO), None);
+}
+
+/// What a relay does with the camera's proofs.
+enum Proofs {
+    Given,
+    Dropped,
+    /// With the certificate.
+    AllDropped,
+}
+
+/// Plays so many groups of pictures of a second each through a relay; returns when signatures were missing, as the
+/// viewer's deadlines tell, by group.
+fn play_proofs(viewer: &mut RelayedViewer, camera: &mut Camera, groups: u64, proofs: &Proofs) -> Option<Duration> {
+    for number in 0..25 * groups {
+        let millis = camera.millis;
+        let now = Duration::from_millis(millis);
+        challenge(viewer, camera, millis);
+        let mut sealing = camera.frame(number % 25 == 0);
+        answer(viewer, &sealing);
+        frame(viewer, &sealing, millis);
+        assert_eq!(
+            open(viewer, millis).0.len(),
+            1,
+            "frames are released whatever becomes of proofs"
+        );
+        let part = sealing.part.take().map(sign_part);
+        if let (Some(signature), Proofs::Given) = (part, proofs) {
+            let object = object(GroupMessage::Signature(&signature));
+            let verdict = viewer.proof_object(&object).expect("the camera's");
+            assert!(verdict.is_some());
+        }
+        let state = viewer.proofs(now).expect("groups of pictures are signed");
+        let due = viewer.deadline(now);
+        assert!(due.is_none_or(|due| due > now), "nobody is woken again and again");
+        if state.missing {
+            return Some(now);
+        }
+    }
+    None
+}
+
+fn signing_groups(proofs: &Proofs) -> (Camera, RelayedViewer) {
+    let mut camera = Camera::signing(SignMode::Both);
+    camera.admit(0);
+    let mut viewer = viewer(0);
+    viewer.told(&offer(SignMode::Both)).expect("enough");
+    if !matches!(proofs, Proofs::AllDropped) {
+        viewer
+            .told(&object(GroupMessage::Certificate(&certificate())))
+            .expect("the camera's");
+    }
+    viewer.told(&sheet(&camera.sealer.full_sheet())).expect("its sheet");
+    (camera, viewer)
+}
+
+#[test]
+fn a_relay_that_drops_proofs_raises_an_alarm_that_ends_when_they_come_again() {
+    for proofs in [Proofs::Dropped, Proofs::AllDropped] {
+        let (mut camera, mut viewer) = signing_groups(&proofs);
+        let alarmed = play_proofs(&mut viewer, &mut camera, 10, &proofs).expect("an alarm");
+        // Two groups were complete after two seconds, and a signature may take one more.
+        let expected = Duration::from_secs(3);
+        assert!(
+            (expected..expected + Duration::from_millis(80)).contains(&alarmed),
+            "{alarmed:?}"
+        );
+        let certified = viewer.told(&object(GroupMessage::Certificate(&certificate())));
+        certified.expect("the camera's");
+        camera.frame(true);
+        let rest = camera.frame(true).part.take().expect("a group of one");
+        let rest = object(GroupMessage::Signature(&sign_part(rest)));
+        viewer.proof_object(&rest).expect("the camera's");
+        let now = Duration::from_millis(camera.millis);
+        assert!(!viewer.proofs(now).expect("they are signed").missing);
+    }
+}
+
+#[test]
+fn a_relay_that_gives_proofs_raises_none() {
+    let (mut camera, mut viewer) = signing_groups(&Proofs::Given);
+    assert_eq!(play_proofs(&mut viewer, &mut camera, 15, &Proofs::Given), None);
+    let proofs = viewer.proofs(Duration::from_millis(camera.millis));
+    assert_eq!(proofs, Some(ProofState::default()));
+}
+
+#[test]
+fn who_gets_neither_frames_nor_proofs_is_woken_for_what_is_missing() {
+    let (mut camera, mut viewer) = signing_groups(&Proofs::Dropped);
+    play_proofs(&mut viewer, &mut camera, 1, &Proofs::Dropped);
+    let last = camera.millis;
+    let sealing = camera.frame(true);
+    frame(&mut viewer, &sealing, last);
+    open(&mut viewer, last);
+    // The picture stands still earlier than the one complete group is given up.
+    let [at, alarm] = [last, last + 10_000].map(Duration::from_millis);
+    let woken: Vec<Duration> = std::iter::successors(viewer.deadline(at), |at| viewer.deadline(*at)).collect();
+    assert_eq!(woken.last(), Some(&alarm), "{woken:?}");
+    assert!(viewer.proofs(alarm).expect("they are signed").missing);
 }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_lc_rs::signature::{KeyPair, ML_DSA_65_SIGNING, PqdsaKeyPair};
+
 use super::*;
 use crate::clock::Now;
 use crate::group::{GroupName, MemberId, MemberKey};
 use crate::keys::Identity;
 use crate::seal::suite;
 use crate::session::{OutgoingFrame, OutgoingSound};
-use crate::sign::SignMode;
+use crate::sign::{Certificate, GOP_SIGNATURE_LEN, SignMode, UnsignedPart, gop_seed};
 use crate::unit::{Codec, FrameRate, Preamble, SoundCodec, SoundInfo, StreamInfo, Unit};
 use crate::wire::{LENGTH_PREFIX, MAX_RECORD};
 
@@ -25,6 +27,25 @@ pub(super) fn at(millis: u64) -> Now {
 
 pub(super) fn identity() -> Arc<Identity> {
     Arc::new(Identity::from_seed(&[7; 32]))
+}
+
+fn gop_pair() -> PqdsaKeyPair {
+    PqdsaKeyPair::from_seed(&ML_DSA_65_SIGNING, gop_seed(&identity()).as_ref()).expect("32 bytes")
+}
+
+/// The certificate of the key that signs groups of pictures.
+pub(super) fn certificate() -> Vec<u8> {
+    let pair = gop_pair();
+    let key = pair.public_key().as_ref().try_into().expect("1952 bytes");
+    Certificate::issue(&identity(), key).to_bytes()
+}
+
+/// The signature of a group of pictures.
+#[expect(clippy::disallowed_methods, reason = "tests sign as the program does")]
+pub(super) fn sign_part(part: UnsignedPart) -> Vec<u8> {
+    let mut signature = [0; GOP_SIGNATURE_LEN];
+    gop_pair().sign(part.content(), &mut signature).expect("a key pair");
+    part.signed(&signature).to_bytes()
 }
 
 pub(super) fn group() -> GroupName {

@@ -9,9 +9,9 @@ use super::machine::Session;
 use super::{Event, Handled, OpenedBy, Output, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::group::{GroupName, MemberConfig, MemberKey};
-use crate::group_media::{GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
-use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, PictureAge};
-use crate::sign::{Certificate, GopOutcome, GopVerdict, GopVerifiers, SignMode, Taken};
+use crate::group_media::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
+use crate::live::{CHALLENGE_LEN, Challenge, LivenessState};
+use crate::sign::{GopVerdict, ProofState, SignMode};
 use crate::wire::{Accept, Control, GroupMessage, Kind, MAX_GROUP_RECORD, MediaFrom};
 
 /// Something that may be lost is said again.
@@ -41,12 +41,10 @@ pub(super) struct UnopenedGroup {
 /// A viewer's view of its group.
 pub(super) struct GroupView {
     pub(super) opener: GroupOpener,
-    sign: SignMode,
     stream: u16,
-    age: PictureAge,
+    evidence: Evidence,
     /// The program was told that a challenge is due, and has not made one yet.
     challenge_due: bool,
-    gops: Option<GopVerifiers>,
     /// True from the first sheet on: all media is the group's.
     joined: bool,
     /// When the wish to join is said again, where it may be lost.
@@ -286,11 +284,9 @@ impl Session {
         }
         self.group_view = Some(Box::new(GroupView {
             opener,
-            sign,
             stream,
-            age: PictureAge::new(self.shortest_round_trip()),
+            evidence: Evidence::new(name, sign, self.shortest_round_trip()),
             challenge_due: false,
-            gops: None,
             joined: false,
             says_join: None,
             begun: false,
@@ -348,11 +344,7 @@ impl Session {
 
     /// Viewer: the publisher said something to a member.
     fn told_as_member(&mut self, now: Now, message: GroupMessage<'_>) -> Result<(), SessionError> {
-        let camera = self.facts().map(|facts| facts.peer.id);
-        let (Some(view), Some(camera)) = (&mut self.group_view, camera) else {
-            return Err(SessionError::PeerMisbehaved);
-        };
-        let misbehaved = |_| SessionError::PeerMisbehaved;
+        let view = self.group_view.as_mut().ok_or(SessionError::PeerMisbehaved)?;
         match message {
             GroupMessage::Sheet(sheet) => {
                 // On the session with the camera itself nobody else can have sent a bad one.
@@ -361,7 +353,8 @@ impl Session {
                     .map_err(|_| SessionError::PeerMisbehaved)?;
                 view.says_join = None;
                 if !std::mem::replace(&mut view.joined, true) {
-                    self.out.push_back(Output::Event(Event::JoinedGroup(view.sign)));
+                    self.out
+                        .push_back(Output::Event(Event::JoinedGroup(view.evidence.sign())));
                 }
                 return self.take_early_packets(now);
             }
@@ -369,22 +362,21 @@ impl Session {
                 let inbound = self.inbound.as_mut().filter(|_| view.joined && !view.begun);
                 let inbound = inbound.ok_or(SessionError::PeerMisbehaved)?;
                 view.begun = true;
-                inbound.begin_anew(number, now.monotonic, view.sign.frames());
+                inbound.begin_anew(number, now.monotonic, view.evidence.sign().frames());
                 return self.take_early_packets(now);
             }
             GroupMessage::Answer(answer) => {
-                view.age.answer(&Answer::parse(answer).map_err(misbehaved)?);
+                let answered = view.evidence.answered(answer);
+                answered.map_err(|_| SessionError::PeerMisbehaved)?;
             }
             GroupMessage::Certificate(certificate) => {
-                let certificate = Certificate::parse(certificate).map_err(misbehaved)?;
-                let key = certificate.verify(&camera, None);
-                let key = key.map_err(|_| SessionError::PeerMisbehaved)?;
-                view.gops = Some(GopVerifiers::new(&key, view.stream));
+                let certified = view.evidence.certified(certificate);
+                certified.map_err(|_| SessionError::PeerMisbehaved)?;
                 self.keep_said(message);
             }
             GroupMessage::Signature(signature) => {
-                let gops = view.gops.as_mut().ok_or(SessionError::PeerMisbehaved)?;
-                let verdict = gops.verify(signature).map_err(|_| SessionError::PeerMisbehaved)?;
+                let verdict = view.evidence.verify(signature);
+                let verdict = verdict.map_err(|_| SessionError::PeerMisbehaved)?;
                 self.out.push_back(Output::Event(Event::Proven(verdict)));
                 self.keep_said(message);
             }
@@ -452,9 +444,8 @@ impl Session {
     /// Viewer: tell the program that a challenge is due.
     pub(super) fn challenge_if_due(&mut self, now: Now) {
         if let Some(view) = &mut self.group_view
-            && view.challenges()
             && !view.challenge_due
-            && view.age.next_challenge() <= now.monotonic
+            && view.next_challenge().is_some_and(|due| due <= now.monotonic)
         {
             view.challenge_due = true;
             self.out.push_back(Output::Event(Event::ChallengeDue));
@@ -468,11 +459,11 @@ impl Session {
             self.send_control(now, &Control::Group(GroupMessage::Challenge(random)))?;
             return self.rekey_if_due(now);
         }
-        let Some(view) = self.group_view.as_mut().filter(|view| view.challenges()) else {
-            return Err(SessionError::Misuse);
-        };
+        let view = self.group_view.as_mut();
+        let view = view.filter(|view| view.next_challenge().is_some());
+        let view = view.ok_or(SessionError::Misuse)?;
         view.challenge_due = false;
-        match view.age.challenge(now.monotonic, random, round_trip) {
+        match view.evidence.challenge(now.monotonic, random, round_trip) {
             Some(challenge) => {
                 self.send_control(now, &Control::Group(GroupMessage::Challenge(challenge.0)))?;
                 self.rekey_if_due(now)
@@ -493,16 +484,21 @@ impl Session {
 
     /// Viewer: how old the picture can be, where the camera signs frames.
     pub fn picture_age(&self, now: Duration) -> Option<LivenessState> {
-        let view = self.group_view.as_ref().filter(|view| view.challenges())?;
-        Some(view.age.state(now))
+        let view = self.group_view.as_ref().filter(|view| view.joined)?;
+        view.evidence.picture_age(now)
+    }
+
+    /// Viewer: how far signatures of groups of pictures have come, where the camera makes them. To be asked after each
+    /// call: the session is called more than once a second.
+    pub fn proofs(&self, now: Duration) -> Option<ProofState> {
+        self.group_view.as_ref()?.evidence.proofs(now)
     }
 
     pub(super) fn group_deadline(&self) -> Duration {
         let says_join = self.says_join().map_or(Duration::MAX, |again| again.at);
-        let view = self.group_view.as_ref();
-        let view = view.filter(|view| view.challenges() && !view.challenge_due);
-        let challenge = view.map_or(Duration::MAX, |view| view.age.next_challenge());
-        challenge.min(says_join)
+        let view = self.group_view.as_ref().filter(|view| !view.challenge_due);
+        let challenge = view.and_then(|view| view.next_challenge());
+        challenge.map_or(says_join, |challenge| challenge.min(says_join))
     }
 
     fn says_join(&self) -> Option<Again> {
@@ -519,31 +515,15 @@ impl Session {
 }
 
 impl GroupView {
-    /// True if frames answer challenges.
-    fn challenges(&self) -> bool {
-        self.joined && self.sign.frames()
+    /// When the next challenge is due, if frames answer challenges.
+    fn next_challenge(&self) -> Option<Duration> {
+        self.evidence.next_challenge().filter(|_| self.joined)
     }
 
     /// Notes the frame that was released last.
     pub(super) fn note(&mut self, now: Duration) {
-        let Some(verified) = self.opener.take_verified() else {
-            return;
-        };
-        let statement = verified.statement();
-        let taken = self.gops.as_mut().map(|gops| gops.took(statement));
-        if taken == Some(Taken::Forged) {
-            // Its signature overtook it.
-            self.late_forgery = Some(GopVerdict {
-                stream: statement.stream,
-                group: statement.group,
-                outcome: GopOutcome::Forged {
-                    forged: vec![statement.index],
-                },
-                follows: true,
-            });
-        }
-        if statement.stream == self.stream {
-            self.age.verified(now, &verified);
+        if let Some(verified) = self.opener.take_verified() {
+            self.late_forgery = self.evidence.released(now, &verified).or(self.late_forgery.take());
         }
     }
 

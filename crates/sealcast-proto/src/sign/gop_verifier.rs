@@ -1,6 +1,7 @@
 //! What the signatures of groups of pictures prove of the frames that were taken (signatures.md §5).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::certificate::GopKey;
 use super::gop_message::{GopSignature, MAX_PART_FRAMES};
@@ -8,8 +9,15 @@ use super::merkle::Hash;
 use super::statement::Statement;
 use crate::unit::SOUND_STREAM;
 
-/// Maximum number of parts of groups of which frames or signatures are remembered.
-pub const MAX_OPEN_PARTS: usize = 4;
+/// Maximum number of parts of groups of which frames or signatures are remembered: those of 2.5 s where each picture is
+/// a group, at 25 a second.
+pub const MAX_OPEN_PARTS: usize = 64;
+
+/// Time from the end of a part for which its signature is waited for.
+pub const PROOF_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Time that a signature may take to be made and to come, before it can be called missing.
+pub const PROOF_DELAY: Duration = Duration::from_secs(1);
 
 /// What a signature says of the frames of its part that were taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +58,9 @@ pub enum GopRefusal {
     /// It is for another stream.
     #[error("stream")]
     Stream,
+    /// No certificate of the camera's key has come.
+    #[error("key")]
+    Key,
     /// It is not the camera's.
     #[error("signature")]
     Signature,
@@ -76,50 +87,135 @@ struct Part {
     taken: BTreeMap<u32, Hash>,
     /// Leaves of all frames, once the signature has been verified.
     signed: Option<Vec<Hash>>,
+    /// When a frame of a later part was taken.
+    ended: Option<Duration>,
 }
 
-/// Remembers the frames that were taken, until the signature of their group comes, and signatures for frames that come
-/// late.
-pub struct GopVerifier {
-    key: GopKey,
-    stream: u16,
-    /// By the group, and the index with which the part begins.
-    parts: BTreeMap<(u64, u32), Part>,
-    /// The newest part that was verified, and its root.
-    newest: Option<((u64, u32), Hash)>,
-    unproven: u64,
+/// Group and first index of a part.
+type Number = (u64, u32);
+
+/// When the first two parts ended that are newer than all signatures.
+#[derive(Default)]
+struct Unsigned {
+    first: Option<Duration>,
+    second: Option<Duration>,
 }
 
-impl GopVerifier {
-    /// A verifier for a stream of the camera with this key.
-    pub fn new(key: GopKey, stream: u16) -> Self {
-        Self {
-            key,
-            stream,
-            parts: BTreeMap::new(),
-            newest: None,
-            unproven: 0,
+impl Unsigned {
+    fn note(&mut self, ended: Duration) {
+        if self.first.is_none() {
+            self.first = Some(ended);
+        } else {
+            self.second.get_or_insert(ended);
         }
     }
 
+    /// When signatures are missing, if none comes until then.
+    fn due(&self) -> Option<Duration> {
+        let first = self.first?;
+        let most = first + PROOF_PATIENCE;
+        Some(self.second.map_or(most, |second| most.min(second + PROOF_DELAY)))
+    }
+}
+
+/// Remembers the frames that were taken, until the signature of their group comes, and signatures for frames that come
+/// late. It knows since when signatures are missing. Times are those of the caller's monotonic clock.
+pub struct GopVerifier {
+    key: Option<GopKey>,
+    stream: u16,
+    parts: BTreeMap<Number, Part>,
+    /// The newest part that was verified, and its root.
+    newest: Option<(Number, Hash)>,
+    /// The newest part of which a frame was taken.
+    latest: Option<Number>,
+    unsigned: Unsigned,
+    counts: ProofCounts,
+}
+
+/// What became of frames whose groups are signed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProofCounts {
+    /// Frames whose group's signature did not come.
+    pub unproven: u64,
+    /// Frames that their group's signature says are not the camera's.
+    pub forged: u64,
+}
+
+/// How far the signatures of a camera's groups of pictures have come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProofState {
+    /// True while they are missing: a second after two complete groups without, or ten after one, until the next comes.
+    pub missing: bool,
+    /// What became of frames so far.
+    pub counts: ProofCounts,
+}
+
+impl GopVerifier {
+    /// A verifier for a stream of a camera whose key is not known yet.
+    pub fn new(stream: u16) -> Self {
+        Self {
+            key: None,
+            stream,
+            parts: BTreeMap::new(),
+            newest: None,
+            latest: None,
+            unsigned: Unsigned::default(),
+            counts: ProofCounts::default(),
+        }
+    }
+
+    /// The same, with the camera's key.
+    #[must_use]
+    pub fn with_key(mut self, key: GopKey) -> Self {
+        self.key = Some(key);
+        self
+    }
+
     /// Remembers a frame that was taken.
-    pub fn took(&mut self, statement: &Statement) -> Taken {
+    pub fn took(&mut self, now: Duration, statement: &Statement) -> Taken {
         let (index, leaf) = (statement.index, statement.leaf());
-        let first = first_of(index);
-        let part = self.parts.entry((statement.group, first)).or_default();
+        let number = (statement.group, first_of(index));
+        if self.latest.is_none_or(|latest| latest < number) {
+            self.latest = Some(number);
+            self.end_before(now, number);
+        }
+        let part = self.parts.entry(number).or_default();
         part.taken.insert(index, leaf);
         let taken = match &part.signed {
             None => Taken::Waiting,
             Some(signed) if covers(signed, index, &leaf) => Taken::Proven,
             Some(_) => Taken::Forged,
         };
-        self.forget_oldest();
+        self.counts.forged += u64::from(taken == Taken::Forged);
+        let over = |part: &Part| part.ended.is_some_and(|ended| now >= ended + PROOF_PATIENCE);
+        while self.parts.first_key_value().is_some_and(|(_, part)| over(part)) {
+            self.forget_oldest();
+        }
+        self.keep_few();
         taken
     }
 
-    /// Number of frames that went without a signature of their group.
-    pub fn unproven(&self) -> u64 {
-        self.unproven
+    /// Ends the parts before this one, of which the first frame came.
+    fn end_before(&mut self, now: Duration, number: Number) {
+        for (before, part) in self.parts.range_mut(..number) {
+            if part.ended.is_none() {
+                part.ended = Some(now);
+                if part.signed.is_none() && self.newest.is_none_or(|(newest, _)| newest < *before) {
+                    self.unsigned.note(now);
+                }
+            }
+        }
+    }
+
+    /// What became of frames so far.
+    pub fn counts(&self) -> ProofCounts {
+        self.counts
+    }
+
+    /// When signatures are missing, if none comes until then: a second after two complete parts without, or ten after
+    /// one.
+    pub fn missing_at(&self) -> Option<Duration> {
+        self.unsigned.due()
     }
 
     /// Verifies the signature of a part, and compares the frames of it that were taken.
@@ -133,8 +229,9 @@ impl GopVerifier {
             return Err(GopRefusal::Stream);
         }
         let root = message.root();
-        let content = head.content(self.key.camera(), &root);
-        if !self.key.verifies(&content, &message.signature) {
+        let key = self.key.as_ref().ok_or(GopRefusal::Key)?;
+        let content = head.content(key.camera(), &root);
+        if !key.verifies(&content, &message.signature) {
             return Err(GopRefusal::Signature);
         }
         let number = (head.group, head.first);
@@ -143,12 +240,16 @@ impl GopVerifier {
             return Err(GopRefusal::Repeated);
         }
         let outcome = outcome(head.first, &message.leaves, &part.taken);
+        if let GopOutcome::Forged { forged } = &outcome {
+            self.counts.forged += forged.len() as u64;
+        }
         part.signed = Some(message.leaves);
         let follows = self.newest.is_none_or(|(_, newest)| newest == head.previous);
         if self.newest.is_none_or(|(newest, _)| newest < number) {
             self.newest = Some((number, root));
         }
-        self.forget_oldest();
+        self.note_unsigned();
+        self.keep_few();
         Ok(GopVerdict {
             stream: head.stream,
             group: head.group,
@@ -157,12 +258,28 @@ impl GopVerifier {
         })
     }
 
+    /// Looks anew for parts that are newer than all signatures.
+    fn note_unsigned(&mut self) {
+        self.unsigned = Unsigned::default();
+        let Some((newest, _)) = self.newest else { return };
+        for (number, part) in self.parts.range(newest..) {
+            if let (true, None, Some(ended)) = (*number > newest, &part.signed, part.ended) {
+                self.unsigned.note(ended);
+            }
+        }
+    }
+
+    fn keep_few(&mut self) {
+        if self.parts.len() > MAX_OPEN_PARTS {
+            self.forget_oldest();
+        }
+    }
+
     fn forget_oldest(&mut self) {
-        if self.parts.len() > MAX_OPEN_PARTS
-            && let Some((_, oldest)) = self.parts.pop_first()
+        if let Some((_, oldest)) = self.parts.pop_first()
             && oldest.signed.is_none()
         {
-            self.unproven += oldest.taken.len() as u64;
+            self.counts.unproven += oldest.taken.len() as u64;
         }
     }
 }
@@ -174,20 +291,32 @@ pub struct GopVerifiers {
 }
 
 impl GopVerifiers {
-    /// Verifiers for this stream of the camera with this key, and for its sound.
-    pub fn new(key: &GopKey, stream: u16) -> Self {
+    /// Verifiers for this stream of a camera whose key is not known yet, and for its sound.
+    pub fn new(stream: u16) -> Self {
         Self {
-            picture: GopVerifier::new(key.clone(), stream),
-            sound: GopVerifier::new(key.clone(), SOUND_STREAM as u16),
+            picture: GopVerifier::new(stream),
+            sound: GopVerifier::new(SOUND_STREAM as u16),
         }
     }
 
+    /// Takes the camera's key. The first one stays.
+    pub fn certified(&mut self, key: &GopKey) {
+        for verifier in [&mut self.picture, &mut self.sound] {
+            verifier.key.get_or_insert_with(|| key.clone());
+        }
+    }
+
+    /// True once the camera's key is known.
+    pub fn is_certified(&self) -> bool {
+        self.picture.key.is_some()
+    }
+
     /// As [`GopVerifier::took`].
-    pub fn took(&mut self, statement: &Statement) -> Taken {
+    pub fn took(&mut self, now: Duration, statement: &Statement) -> Taken {
         if statement.stream == self.picture.stream {
-            self.picture.took(statement)
+            self.picture.took(now, statement)
         } else {
-            self.sound.took(statement)
+            self.sound.took(now, statement)
         }
     }
 
@@ -200,6 +329,21 @@ impl GopVerifiers {
             Err(GopRefusal::Stream) => self.sound.verify(message),
             verdict => verdict,
         }
+    }
+
+    /// What became of frames and packets of sound so far.
+    pub fn counts(&self) -> ProofCounts {
+        let (picture, sound) = (self.picture.counts, self.sound.counts);
+        ProofCounts {
+            unproven: picture.unproven + sound.unproven,
+            forged: picture.forged + sound.forged,
+        }
+    }
+
+    /// As [`GopVerifier::missing_at`], for whichever comes first.
+    pub fn missing_at(&self) -> Option<Duration> {
+        let both = [self.picture.missing_at(), self.sound.missing_at()];
+        both.into_iter().flatten().min()
     }
 }
 

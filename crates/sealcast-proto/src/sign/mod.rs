@@ -22,7 +22,10 @@ pub use frame_signer::{FrameSigner, OutgoingStatement, SignError};
 pub use frame_verifier::{FrameVerifier, ReceivedFrame, Verified};
 pub use gop_message::{GopSignature, MAX_GOP_SIGNATURE, MAX_PART_FRAMES};
 pub use gop_signer::{GopSigner, UnsignedPart};
-pub use gop_verifier::{GopOutcome, GopRefusal, GopVerdict, GopVerifier, GopVerifiers, MAX_OPEN_PARTS, Taken};
+pub use gop_verifier::{
+    GopOutcome, GopRefusal, GopVerdict, GopVerifier, GopVerifiers, MAX_OPEN_PARTS, PROOF_DELAY, PROOF_PATIENCE,
+    ProofCounts, ProofState, Taken,
+};
 pub use merkle::Hash;
 pub use mode::{NoSignMode, SignMode};
 pub use statement::{FrameProof, MAX_FRAME_PROOF, Statement};
@@ -33,5 +36,7 @@ mod frame_tests;
 mod gop_tests;
 #[cfg(test)]
 mod insider_tests;
+#[cfg(test)]
+mod proof_tests;
 #[cfg(test)]
 pub(crate) mod test_camera;

@@ -9,6 +9,7 @@ mod datagrams_outages;
 mod gateway_messages;
 mod group_datagrams;
 mod group_multicast;
+mod group_proofs;
 mod group_selection;
 mod group_shape;
 mod group_show;

@@ -1,5 +1,7 @@
 //! `vectors/signatures.json`: statements, proofs, signatures of groups of pictures, challenges and answers.
 
+use std::time::Duration;
+
 use aws_lc_rs::signature::{KeyPair, ML_DSA_65_SIGNING, PqdsaKeyPair};
 use sealcast_proto::keys::{Identity, PeerId};
 use sealcast_proto::live::{Answer, Challenge, Challenges};
@@ -288,9 +290,9 @@ fn groups_of_pictures_are_judged_as_by_the_reference() {
     for case in file().gops {
         let certificate = Certificate::parse(&case.certificate.0).expect("the form is right");
         let key = certificate.verify(&PeerId(case.camera.array()), None);
-        let mut verifier = GopVerifier::new(key.expect("the camera's"), case.stream);
+        let mut verifier = GopVerifier::new(case.stream).with_key(key.expect("the camera's"));
         for taken in &case.taken {
-            verifier.took(&Statement {
+            let statement = Statement {
                 stream: case.stream,
                 index: taken.index,
                 epoch: taken.epoch,
@@ -298,7 +300,8 @@ fn groups_of_pictures_are_judged_as_by_the_reference() {
                 frame: taken.frame,
                 digest: digest(&taken.records),
                 liveness: taken.liveness.as_ref().map(Hex::array),
-            });
+            };
+            verifier.took(Duration::ZERO, &statement);
         }
         let (outcome, indexes) = match verifier.verify(&case.message.0) {
             Err(reason) => {

@@ -1,15 +1,10 @@
 //! What the signatures of groups of pictures in an archive prove (archive.md §5).
 
-use std::collections::VecDeque;
+use std::time::Duration;
 
 use sealcast_proto::keys::PeerId;
-use sealcast_proto::sign::{
-    Certificate, GopOutcome, GopRefusal, GopSignature, GopVerifiers, MAX_OPEN_PARTS, MAX_PART_FRAMES, Statement, Taken,
-};
-use sealcast_proto::unit::SOUND_STREAM;
-
-/// Frames that wait for the certificate of the key that may prove them.
-const MAX_PENDING: usize = MAX_OPEN_PARTS * MAX_PART_FRAMES;
+use sealcast_proto::sign::{Certificate, GopOutcome, GopRefusal, GopSignature, GopVerifiers, Statement, Taken};
+use sealcast_proto::unit::{PICTURE_STREAM, SOUND_STREAM};
 
 /// A part of the stream that one signature covers: a group of pictures, or up to 256 frames of a longer one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,10 +43,8 @@ pub(super) enum Wrong {
 /// Verifies the signatures of one camera after the other, as they come.
 pub(super) struct Groups {
     camera: Option<PeerId>,
-    picture: u16,
     certificate: Option<Certificate>,
     verifiers: Option<GopVerifiers>,
-    pending: VecDeque<Statement>,
     /// Frames that were proven after their signature had come. They are to be taken.
     pub(super) late: Vec<Statement>,
 }
@@ -60,10 +53,8 @@ impl Groups {
     pub(super) fn new() -> Self {
         Self {
             camera: None,
-            picture: 1,
             certificate: None,
             verifiers: None,
-            pending: VecDeque::new(),
             late: Vec::new(),
         }
     }
@@ -71,7 +62,6 @@ impl Groups {
     /// The segment that begins was recorded in another session than the one before.
     pub(super) fn resume(&mut self) {
         self.verifiers = None;
-        self.pending.clear();
     }
 
     /// The certificate stands here.
@@ -79,9 +69,10 @@ impl Groups {
         let certificate = Certificate::parse(certificate).ok();
         if certificate != self.certificate {
             self.certificate = certificate;
-            self.verifiers = None;
+            // Frames that came before any are judged by this one.
+            self.verifiers.take_if(|verifiers| verifiers.is_certified());
         }
-        self.verify_pending();
+        self.certify();
     }
 
     /// A frame of this camera stands here. Returns false if its group's signature says that it is not the camera's.
@@ -89,41 +80,32 @@ impl Groups {
         if self.camera.replace(camera) != Some(camera) {
             self.resume();
         }
-        if u32::from(statement.stream) != SOUND_STREAM {
-            self.picture = statement.stream;
+        let sound = u32::from(statement.stream) == SOUND_STREAM;
+        let picture = if sound { PICTURE_STREAM as u16 } else { statement.stream };
+        let verifiers = self.verifiers.get_or_insert_with(|| GopVerifiers::new(picture));
+        // Nobody waits here: signatures stand where they were recorded.
+        let taken = verifiers.took(Duration::ZERO, statement);
+        if taken == Taken::Proven {
+            self.late.push(*statement);
         }
-        if self.pending.len() == MAX_PENDING {
-            self.pending.pop_front();
-        }
-        self.pending.push_back(*statement);
-        self.verify_pending()
+        self.certify();
+        taken != Taken::Forged
     }
 
-    fn verify_pending(&mut self) -> bool {
-        if self.verifiers.is_none()
-            && let (Some(certificate), Some(camera)) = (&self.certificate, &self.camera)
+    /// Tells the verifiers the camera's key, if it is known.
+    fn certify(&mut self) {
+        if let (Some(verifiers), Some(certificate), Some(camera)) =
+            (&mut self.verifiers, &self.certificate, &self.camera)
+            && !verifiers.is_certified()
             && let Ok(key) = certificate.verify(camera, None)
         {
-            self.verifiers = Some(GopVerifiers::new(&key, self.picture));
+            verifiers.certified(&key);
         }
-        let Some(verifiers) = &mut self.verifiers else {
-            return true;
-        };
-        let mut all = true;
-        for statement in self.pending.drain(..) {
-            match verifiers.took(&statement) {
-                Taken::Waiting => {}
-                Taken::Proven => self.late.push(statement),
-                Taken::Forged => all = false,
-            }
-        }
-        all
     }
 
     /// A signature stands in this segment. `None` if it says nothing new. The flag is false if a signature before it is
     /// missing.
     pub(super) fn signature(&mut self, segment: u64, message: &[u8]) -> Result<Option<(SignedGroup, bool)>, Wrong> {
-        self.verify_pending();
         let Some(verifiers) = &mut self.verifiers else {
             return Err(Wrong::NotTheCameras);
         };

@@ -3,6 +3,7 @@
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use sealcast_proto::sign::{ProofCounts, ProofState};
 
 use super::families::{Seconds, counter, gauge, seconds};
 use super::metrics::Metrics;
@@ -16,6 +17,9 @@ pub(super) struct GroupMeter {
     not_the_cameras: Counter,
     proven: Counter,
     forged: Counter,
+    pictures_unproven: Counter,
+    pictures_forged: Counter,
+    proofs_missing: Gauge,
     age: Seconds,
     hearing: Gauge,
     multicast: Counter,
@@ -52,6 +56,21 @@ impl GroupMeter {
                 registry,
                 "group_parts_forged",
                 "Groups of pictures with frames that do not fit the signature",
+            ),
+            pictures_unproven: counter(
+                registry,
+                "group_pictures_unproven",
+                "Pictures and packets of sound whose group's signature did not come",
+            ),
+            pictures_forged: counter(
+                registry,
+                "group_pictures_forged",
+                "Pictures and packets of sound that do not fit their group's signature",
+            ),
+            proofs_missing: gauge(
+                registry,
+                "group_proofs_missing",
+                "1 while signatures of groups of pictures do not come, though the camera makes them",
             ),
             age: seconds(
                 registry,
@@ -110,6 +129,17 @@ impl Metrics {
         } else {
             meter.proven.inc();
         }
+    }
+
+    /// Counts what became of frames since `before`, and tells whether signatures come.
+    pub fn proofs(&self, before: ProofCounts, proofs: ProofState) {
+        let meter = self.group_meter();
+        let ProofCounts { unproven, forged } = proofs.counts;
+        // With another key of a relay's group it is counted anew.
+        let more = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
+        meter.pictures_unproven.inc_by(more(unproven, before.unproven));
+        meter.pictures_forged.inc_by(more(forged, before.forged));
+        meter.proofs_missing.set(proofs.missing.into());
     }
 
     /// Sets the number of viewers who hear the multicast group.

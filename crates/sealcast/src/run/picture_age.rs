@@ -1,16 +1,19 @@
-//! How old the picture of a group's viewer can be: what its log says of it.
+//! How old the picture of a group's viewer can be, and whether its proofs come: what its log says of it.
 
 use std::time::Duration;
 
 use sealcast_proto::live::LivenessState;
+use sealcast_proto::sign::ProofState;
 
 use crate::meter::metrics::Metrics;
-use crate::sink::{OnAge, alarm_words};
+use crate::sink::{OnAge, Standing, UNPROVEN, alarm_words};
 
-/// Follows what the session knows of the picture's age.
+/// Follows what the session knows of the picture's age, and of its proofs.
 #[derive(Default)]
 pub(super) struct PictureAge {
     alarmed: bool,
+    /// What was known of proofs last.
+    proofs: Option<ProofState>,
     /// Who shows it.
     shows: Option<OnAge>,
 }
@@ -18,13 +21,17 @@ pub(super) struct PictureAge {
 impl PictureAge {
     /// One that is shown as well.
     pub(super) fn shown_by(shows: Option<OnAge>) -> Self {
-        Self { alarmed: false, shows }
+        Self {
+            shows,
+            ..Self::default()
+        }
     }
 
     /// Notes what is known now. The beginning and the end of an alarm are logged.
     pub(super) fn note(&mut self, state: LivenessState, metrics: &Metrics) {
         if let Some(show) = &self.shows {
-            show(state);
+            let unproven = self.proofs.is_some_and(|proofs| proofs.missing);
+            show(Standing { age: state, unproven });
         }
         match state {
             // Nothing is known, so it may be any age.
@@ -41,6 +48,23 @@ impl PictureAge {
                     tracing::warn!("the picture may be old: {}", alarm_words(cause));
                 }
             }
+        }
+    }
+}
+
+impl PictureAge {
+    /// Notes how far the signatures of groups of pictures have come. To be told before the age.
+    pub(super) fn note_proofs(&mut self, proofs: ProofState, metrics: &Metrics) {
+        if self.proofs == Some(proofs) {
+            return;
+        }
+        let before = self.proofs.replace(proofs).unwrap_or_default();
+        metrics.proofs(before.counts, proofs);
+        let unproven = proofs.counts.unproven;
+        match (before.missing, proofs.missing) {
+            (false, true) => tracing::warn!(unproven, "{UNPROVEN}"),
+            (true, false) => tracing::info!(unproven, "the signatures of groups of pictures come again"),
+            (true, true) | (false, false) => {}
         }
     }
 }

@@ -8,7 +8,7 @@ use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::{Refusal, SealedFrame};
 use sealcast_proto::session::InboundCounts;
-use sealcast_proto::sign::FrameRefusal;
+use sealcast_proto::sign::{FrameRefusal, ProofState};
 use sealcast_proto::unit::{Assembled, AssembledFrame, SOUND_STREAM, SoundInfo, StreamInfo};
 
 use super::connection::Listener;
@@ -148,10 +148,12 @@ impl Receiver {
         }
     }
 
-    /// Notes how old the picture can be.
-    pub(super) fn note_age(&mut self, age: Option<LivenessState>) {
+    /// Notes how old the picture can be, and how far the signatures of groups of pictures have come.
+    pub(super) fn note_age(&mut self, age: Option<LivenessState>, proofs: Option<ProofState>) {
+        let metrics = &self.observation.metrics;
+        self.age.note_proofs(proofs.unwrap_or_default(), metrics);
         if let Some(age) = age {
-            self.age.note(age, &self.observation.metrics);
+            self.age.note(age, metrics);
         }
     }
 

@@ -317,7 +317,8 @@ impl Role<AnyTransport> for WatchingRole<'_> {
     fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
         task.listener.count(task.connection.session.inbound_counts());
         let now = task.observation.clock.now().monotonic;
-        task.listener.note_age(task.connection.session.picture_age(now));
+        let session = &task.connection.session;
+        task.listener.note_age(session.picture_age(now), session.proofs(now));
         if task.established && task.listener.take_keyframe_request() {
             task.handle(Input::RequestKeyframe(VIDEO))?;
         }

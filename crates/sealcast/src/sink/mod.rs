@@ -17,8 +17,8 @@ mod window;
 pub use file::FileSink;
 pub(crate) use file::full_disk;
 pub use null::{NullCounts, NullSink};
-pub use proven_age::OnAge;
-pub(crate) use proven_age::alarm_words;
+pub use proven_age::{OnAge, Standing};
+pub(crate) use proven_age::{UNPROVEN, alarm_words};
 pub use stdout::StdoutSink;
 pub use url::{SINK_URLS, open};
 
@@ -100,7 +100,7 @@ pub trait Sink: Send {
         drop(closed);
     }
 
-    /// What to tell of the age of a group's picture, if the sink shows it. Asked once, before the first session.
+    /// What to tell of the age and the proofs of a group's picture, if the sink shows them. Asked once, before the first session.
     fn when_aged(&mut self) -> Option<OnAge> {
         None
     }

@@ -1,17 +1,27 @@
-//! How old a group's picture can be (signatures.md, section 6), for sinks that show pictures.
+//! How old a group's picture can be, and whether its proofs come (signatures.md, sections 5 and 6), for sinks that show
+//! pictures.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::live::{AlarmCause, LivenessState};
 
-/// Takes what is known of the picture's age, as soon as it is known. A session calls it, so it must not wait.
-pub type OnAge = Arc<dyn Fn(LivenessState) + Send + Sync>;
+/// What is known of a group's picture.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing {
+    /// How old it can be.
+    pub age: LivenessState,
+    /// True while the signatures of groups of pictures are missing.
+    pub unproven: bool,
+}
 
-/// What was known of the picture's age, and when.
+/// Takes what is known of the picture, as soon as it is known. A session calls it, so it must not wait.
+pub type OnAge = Arc<dyn Fn(Standing) + Send + Sync>;
+
+/// What was known of the picture, and when.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProvenAge {
-    state: LivenessState,
+    standing: Standing,
     noted: Instant,
 }
 
@@ -26,24 +36,44 @@ pub(super) enum AgeShown {
 
 impl ProvenAge {
     /// What is known at `noted`.
-    pub(super) fn new(state: LivenessState, noted: Instant) -> Self {
-        Self { state, noted }
+    pub(super) fn new(standing: Standing, noted: Instant) -> Self {
+        Self { standing, noted }
     }
 
     /// What is to be shown at `now`; nothing before the camera has answered.
     pub(super) fn shown(self, now: Instant) -> Option<AgeShown> {
-        match self.state {
+        match self.standing.age {
             LivenessState::Waiting => None,
             LivenessState::Live { at_most } => Some(AgeShown::AtMost(at_most + (now - self.noted))),
             LivenessState::Alarm(cause) => Some(AgeShown::Alarm(cause)),
         }
     }
 
+    /// True while signatures of groups of pictures are missing.
+    pub(super) fn is_unproven(self) -> bool {
+        self.standing.unproven
+    }
+
     /// True while there is an alarm.
     pub(super) fn is_alarm(self) -> bool {
-        matches!(self.state, LivenessState::Alarm(_))
+        matches!(self.standing.age, LivenessState::Alarm(_)) || self.is_unproven()
+    }
+
+    /// All alarms in words.
+    pub(super) fn alarms(self) -> Option<String> {
+        let old = match self.standing.age {
+            LivenessState::Alarm(cause) => Some(format!("the picture may be old: {}", alarm_words(cause))),
+            LivenessState::Waiting | LivenessState::Live { .. } => None,
+        };
+        let unproven = self.is_unproven().then(|| UNPROVEN.to_owned());
+        let all: Vec<String> = old.into_iter().chain(unproven).collect();
+        (!all.is_empty()).then(|| all.join("; "))
     }
 }
+
+/// What it means that signatures are missing.
+pub(crate) const UNPROVEN: &str = "pictures are shown without the proof that holds against quantum computers: the \
+                                   signatures of their groups do not come";
 
 /// What an alarm means.
 pub(crate) fn alarm_words(cause: AlarmCause) -> &'static str {
@@ -59,16 +89,42 @@ pub(crate) fn alarm_words(cause: AlarmCause) -> &'static str {
 mod tests {
     use super::*;
 
+    fn noted(age: LivenessState, unproven: bool, noted: Instant) -> ProvenAge {
+        ProvenAge::new(Standing { age, unproven }, noted)
+    }
+
     #[test]
     fn a_bound_that_nobody_renews_grows_with_time() {
-        let noted = Instant::now();
-        let later = noted + Duration::from_millis(700);
+        let now = Instant::now();
+        let later = now + Duration::from_millis(700);
         let at_most = Duration::from_millis(120);
-        let age = ProvenAge::new(LivenessState::Live { at_most }, noted);
+        let age = noted(LivenessState::Live { at_most }, false, now);
         assert_eq!(age.shown(later), Some(AgeShown::AtMost(Duration::from_millis(820))));
-        assert_eq!(ProvenAge::new(LivenessState::Waiting, noted).shown(later), None);
-        let alarm = ProvenAge::new(LivenessState::Alarm(AlarmCause::Freeze), noted);
+        assert_eq!(noted(LivenessState::Waiting, false, now).shown(later), None);
+        let alarm = noted(LivenessState::Alarm(AlarmCause::Freeze), false, now);
         assert_eq!(alarm.shown(later), Some(AgeShown::Alarm(AlarmCause::Freeze)));
         assert!(alarm.is_alarm() && !age.is_alarm());
+    }
+
+    #[test]
+    fn an_alarm_says_what_is_wrong_with_age_and_with_proofs() {
+        let (live, old) = (
+            LivenessState::Live {
+                at_most: Duration::ZERO,
+            },
+            LivenessState::Alarm(AlarmCause::Freeze),
+        );
+        for (age, unproven, words) in [
+            (live, false, &[][..]),
+            (old, false, &["may be old: no frame came"]),
+            (live, true, &["signatures of their groups do not come"]),
+            (old, true, &["may be old", "do not come"]),
+        ] {
+            let standing = noted(age, unproven, Instant::now());
+            let said = standing.alarms().unwrap_or_default();
+            assert_eq!(standing.is_alarm(), !words.is_empty());
+            assert_eq!(said.is_empty(), words.is_empty());
+            assert!(words.iter().all(|words| said.contains(words)), "{said}");
+        }
     }
 }

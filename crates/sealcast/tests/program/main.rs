@@ -22,6 +22,7 @@ mod joiners;
 mod latency;
 mod manual;
 mod multicast;
+mod proofs;
 mod quic;
 mod relays;
 mod reports;

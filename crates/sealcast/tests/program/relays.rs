@@ -22,7 +22,7 @@ const CARD: &str = "test:320x240@25";
 const KEYED: &str = "the camera's keys came";
 const ANSWERED: &str = "the camera answers challenges";
 
-fn camera(relay: &Relay, home: &Path, source: &str, relays: &[&str], more: &[&str]) -> Publisher {
+pub(super) fn camera(relay: &Relay, home: &Path, source: &str, relays: &[&str], more: &[&str]) -> Publisher {
     let mut command = sealcast(home);
     command.args([
         "publish",
@@ -44,7 +44,7 @@ fn viewer(relay: &Relay, home: &Path, ticket: &str, relays: &[&str], more: &[&st
     Program::run("viewer", viewers_command(relay, home, ticket, relays, more))
 }
 
-fn viewers_command(relay: &Relay, home: &Path, ticket: &str, relays: &[&str], more: &[&str]) -> Command {
+pub(super) fn viewers_command(relay: &Relay, home: &Path, ticket: &str, relays: &[&str], more: &[&str]) -> Command {
     let mut command = sealcast(home);
     command.args(["watch", ticket, "--metrics", "127.0.0.1:0"]).args(more);
     for name in relays {

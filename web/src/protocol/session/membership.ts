@@ -12,7 +12,7 @@ import { type Suite } from "../seal/suite.ts";
 import { acceptCertificate } from "../sign/certificate.ts";
 import { type FrameRefusal, type FrameRefusalCounts } from "../sign/frame-verifier.ts";
 import { GopVerifiers } from "../sign/gop-verifier.ts";
-import { covers, signsFrames } from "../sign/mode.ts";
+import { covers, signsFrames, signsGops } from "../sign/mode.ts";
 import { type Statement } from "../sign/statement.ts";
 import { Assembler } from "../unit/assemble.ts";
 import { type Control, parseControl } from "../wire/control.ts";
@@ -52,6 +52,8 @@ export interface GroupFacts {
   readonly refused: FrameRefusalCounts;
   /** Frames that went without a signature of their group of pictures. */
   readonly unproven: number;
+  /** True while these signatures do not come, though the camera makes them. */
+  readonly proofsMissing: boolean;
 }
 
 /** What a membership is made with. */
@@ -77,7 +79,8 @@ interface Seat {
   readonly sign: SignMode;
   readonly stream: number;
   readonly age: PictureAge;
-  gops: GopVerifiers | undefined;
+  /** Where groups of pictures are signed. */
+  readonly gops: GopVerifiers | undefined;
   /** True from the first sheet on: all media is the group's. */
   begun: boolean;
   /** The program was told that a challenge is due, and has not made one yet. */
@@ -131,7 +134,8 @@ export class Membership {
     const { opener, sign, age, gops } = seat;
     return {
       signed: sign, suite: keys.suite.name, epoch: keys.epoch, accepted: opener.accepted, refused: opener.refused,
-      unproven: gops?.unproven ?? 0, ...(signsFrames(sign) && { age: age.state(now) }),
+      unproven: gops?.unproven ?? 0, proofsMissing: (gops?.missingAt ?? Infinity) <= now,
+      ...(signsFrames(sign) && { age: age.state(now) }),
     };
   }
 
@@ -154,7 +158,7 @@ export class Membership {
         return;
       case "gop-signature": {
         const { gops } = this.#joined();
-        if (gops === undefined) {
+        if (gops?.isCertified !== true) {
           throw new ProtocolError("protocol-error");
         }
         await this.#proofs.verify(gops, message.signature);
@@ -192,8 +196,8 @@ export class Membership {
       // What the session itself brings is another stream of records then.
       opener: new GroupOpener(config, this.isRelayed ? new Assembler() : assembler, sign, key),
       sign, stream, begun: false, challengeDue: false,
-      age: new PictureAge(this.#times(HOPED_GROUP), now.monotonic), gops: undefined, groupBegan: undefined,
-      group: HOPED_GROUP,
+      age: new PictureAge(this.#times(HOPED_GROUP), now.monotonic), groupBegan: undefined, group: HOPED_GROUP,
+      gops: signsGops(sign) ? new GopVerifiers(stream) : undefined,
     };
     await this.#join(now, stream);
   }
@@ -229,7 +233,7 @@ export class Membership {
     if (typeof key === "string") {
       throw new ProtocolError("protocol-error", `the certificate of a key is refused: ${key}`);
     }
-    seat.gops ??= new GopVerifiers(key, seat.stream);
+    seat.gops?.certified(key);
   }
 
   /**
@@ -257,7 +261,7 @@ export class Membership {
 
   async #toldByRelay(seat: Seat, track: "keys" | "proofs", message: Control): Promise<void> {
     if (track === "proofs" && message.type === "gop-signature") {
-      if (seat.gops !== undefined) {
+      if (seat.gops?.isCertified === true) {
         await this.#proofs.verify(seat.gops, message.signature);
       }
     } else if (track === "keys" && message.type === "key-sheet") {
@@ -346,7 +350,7 @@ export class Membership {
       seat.groupBegan = now;
     }
     if (seat.gops !== undefined) {
-      await this.#proofs.took(seat.gops, statement);
+      await this.#proofs.took(seat.gops, now, statement);
     }
   }
 

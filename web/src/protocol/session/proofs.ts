@@ -26,10 +26,10 @@ export class Proofs {
     this.#refused = refused;
   }
 
-  /** A frame was released. */
-  took(gops: GopVerifiers, statement: Statement): Promise<void> {
+  /** A frame was released at this monotonic time. */
+  took(gops: GopVerifiers, now: number, statement: Statement): Promise<void> {
     return this.#add(async () => {
-      if ((await gops.took(statement)) === "forged") {
+      if ((await gops.took(now, statement)) === "forged") {
         const { group, index } = statement;
         this.#out.event({ type: "proven", verdict: { group, outcome: "forged", indexes: [index], follows: true } });
       }

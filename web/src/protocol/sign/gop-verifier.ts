@@ -16,10 +16,14 @@ const HASH_LEN = 32;
 /** Frames that one signature covers at most: a longer group of pictures is signed in parts. */
 export const MAX_PART_FRAMES = 256;
 /** Parts of groups of which frames or signatures are remembered. */
-const MAX_OPEN_PARTS = 4;
+export const MAX_OPEN_PARTS = 64;
+/** Milliseconds from the end of a part for which its signature is waited for. */
+export const PROOF_PATIENCE = 10_000;
+/** Milliseconds that a signature may take to be made and to come, before it can be called missing. */
+export const PROOF_DELAY = 1_000;
 
 /** Why the signature of a group is refused. It changes nothing. */
-export type GopRefusal = "malformed" | "stream" | "signature" | "repeated";
+export type GopRefusal = "malformed" | "stream" | "key" | "signature" | "repeated";
 
 /** What is known after the signature of a part. */
 export interface GopVerdict {
@@ -52,7 +56,11 @@ interface Part {
   readonly taken: Map<number, Bytes>;
   /** Leaves of all frames, once the signature has been verified. */
   signed?: readonly Bytes[];
+  /** When a frame of a later part was taken. */
+  ended?: number;
 }
+
+type Place = Pick<Part, "group" | "first">;
 
 function parse(bytes: Bytes): GopSignature {
   const own = bytes.slice();
@@ -77,43 +85,92 @@ function isCovered({ first, signed }: Part, index: number, leaf: Bytes): boolean
 }
 
 /** True if the part stands before the other one in the stream. */
-function isBefore(a: Pick<Part, "group" | "first">, b: Pick<Part, "group" | "first">): boolean {
+function isBefore(a: Place, b: Place): boolean {
   return a.group < b.group || (a.group === b.group && a.first < b.first);
 }
 
-/** Remembers the frames that were taken until the signature of their group comes, and signatures for late frames. */
+/**
+ * Remembers the frames that were taken until the signature of their group comes, and signatures for late frames. It
+ * knows since when signatures are missing. Times are monotonic milliseconds.
+ */
 export class GopVerifier {
-  readonly #key: GopKey;
   readonly #stream: number;
   readonly #parts: Part[] = [];
+  #key: GopKey | undefined;
   /** The newest part that was verified, and its root. */
-  #newest: { readonly group: bigint; readonly first: number; readonly root: Bytes } | undefined;
+  #newest: (Place & { readonly root: Bytes }) | undefined;
+  /** The newest part of which a frame was taken. */
+  #latest: Place | undefined;
+  /** When the first two parts ended that are newer than all signatures. */
+  #unsigned: number[] = [];
   #unproven = 0;
 
-  constructor(key: GopKey, stream: number) {
-    this.#key = key;
+  constructor(stream: number) {
     this.#stream = stream;
+  }
+
+  /** Takes the camera's key. The first one stays. */
+  certified(key: GopKey): this {
+    this.#key ??= key;
+    return this;
+  }
+
+  /** True once the camera's key is known. */
+  get isCertified(): boolean {
+    return this.#key !== undefined;
   }
 
   /**
    * Remembers a frame that was taken, by its statement. `waiting`: the signature of its group is still to come; the
    * other answers come where it came before the frame.
    */
-  async took(statement: Statement): Promise<"waiting" | "proven" | "forged"> {
+  async took(now: number, statement: Statement): Promise<"waiting" | "proven" | "forged"> {
     const { group, index } = statement;
     const leaf = await statementLeaf(statement);
     const part = this.#part(group, index - (index % MAX_PART_FRAMES));
+    if (this.#latest === undefined || isBefore(this.#latest, part)) {
+      this.#latest = part;
+      this.#endBefore(now, part);
+    }
     part.taken.set(index, leaf);
-    this.#forgetOldest();
+    while ((this.#parts[0]?.ended ?? Infinity) + PROOF_PATIENCE <= now) {
+      this.#forgetOldest();
+    }
+    this.#keepFew();
     if (part.signed === undefined) {
       return "waiting";
     }
     return isCovered(part, index, leaf) ? "proven" : "forged";
   }
 
+  /** Ends the parts before this one, of which the first frame came. */
+  #endBefore(now: number, part: Place): void {
+    for (const before of this.#parts) {
+      if (isBefore(before, part) && before.ended === undefined) {
+        before.ended = now;
+        this.#noteUnsigned(before);
+      }
+    }
+  }
+
+  #noteUnsigned({ group, first, signed, ended }: Part): void {
+    const newer = this.#newest === undefined || isBefore(this.#newest, { group, first });
+    if (newer && signed === undefined && ended !== undefined && this.#unsigned.length < 2) {
+      this.#unsigned.push(ended);
+    }
+  }
+
   /** Frames that went without a signature of their group. */
   get unproven(): number {
     return this.#unproven;
+  }
+
+  /**
+   * When signatures are missing, if none comes until then: a second after two complete parts without, or ten after one.
+   */
+  get missingAt(): number {
+    const [first, second] = this.#unsigned;
+    return Math.min((first ?? Infinity) + PROOF_PATIENCE, (second ?? Infinity) + PROOF_DELAY);
   }
 
   /** Verifies the signature of a part, and compares the frames of it that were taken. */
@@ -128,9 +185,13 @@ export class GopVerifier {
     if (stream !== this.#stream) {
       return "stream";
     }
+    const key = this.#key;
+    if (key === undefined) {
+      return "key";
+    }
     const root = await rootOf(leaves);
-    const content = concat(ascii("sealcast2 gop\0"), this.#key.camera.bytes, head, root);
-    if (!(await this.#key.check(content, signature))) {
+    const content = concat(ascii("sealcast2 gop\0"), key.camera.bytes, head, root);
+    if (!(await key.check(content, signature))) {
       return "signature";
     }
     const part = this.#part(group, first);
@@ -142,7 +203,11 @@ export class GopVerifier {
     if (newest === undefined || isBefore(newest, part)) {
       this.#newest = { group, first, root };
     }
-    this.#forgetOldest();
+    this.#unsigned = [];
+    this.#parts.forEach((one) => {
+      this.#noteUnsigned(one);
+    });
+    this.#keepFew();
     return { group, ...outcomeOf(part, leaves.length), follows: newest === undefined || equal(newest.root, previous) };
   }
 
@@ -156,11 +221,15 @@ export class GopVerifier {
     return part;
   }
 
-  #forgetOldest(): void {
+  #keepFew(): void {
     if (this.#parts.length > MAX_OPEN_PARTS) {
-      const oldest = this.#parts.shift();
-      this.#unproven += oldest?.signed === undefined ? (oldest?.taken.size ?? 0) : 0;
+      this.#forgetOldest();
     }
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#parts.shift();
+    this.#unproven += oldest?.signed === undefined ? (oldest?.taken.size ?? 0) : 0;
   }
 }
 
@@ -181,15 +250,32 @@ export class GopVerifiers {
   readonly #picture: GopVerifier;
   readonly #sound: GopVerifier;
 
-  constructor(key: GopKey, stream: number) {
+  constructor(stream: number) {
     this.#stream = stream;
-    this.#picture = new GopVerifier(key, stream);
-    this.#sound = new GopVerifier(key, SOUND_STREAM);
+    this.#picture = new GopVerifier(stream);
+    this.#sound = new GopVerifier(SOUND_STREAM);
+  }
+
+  /** As `GopVerifier.certified`. */
+  certified(key: GopKey): void {
+    this.#picture.certified(key);
+    this.#sound.certified(key);
+  }
+
+  /** True once the camera's key is known. */
+  get isCertified(): boolean {
+    return this.#picture.isCertified;
   }
 
   /** As `GopVerifier.took`. */
-  took(statement: Statement): Promise<"waiting" | "proven" | "forged"> {
-    return statement.stream === this.#stream ? this.#picture.took(statement) : this.#sound.took(statement);
+  took(now: number, statement: Statement): Promise<"waiting" | "proven" | "forged"> {
+    const verifier = statement.stream === this.#stream ? this.#picture : this.#sound;
+    return verifier.took(now, statement);
+  }
+
+  /** As `GopVerifier.missingAt`, for whichever comes first. */
+  get missingAt(): number {
+    return Math.min(this.#picture.missingAt, this.#sound.missingAt);
   }
 
   /** Frames of both that went without a signature of their group. */

@@ -10,6 +10,11 @@ export function signsFrames(mode: SignMode): boolean {
   return mode !== "off";
 }
 
+/** True if each group of pictures is signed, with ML-DSA-65: it is proven once more after it was shown. */
+export function signsGops(mode: SignMode): boolean {
+  return mode === "both";
+}
+
 /** True if this is a mode: earlier versions had others. */
 export function isSignMode(offered: OfferedSign): offered is SignMode {
   return MODES.includes(offered);

@@ -307,11 +307,16 @@ impl RelayedFrames {
                     self.receiver.media(media, arrived);
                 }
             }
+            if let Some(verdict) = self.relayed.as_mut().and_then(RelayedViewer::take_late_forgery) {
+                self.proven(&verdict);
+            }
         }
-        let age = self.relayed.as_ref().and_then(|relayed| relayed.picture_age(now));
-        self.receiver.note_age(age);
-        for media in self.withheld.release(age) {
-            self.receiver.media(media, arrived);
+        if let Some(relayed) = &self.relayed {
+            let age = relayed.picture_age(now);
+            self.receiver.note_age(age, relayed.proofs(now));
+            for media in self.withheld.release(age) {
+                self.receiver.media(media, arrived);
+            }
         }
         self.note_withheld(now);
     }

@@ -142,9 +142,9 @@ impl Sink for HttpSink {
 
     fn when_aged(&mut self) -> Option<OnAge> {
         let newest = self.newest.clone();
-        Some(Arc::new(move |state| {
+        Some(Arc::new(move |standing| {
             newest.send_if_modified(|newest| {
-                newest.age = Some(ProvenAge::new(state, Instant::now()));
+                newest.age = Some(ProvenAge::new(standing, Instant::now()));
                 // It is no picture to send.
                 false
             });

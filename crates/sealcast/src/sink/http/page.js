@@ -20,10 +20,10 @@ async function look() {
     status.textContent = `${words[health.status]}: ${stream}, ${health.frames} frames${lost}`;
     // What the camera's answers prove, of a group's picture.
     const proven = health.age_ms === null ? "" : `at most ${health.age_ms} ms old`;
-    const old = health.alarm === null ? "" : `the picture may be old: ${health.alarm}`;
+    const wrong = health.alarm ?? "";
     age.textContent = proven;
     // A screen reader says it when it changes.
-    if (alarm.textContent !== old) alarm.textContent = old;
+    if (alarm.textContent !== wrong) alarm.textContent = wrong;
     document.body.classList.toggle("alarm", health.alarm !== null);
     if (!shown) picture.src = `stream.mjpeg?${Date.now()}`;
     shown = true;

@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, oneshot, watch};
 use crate::codec::jpeg;
 use crate::failure::Result;
 use crate::media::Picture;
-use crate::sink::proven_age::{AgeShown, ProvenAge, alarm_words};
+use crate::sink::proven_age::{AgeShown, ProvenAge};
 use crate::web::serve::text;
 use crate::web::{Listener, jpeg_stream_by};
 
@@ -131,10 +131,9 @@ async fn health(State(page): State<Page>) -> Response {
         (None, false) => "waiting",
         (Some(_), false) => "playing",
     };
-    let (at_most, alarm) = match newest.age.and_then(|age| age.shown(Instant::now())) {
-        None => (None, None),
-        Some(AgeShown::AtMost(age)) => (Some(age), None),
-        Some(AgeShown::Alarm(cause)) => (None, Some(alarm_words(cause))),
+    let at_most = match newest.age.and_then(|age| age.shown(Instant::now())) {
+        Some(AgeShown::AtMost(age)) => Some(age),
+        Some(AgeShown::Alarm(_)) | None => None,
     };
     let answer = json!({
         "status": status,
@@ -143,7 +142,7 @@ async fn health(State(page): State<Page>) -> Response {
         "pictures": newest.pictures,
         "undecoded": newest.undecoded,
         "age_ms": at_most.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
-        "alarm": alarm,
+        "alarm": newest.age.and_then(ProvenAge::alarms),
     });
     ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
 }

@@ -33,14 +33,15 @@ impl Stamp {
 
 /// The text in the picture's corner: its age by the clocks, where that is wanted, with the bound that the camera proved
 /// behind it. An alarm is there in any case.
-pub(super) fn corner(age: Option<String>, proven: Option<AgeShown>) -> Option<String> {
-    match (age, proven) {
-        (age, None) => age,
-        (None, Some(AgeShown::AtMost(_))) => None,
-        (Some(age), Some(AgeShown::AtMost(most))) => Some(format!("{age} <{} ms", most.as_millis() + 1)),
-        (None, Some(AgeShown::Alarm(_))) => Some("MAY BE OLD".to_owned()),
-        (Some(age), Some(AgeShown::Alarm(_))) => Some(format!("{age} MAY BE OLD")),
-    }
+pub(super) fn corner(age: Option<String>, proven: Option<AgeShown>, unproven: bool) -> Option<String> {
+    let bound = match proven {
+        Some(AgeShown::AtMost(most)) if age.is_some() => Some(format!("<{} ms", most.as_millis() + 1)),
+        Some(AgeShown::Alarm(_)) => Some("MAY BE OLD".to_owned()),
+        Some(AgeShown::AtMost(_)) | None => None,
+    };
+    let unproven = unproven.then(|| "UNPROVEN".to_owned());
+    let all: Vec<String> = [age, bound, unproven].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 #[cfg(test)]
@@ -56,11 +57,17 @@ mod tests {
         let most = Some(AgeShown::AtMost(Duration::from_micros(129_900)));
         let alarm = Some(AgeShown::Alarm(AlarmCause::Freeze));
         let age = || Some("12.3 +/-0.5 ms".to_owned());
-        assert_eq!(corner(None, most), None);
-        assert_eq!(corner(age(), None), age());
-        assert_eq!(corner(age(), most).as_deref(), Some("12.3 +/-0.5 ms <130 ms"));
-        assert_eq!(corner(None, alarm).as_deref(), Some("MAY BE OLD"));
-        assert_eq!(corner(age(), alarm).as_deref(), Some("12.3 +/-0.5 ms MAY BE OLD"));
+        for (age, proven, unproven, text) in [
+            (None, most, false, None),
+            (age(), None, false, Some("12.3 +/-0.5 ms")),
+            (age(), most, false, Some("12.3 +/-0.5 ms <130 ms")),
+            (None, alarm, false, Some("MAY BE OLD")),
+            (age(), alarm, false, Some("12.3 +/-0.5 ms MAY BE OLD")),
+            (None, most, true, Some("UNPROVEN")),
+            (None, alarm, true, Some("MAY BE OLD UNPROVEN")),
+        ] {
+            assert_eq!(corner(age, proven, unproven).as_deref(), text);
+        }
     }
 
     #[test]

@@ -186,7 +186,8 @@ impl Window {
         let size = (usize::from(self.size.0), usize::from(self.size.1));
         paint(picture, size, self.shifts, &mut self.pixels);
         let proven = age.and_then(|age| age.shown(Instant::now()));
-        if let Some(text) = corner(stamp.map(|stamp| stamp.age(wall_now())), proven) {
+        let unproven = age.is_some_and(ProvenAge::is_unproven);
+        if let Some(text) = corner(stamp.map(|stamp| stamp.age(wall_now())), proven, unproven) {
             let picture = (picture.width, picture.height);
             write(&text, picture, size, &mut self.pixels);
         }

@@ -89,8 +89,8 @@ impl Sink for WindowSink {
 
     fn when_aged(&mut self) -> Option<OnAge> {
         let shared = Arc::clone(&self.shared);
-        Some(Arc::new(move |state| {
-            shared.note_age(ProvenAge::new(state, Instant::now()))
+        Some(Arc::new(move |standing| {
+            shared.note_age(ProvenAge::new(standing, Instant::now()))
         }))
     }
 

@@ -1,0 +1,123 @@
+//! What a member knows of its camera's frames beside the signature of each: how old the picture can be, and what the
+//! signatures of groups of pictures prove.
+
+use std::time::Duration;
+
+use super::RelayRefusal;
+use crate::group::GroupName;
+use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, PictureAge};
+use crate::sign::{
+    Certificate, GopOutcome, GopRefusal, GopVerdict, GopVerifiers, ProofState, SignMode, Taken, Verified,
+};
+use crate::wire::Malformed;
+
+/// What there is of it, from the camera's offer on.
+pub(crate) struct Evidence {
+    group: GroupName,
+    sign: SignMode,
+    age: PictureAge,
+    /// Where groups of pictures are signed.
+    gops: Option<GopVerifiers>,
+}
+
+impl Evidence {
+    /// Of a camera that signs this; nothing has come. `round_trip` is that of the viewer's session with the camera.
+    pub(crate) fn new(group: GroupName, sign: SignMode, round_trip: Duration) -> Self {
+        Self {
+            group,
+            sign,
+            age: PictureAge::new(round_trip),
+            gops: sign.gops().then(|| GopVerifiers::new(group.stream as u16)),
+        }
+    }
+
+    /// What the camera signs.
+    pub(crate) fn sign(&self) -> SignMode {
+        self.sign
+    }
+
+    /// Takes the certificate of the key that signs groups of pictures.
+    ///
+    /// # Errors
+    /// [`RelayRefusal`]: it is not the camera's; nothing has changed.
+    pub(crate) fn certified(&mut self, certificate: &[u8]) -> Result<(), RelayRefusal> {
+        let certificate = Certificate::parse(certificate).map_err(|Malformed| RelayRefusal::Malformed)?;
+        let key = certificate.verify(&self.group.camera, None);
+        let key = key.map_err(RelayRefusal::Certificate)?;
+        self.gops.iter_mut().for_each(|gops| gops.certified(&key));
+        Ok(())
+    }
+
+    /// Takes the signature of a group of pictures.
+    ///
+    /// # Errors
+    /// [`GopRefusal`]; nothing has changed.
+    pub(crate) fn verify(&mut self, signature: &[u8]) -> Result<GopVerdict, GopRefusal> {
+        self.gops.as_mut().ok_or(GopRefusal::Key)?.verify(signature)
+    }
+
+    /// Notes a frame that was released. Returns what to say if its group's signature, which came before, does not cover
+    /// it.
+    pub(crate) fn released(&mut self, now: Duration, verified: &Verified) -> Option<GopVerdict> {
+        let statement = verified.statement();
+        if u32::from(statement.stream) == self.group.stream {
+            self.age.verified(now, verified);
+        }
+        let taken = self.gops.as_mut()?.took(now, statement);
+        (taken == Taken::Forged).then(|| GopVerdict {
+            stream: statement.stream,
+            group: statement.group,
+            outcome: GopOutcome::Forged {
+                forged: vec![statement.index],
+            },
+            follows: true,
+        })
+    }
+
+    /// Takes an answer to a challenge.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub(crate) fn answered(&mut self, answer: &[u8]) -> Result<(), Malformed> {
+        self.age.answer(&Answer::parse(answer)?);
+        Ok(())
+    }
+
+    /// When the next challenge is due, if the camera signs frames.
+    pub(crate) fn next_challenge(&self) -> Option<Duration> {
+        self.sign.frames().then(|| self.age.next_challenge())
+    }
+
+    /// Makes a challenge, as [`PictureAge::challenge`]. None if the camera signs no frames.
+    pub(crate) fn challenge(
+        &mut self,
+        now: Duration,
+        random: [u8; CHALLENGE_LEN],
+        round_trip: Duration,
+    ) -> Option<Challenge> {
+        let signs = self.sign.frames();
+        signs.then(|| self.age.challenge(now, random, round_trip)).flatten()
+    }
+
+    /// How old the picture can be, if the camera signs frames.
+    pub(crate) fn picture_age(&self, now: Duration) -> Option<LivenessState> {
+        self.sign.frames().then(|| self.age.state(now))
+    }
+
+    /// How far signatures of groups of pictures have come, if the camera makes them.
+    pub(crate) fn proofs(&self, now: Duration) -> Option<ProofState> {
+        let gops = self.gops.as_ref()?;
+        Some(ProofState {
+            missing: gops.missing_at().is_some_and(|at| at <= now),
+            counts: gops.counts(),
+        })
+    }
+
+    /// When something becomes an alarm if nothing comes until then.
+    pub(crate) fn next_alarm(&self, now: Duration) -> Option<Duration> {
+        let old = self.sign.frames().then(|| self.age.next_alarm(now)).flatten();
+        let missing = self.gops.as_ref().and_then(GopVerifiers::missing_at);
+        let both = [old, missing.filter(|at| *at > now)];
+        both.into_iter().flatten().min()
+    }
+}
