@@ -1918,7 +1918,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__watch)
-            opts="-v -h --listen --web --host --ticket-file --publisher --name --invite-hours --latency --to --require-sign --relay --no-sound --no-reconnect --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --listen --web --host --ticket-file --publisher --name --invite-hours --latency --to --require-sign --relay --no-sound --no-reconnect --without-session --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -127,6 +127,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l seconds -d '
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l insecure-study-suite -d 'Seal with this cipher of the laboratory instead of a suite: for measurements, never for secrets' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l no-sound -d 'Leave out the sound beside the picture'
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l no-reconnect -d 'Do not connect again when the connection breaks'
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l without-session -d 'Show and record what comes through a relay although the camera itself was never heard. It may be years old'
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -s h -l help -d 'Print help'
 complete -c sealcast -n "__fish_sealcast_using_subcommand devices" -l json -d 'Print JSON'

@@ -88,6 +88,13 @@ pub fn camera_gateway(home: &Path, camera: &str, more: &[&str]) -> Publisher {
 /// Starts a viewer gateway with this port for players, which need no password unless `more` has one; returns when it is
 /// linked.
 pub fn viewer_gateway(home: &Path, ticket: &str, port: u16, more: &[&str]) -> Program {
+    let viewer = unlinked_gateway(home, ticket, port, more);
+    viewer.says("linked to the camera gateway", PATIENCE);
+    viewer
+}
+
+/// As [`viewer_gateway`], without waiting for anything.
+pub fn unlinked_gateway(home: &Path, ticket: &str, port: u16, more: &[&str]) -> Program {
     let mut command = sealcast(home);
     command.args([
         "gateway",
@@ -100,12 +107,8 @@ pub fn viewer_gateway(home: &Path, ticket: &str, port: u16, more: &[&str]) -> Pr
     if !more.iter().any(|option| option.starts_with("--rtsp-")) {
         command.arg("--rtsp-open");
     }
-    let viewer = Program::run("the viewer gateway", {
-        command.args(more);
-        command
-    });
-    viewer.says("linked to the camera gateway", PATIENCE);
-    viewer
+    command.args(more);
+    Program::run("the viewer gateway", command)
 }
 
 impl Pair {

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use sealcast_proto::keys::{Wish, WishedMedia};
 use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::TransportKind;
@@ -26,11 +25,10 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let mut offer = build::own_offer(&args.session, End::Archive, sealing, &settings)?;
     // What is signed is for those who open it.
-    offer.group = Some(GroupPolicy {
+    offer.join_groups(GroupPolicy {
         sign: SignMode::Off,
         opened_by: OpenedBy::Program,
     });
-    offer.wish = Wish::of(WishedMedia::NothingYet);
     let peer = offer.identity.peer_id();
     // Before anything can fail: the camera must be told of this id first.
     tracing::info!(%peer, "archive's node");

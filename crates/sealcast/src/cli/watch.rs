@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{Identity, PeerId, Role, Wish, WishedMedia};
+use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
 use sealcast_proto::wire::Ticket;
 use tokio::sync::Notify;
@@ -42,11 +42,10 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         )?),
     };
     let relays = relays(&settings, ticket.as_ref())?;
-    let opened_by = opened_by(&relays);
-    offer.group = Some(GroupPolicy { sign, opened_by });
-    if opened_by == OpenedBy::Program {
-        offer.wish = Wish::of(WishedMedia::NothingYet);
-    }
+    offer.join_groups(GroupPolicy {
+        sign,
+        opened_by: opened_by(&relays),
+    });
     let peer = offer.identity.peer_id();
     let metrics = Metrics::new(build_info());
     // Who has the ticket may take it that signals are answered.

@@ -62,8 +62,8 @@ impl AdmittedPlaces {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begin a session of `peer`, if there is a place for it, or one to be had. It takes the place now if it was `heard`,
-    /// and else when it [is](AdmittedPlace::heard).
+    /// Begin a session of `peer`, if there is a place for it, or one to be had. It takes the place now if it was
+    /// `heard`, and else when it [is](AdmittedPlace::heard).
     pub(super) fn enter(self: &Arc<Self>, peer: PeerId, heard: bool, now: Duration) -> Result<AdmittedPlace, NoPlace> {
         let mut state = self.state();
         if state.sessions_of(&peer) >= MAX_OF_PEER {

@@ -61,8 +61,8 @@ impl Attempts {
         self.retry = Retry::default();
     }
 
-    /// True if another attempt makes sense after this failure. `said` is the reason of the other end's close message, if
-    /// it sent one.
+    /// True if another attempt makes sense after this failure. `said` is the reason of the other end's close message,
+    /// if it sent one.
     pub(super) fn go_on(&mut self, failure: &Failure, said: Option<CloseReason>, now: Instant) -> bool {
         self.replaced = said == Some(CloseReason::Replaced);
         match (failure.kind, said) {

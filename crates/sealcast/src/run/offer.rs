@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, PeerId, Role, Side, Wish};
+use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, PeerId, Role, Side, Wish, WishedMedia};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{
-    Carrier, Delivery, Fec, GroupPolicy, Mtu, QuicMedia, RekeyPolicy, Session, SessionConfig,
+    Carrier, Delivery, Fec, GroupPolicy, Mtu, OpenedBy, QuicMedia, RekeyPolicy, Session, SessionConfig,
 };
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::Ticket;
@@ -93,6 +93,16 @@ pub(super) struct Initiated {
 }
 
 impl Offer {
+    /// Joins the groups that `policy` says. Where the program opens their frames, they come another way than by the
+    /// session, which then brings none.
+    pub fn join_groups(&mut self, policy: GroupPolicy) {
+        self.group = Some(policy);
+        self.wish = Wish::of(match policy.opened_by {
+            OpenedBy::Session => WishedMedia::Frames,
+            OpenedBy::Program => WishedMedia::NothingYet,
+        });
+    }
+
     pub(super) fn session(
         &self,
         role: Role,

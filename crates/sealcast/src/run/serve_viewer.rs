@@ -321,8 +321,8 @@ impl<T: Transport> Role<T> for ViewerRole {
 }
 
 impl ViewerRole {
-    /// True if nothing is sealed for the viewer alone: it wants nothing, what it wants comes through a relay, or it is an
-    /// archive's node.
+    /// True if nothing is sealed for the viewer alone: it wants nothing, what it wants comes through a relay, or it
+    /// is an archive's node.
     fn sends_nothing<T: Transport>(&self, task: &Task<T>) -> bool {
         let wish = task.peer.and_then(|peer| peer.wish);
         wish.is_some_and(|wish| wish.media == WishedMedia::NothingYet)

@@ -190,8 +190,8 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
-    /// Decide by `admission` on a peer that has proved its identity; `lacks` says why what it wishes is not here. Returns
-    /// the input for its session.
+    /// Decide by `admission` on a peer that has proved its identity; `lacks` says why what it wishes is not here.
+    /// Returns the input for its session.
     pub(super) fn admit_by<R>(
         &mut self,
         admission: &Arc<Admission>,
@@ -272,24 +272,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 let input = role.admit(self, peer);
                 return self.handle(input);
             }
-            Event::Established(facts) => {
-                // The other end has kept the secret already, and will ask for it: it comes before all words.
-                if let Some(known) = self.known.as_mut().filter(|known| known.enrols())
-                    && let Some(secret) = self.connection.session.take_enrolment()
-                {
-                    known.keep(&secret);
-                }
-                if let Some(why) = role.lacks(facts.peer.wish.as_ref()) {
-                    // Who connected learns the wish of who listens here; who listens has judged it already.
-                    tracing::warn!(peer = %facts.peer.id, from = self.remote, "refused a {}: {why}", R::PEER);
-                    return self.handle(Input::Close(CloseReason::NotOffered, why));
-                }
-                self.note_established(R::ESTABLISHED, facts);
-                if !R::PUBLISHES {
-                    self.observation.selection(Selection::All);
-                }
-                return role.established(self);
-            }
+            Event::Established(facts) => return self.established(role, facts),
             Event::Rekeyed { epoch, cause } => {
                 self.observation.metrics.set_epoch(*epoch);
                 self.observation.metrics.record_rekey(labels::RekeyCause::from(*cause));
@@ -305,12 +288,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 self.observation.selection(*selection);
             }
             Event::Heard => self.take_place::<R>()?,
-            Event::Stalled => {
-                self.log_stalled::<R>();
-                if let Some(admitted) = &self.admitted {
-                    admitted.place.silent();
-                }
-            }
+            Event::Stalled => self.note_stalled::<R>(),
             Event::Resumed => {
                 tracing::info!(peer = %self.name(), "the {} is heard again", R::PEER);
                 self.take_place::<R>()?;
@@ -339,6 +317,28 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             | Event::Challenged(_) => {}
         }
         role.event(self, event)
+    }
+
+    fn established<R>(&mut self, role: &mut R, facts: &Facts) -> Result<(), Ended>
+    where
+        R: Role<T, Listener = L>,
+    {
+        // The other end has kept the secret already, and will ask for it: it comes before all words.
+        if let Some(known) = self.known.as_mut().filter(|known| known.enrols())
+            && let Some(secret) = self.connection.session.take_enrolment()
+        {
+            known.keep(&secret);
+        }
+        if let Some(why) = role.lacks(facts.peer.wish.as_ref()) {
+            // Who connected learns the wish of who listens here; who listens has judged it already.
+            tracing::warn!(peer = %facts.peer.id, from = self.remote, "refused a {}: {why}", R::PEER);
+            return self.handle(Input::Close(CloseReason::NotOffered, why));
+        }
+        self.note_established(R::ESTABLISHED, facts);
+        if !R::PUBLISHES {
+            self.observation.selection(Selection::All);
+        }
+        role.established(self)
     }
 
     /// The peer ended the session.
@@ -408,7 +408,10 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
-    fn log_stalled<R: Role<T>>(&self) {
+    fn note_stalled<R: Role<T>>(&self) {
+        if let Some(admitted) = &self.admitted {
+            admitted.place.silent();
+        }
         let peer = R::PEER;
         if R::PUBLISHES {
             let viewer = self.name();

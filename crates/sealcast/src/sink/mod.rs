@@ -100,7 +100,8 @@ pub trait Sink: Send {
         drop(closed);
     }
 
-    /// What to tell of the age and the proofs of a group's picture, if the sink shows them. Asked once, before the first session.
+    /// What to tell of the age and the proofs of a group's picture, if the sink shows them. Asked once, before the
+    /// first session.
     fn when_aged(&mut self) -> Option<OnAge> {
         None
     }

@@ -14,6 +14,7 @@ mod documents;
 mod energy;
 mod exit_codes;
 mod files;
+mod freshness;
 mod group_carriers;
 mod group_sound;
 mod group_wire;

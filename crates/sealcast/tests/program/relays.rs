@@ -19,8 +19,8 @@ use super::decoder::{health, on_a_page};
 use super::groups::{AGE, FRAMES_IN, FRAMES_OUT, frames, goes_on, is_live, peer_of};
 
 const CARD: &str = "test:320x240@25";
-const KEYED: &str = "the camera's keys came";
-const ANSWERED: &str = "the camera answers challenges";
+pub(super) const KEYED: &str = "the camera's keys came";
+pub(super) const ANSWERED: &str = "the camera answers challenges";
 
 pub(super) fn camera(relay: &Relay, home: &Path, source: &str, relays: &[&str], more: &[&str]) -> Publisher {
     let mut command = sealcast(home);
@@ -55,7 +55,7 @@ pub(super) fn viewers_command(relay: &Relay, home: &Path, ticket: &str, relays: 
 }
 
 /// Watches by a ticket that names the relay.
-fn viewer_by(relay: &Relay, home: &Path, ticket: &str, more: &[&str]) -> Program {
+pub(super) fn viewer_by(relay: &Relay, home: &Path, ticket: &str, more: &[&str]) -> Program {
     viewer(relay, home, ticket, &[], more)
 }
 
@@ -283,38 +283,6 @@ fn one_of_a_thousand_enrolled_viewers_watches_by_the_sheet_that_a_relay_brings()
     goes_on(&guest);
     let long = |(track, object): &(u8, Vec<u8>)| *track == KEYS && object.len() > WRAP * (OTHERS + 1);
     assert!(relay.seen("rov").iter().any(long), "a sheet for all of them");
-}
-
-#[test]
-fn what_a_relay_has_kept_is_not_shown_as_live_to_a_viewer_that_starts() {
-    let homes = [home(), home()];
-    let relay = Relay::start();
-    let mut camera = camera(&relay, homes[0].path(), CARD, &["rov"], &[]);
-    let ticket = camera.program.line();
-    let to = ["--to", "null:"];
-    let mut enrols = viewer_by(&relay, homes[1].path(), &ticket, &to);
-    enrols.says(ANSWERED, PATIENCE);
-    goes_on(&enrols);
-    enrols.stop();
-    // The relay lets no session through, and goes on giving what the camera sends, or has sent.
-    relay.refuse_sessions("rov");
-    let mut starts = viewer_by(&relay, homes[1].path(), &ticket, &to);
-    starts.says(KEYED, PATIENCE);
-    starts.says("are not shown: the camera has not answered", PATIENCE);
-    assert!(starts.counts(FRAMES_IN) < 1.0, "{}", starts.said());
-    assert!(starts.counts(AGE).is_infinite());
-    starts.stop();
-    // Who wants it all the same is told, and has no age to trust.
-    let does_without = viewer_by(
-        &relay,
-        homes[1].path(),
-        &ticket,
-        &[&to[..], &["--without-session"]].concat(),
-    );
-    does_without.says("they may be old", PATIENCE);
-    goes_on(&does_without);
-    assert!(does_without.counts(AGE).is_infinite());
-    camera.program.stop();
 }
 
 #[test]

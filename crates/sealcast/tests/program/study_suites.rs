@@ -129,7 +129,7 @@ fn an_end_that_did_not_ask_for_a_study_suite_does_not_get_one() {
     for (publisher, viewer) in [(study, ""), ("", study), ("--insecure-study-suite xor", study)] {
         let home = Home::new();
         let (mut publisher, ticket) = home.publish("test:160x120@25", publisher);
-        let (viewer_home, mut viewer) = record(&ticket, viewer);
+        let (viewer_home, mut viewer) = record(&ticket, &format!("--no-reconnect {viewer}"));
         assert_ne!(viewer.ends(), 0, "{}", viewer.said());
         assert!(
             viewer.said().contains("it may accept other mechanisms or suites"),

@@ -2,8 +2,6 @@
 //! notices when the other one leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use sealcast::source::{FileOptions, FileSource, Source};
 use sealcast_testkit::attack::{Clip, Direction, Home, Program, Proxy, Tap, excused, gaps, overflowed, record, until};
@@ -194,21 +192,16 @@ fn a_viewer_comes_back_to_a_publisher_that_was_killed_and_restarted() {
 }
 
 #[test]
-fn the_seat_of_a_viewer_that_was_killed_is_free_after_a_minute() {
+fn the_place_of_a_viewer_that_was_killed_is_free_once_it_is_silent() {
     let publisher_home = Home::new();
     let (publisher, ticket) = publisher_home.publish_udp(CARD, "", "--max-viewers 1");
     let (home, viewer) = record(&ticket, "");
     home.flows(&viewer);
-    let killed = Instant::now();
-    viewer.signal("KILL");
-    publisher.says("nothing was heard from the viewer");
     let (_home, mut early) = record(&ticket, "");
     assert_eq!(early.ends(), 6);
     assert!(early.said().contains("too many viewers"), "{}", early.said());
-    while killed.elapsed() < Duration::from_secs(59) {
-        sleep(Duration::from_millis(100));
-    }
-    publisher.says("the session ended: ");
+    viewer.signal("KILL");
+    publisher.says("nothing was heard from the viewer");
     Home::can_watch(&ticket);
 }
 

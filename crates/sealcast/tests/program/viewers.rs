@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sealcast::failure::FailureKind;
 use sealcast::source::Source;
-use sealcast_testkit::gateways::{camera_gateway, viewer_gateway};
+use sealcast_testkit::gateways::{camera_gateway, unlinked_gateway};
 use sealcast_testkit::media::{STREET, clip, path, unpaced};
 use sealcast_testkit::program::{
     PATIENCE, Program, assert_accounted, beginning, file_url, free_port, home, publish, report, sealcast, unbroken,
@@ -152,7 +152,7 @@ fn who_asks_for_what_is_not_there_is_told_in_words() {
     let gateway = camera_gateway(homes[1].path(), "rtsp://127.0.0.1:9/front", &[]);
     for (mut program, words) in [
         (
-            viewer_gateway(homes[2].path(), &publisher.ticket, free_port(), &[]),
+            unlinked_gateway(homes[2].path(), &publisher.ticket, free_port(), &[]),
             "take its ticket to `sealcast watch`",
         ),
         (

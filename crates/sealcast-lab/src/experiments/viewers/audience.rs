@@ -15,7 +15,6 @@ use sealcast::run::{
 };
 use sealcast::sink::Sink;
 use sealcast_proto::clock::ClockEstimate;
-use sealcast_proto::keys::{Wish, WishedMedia};
 use sealcast_proto::session::{GroupPolicy, OpenedBy};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::Ticket;
@@ -186,16 +185,13 @@ impl Drop for Audience {
 /// A viewer as the program has it. It joins a group whatever that signs, and verifies what is signed.
 fn watching(ticket: Ticket, relay: Option<RelayUrl>, got: Arc<Got>) -> Result<WatchOptions> {
     let mut offer = offer(Arc::new(entropy::identity()?));
-    offer.group = Some(GroupPolicy {
+    offer.join_groups(GroupPolicy {
         sign: SignMode::Off,
         opened_by: match relay {
             Some(_) => OpenedBy::Program,
             None => OpenedBy::Session,
         },
     });
-    if relay.is_some() {
-        offer.wish = Wish::of(WishedMedia::NothingYet);
-    }
     Ok(WatchOptions {
         publisher: PublisherAt::Connect(ticket),
         offer,

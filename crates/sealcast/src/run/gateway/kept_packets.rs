@@ -35,8 +35,8 @@ fn timestamp(packet: &[u8]) -> Option<u32> {
 }
 
 impl KeptPackets {
-    /// Takes the next packet of a camera. `memory` are the bytes that it keeps in use and no packet kept before; they are
-    /// taken if the packet is kept.
+    /// Takes the next packet of a camera. `memory` are the bytes that it keeps in use and no packet kept before; they
+    /// are taken if the packet is kept.
     pub(super) fn take(&mut self, channel: Channel, packet: Bytes, memory: &mut usize, keyframes: &Keyframes) {
         if channel.rtcp || !keyframes.tracks().contains(channel.track) {
             return;

@@ -236,9 +236,10 @@ impl Subscribers {
         }
     }
 
-    /// Deliver a packet to all subscribers of its track. `memory` are the bytes that it keeps in use, or 0 if the packet
-    /// before it does. Returns true if it was queued for any of them. After the last packet that came, call [`send_off`](Self::send_off) for subscribers with an RTP sender, and
-    /// [`settle`](Self::settle) once all have left.
+    /// Deliver a packet to all subscribers of its track. `memory` are the bytes that it keeps in use, or 0 if the
+    /// packet before it does. Returns true if it was queued for any of them. After the last packet that came, call
+    /// [`send_off`](Self::send_off) for subscribers with an RTP sender, and [`settle`](Self::settle) once all have
+    /// left.
     pub(super) fn deliver(
         &self,
         channel: Channel,

@@ -329,8 +329,8 @@ impl RelayedFrames {
             self.withheld_since = None;
         } else if since != Duration::MAX && now >= since + NO_ANSWER {
             tracing::warn!(
-                "pictures come through the relay and are not shown: the camera has not answered, so they may be old; they \
-                 are shown once it has, or with --without-session"
+                "pictures come through the relay and are not shown: the camera has not answered, so they may be old; \
+                 they are shown once it has, or with --without-session"
             );
             self.withheld_since = Some(Duration::MAX);
         }
