@@ -18,22 +18,32 @@ pub(crate) struct Evidence {
     age: PictureAge,
     /// Where groups of pictures are signed.
     gops: Option<GopVerifiers>,
+    /// True if the viewer insists on these signatures.
+    required: bool,
 }
 
 impl Evidence {
-    /// Of a camera that signs this; nothing has come. `round_trip` is that of the viewer's session with the camera.
-    pub(crate) fn new(group: GroupName, sign: SignMode, round_trip: Duration) -> Self {
+    /// Of a camera that signs this, where the viewer insists on `least`; nothing has come. `round_trip` is that of the
+    /// viewer's session with the camera.
+    pub(crate) fn new(group: GroupName, sign: SignMode, least: SignMode, round_trip: Duration) -> Self {
         Self {
             group,
             sign,
             age: PictureAge::new(round_trip),
             gops: sign.gops().then(|| GopVerifiers::new(group.stream as u16)),
+            required: least.gops(),
         }
     }
 
     /// What the camera signs.
     pub(crate) fn sign(&self) -> SignMode {
         self.sign
+    }
+
+    /// True if frames may be released: where the viewer insists on signatures of groups of pictures, once the
+    /// certificate of their key has come.
+    pub(crate) fn may_release(&self) -> bool {
+        !self.required || self.gops.as_ref().is_some_and(GopVerifiers::is_certified)
     }
 
     /// Takes the certificate of the key that signs groups of pictures.

@@ -40,6 +40,9 @@ pub enum GroupRefusal {
     /// The packet of sound, likewise.
     #[error("{0}")]
     Sound(FrameRefusal),
+    /// No certificate has come of the key that signs groups of pictures, on which the viewer insists.
+    #[error("no certificate of the key that signs groups of pictures has come")]
+    Uncertified,
 }
 
 impl GroupRefusal {

@@ -18,7 +18,8 @@ pub struct RelayedConfig {
     pub member: MemberConfig,
     /// What this end shares with the camera.
     pub key: MemberKey,
-    /// What must be signed. A relay may say what it likes of the camera, but nothing below this is shown.
+    /// What must be signed. A relay may say what it likes of the camera, but nothing below this is shown, and with
+    /// [`SignMode::Both`] nothing before the certificate of the camera's key.
     pub least: SignMode,
 }
 
@@ -156,7 +157,7 @@ impl RelayedViewer {
         }
         self.view = Some(View {
             opener,
-            evidence: Evidence::new(self.config.member.group, signed, MAX_ROUND_TRIP),
+            evidence: Evidence::new(self.config.member.group, signed, least, MAX_ROUND_TRIP),
             late_forgery: None,
         });
         Ok(KeyNews::Signs(signed))
@@ -194,7 +195,10 @@ impl RelayedViewer {
             Some(view) => view.open(now, &mut frame),
             None => Err(Refusal::UnknownEpoch.into()),
         };
-        let unknown = matches!(opened, Err(GroupRefusal::Record(Refusal::UnknownEpoch | Refusal::Tag)));
+        let unknown = matches!(
+            opened,
+            Err(GroupRefusal::Record(Refusal::UnknownEpoch | Refusal::Tag) | GroupRefusal::Uncertified)
+        );
         waiting.skip_if(begins && unknown);
         Some(opened)
     }
@@ -270,10 +274,13 @@ impl RelayedViewer {
 
 impl View {
     fn waits_for_key(&self, frame: &[u8]) -> bool {
-        first_record(frame).is_some_and(|record| self.opener.waits_for_key(record))
+        !self.evidence.may_release() || first_record(frame).is_some_and(|record| self.opener.waits_for_key(record))
     }
 
     fn open(&mut self, now: Duration, frame: &mut [u8]) -> Result<(), GroupRefusal> {
+        if !self.evidence.may_release() {
+            return Err(GroupRefusal::Uncertified);
+        }
         let mut outcome = Ok(());
         let mut rest = frame;
         while !rest.is_empty() {

@@ -470,3 +470,38 @@ fn who_gets_neither_frames_nor_proofs_is_woken_for_what_is_missing() {
     assert_eq!(woken.last(), Some(&alarm), "{woken:?}");
     assert!(viewer.proofs(alarm).expect("they are signed").missing);
 }
+
+#[test]
+fn who_insists_on_signed_groups_is_shown_nothing_before_the_certificate() {
+    let mut camera = Camera::signing(SignMode::Both);
+    camera.admit(0);
+    let mut viewer = content_with(0, SignMode::Both);
+    let lies = viewer.told(&offer(SignMode::Frame));
+    let (signed, least) = (SignMode::Frame, SignMode::Both);
+    assert_eq!(lies, Err(RelayRefusal::Sign { signed, least }));
+    // A relay can say that more is signed than is: the certificate it does not have.
+    viewer.told(&offer(SignMode::Both)).expect("enough");
+    viewer.told(&sheet(&camera.sealer.full_sheet())).expect("its sheet");
+    for number in 0..50 {
+        let millis = camera.millis;
+        frame(&mut viewer, &camera.frame(number % 25 == 0), millis);
+        let (released, refused) = open(&mut viewer, millis);
+        assert_eq!(released, [0; 0]);
+        assert!(
+            refused.iter().all(|refusal| *refusal == GroupRefusal::Uncertified),
+            "{refused:?}"
+        );
+    }
+    let foreign = Certificate::issue(&Identity::from_seed(&[8; 32]), &[7; GOP_KEY_LEN]).to_bytes();
+    assert!(viewer.told(&object(GroupMessage::Certificate(&foreign))).is_err());
+    let millis = camera.millis;
+    frame(&mut viewer, &camera.frame(true), millis);
+    assert_eq!(open(&mut viewer, millis).0, [0; 0], "another camera's proves nothing");
+    viewer
+        .told(&object(GroupMessage::Certificate(&certificate())))
+        .expect("the camera's");
+    let millis = camera.millis;
+    frame(&mut viewer, &camera.frame(true), millis);
+    let (released, refused) = open(&mut viewer, millis);
+    assert_eq!((released.last(), refused), (Some(&51), vec![]));
+}

@@ -70,11 +70,18 @@ impl Session {
         }
     }
 
-    /// End the session because of `error`. The close message tells the peer only a coarse reason.
+    /// End the session because of `error`. The close message tells the peer only a coarse reason, and in words what
+    /// this end insists on.
     pub(super) fn fail(&mut self, now: Now, error: SessionError) -> SessionError {
+        let text = match error {
+            SessionError::SignsTooLittle => error.to_string(),
+            _ => String::new(),
+        };
         let reason = match error {
             SessionError::KeyLimit => CloseReason::KeyLimit,
-            SessionError::PeerLost | SessionError::PeerForgot | SessionError::Misuse => CloseReason::GoingAway,
+            SessionError::PeerLost | SessionError::PeerForgot | SessionError::Misuse | SessionError::SignsTooLittle => {
+                CloseReason::GoingAway
+            }
             _ => CloseReason::ProtocolError,
         };
         match error {
@@ -94,7 +101,7 @@ impl Session {
             }
             _ => {}
         }
-        self.close(now, reason, "");
+        self.close(now, reason, &text);
         error
     }
 }

@@ -6,13 +6,19 @@ use super::flow::Outbound;
 use super::group_channel::{MAX_UNHEARD, backoff, patience};
 use super::group_packets::EarlyRecords;
 use super::machine::Session;
-use super::{Event, Handled, OpenedBy, Output, SealedRecords, SessionError};
+use super::{Event, GroupPolicy, Handled, OpenedBy, Output, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::group::{GroupName, MemberConfig, MemberKey};
 use crate::group_media::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
 use crate::live::{CHALLENGE_LEN, Challenge, LivenessState};
 use crate::sign::{GopVerdict, ProofState, SignMode};
 use crate::wire::{Accept, Control, GroupMessage, Kind, MAX_GROUP_RECORD, MediaFrom};
+
+/// Time for which a viewer that insists on signatures of groups of pictures waits for the offer of a group, while media
+/// comes for it alone.
+const WAIT_FOR_OFFER: Duration = Duration::from_secs(10);
+/// Time for which it waits for the certificate once it was offered one: a source may make keyframes seldom.
+const WAIT_FOR_CERTIFICATE: Duration = Duration::from_secs(60);
 
 /// Something that may be lost is said again.
 #[derive(Clone, Copy)]
@@ -42,7 +48,7 @@ pub(super) struct UnopenedGroup {
 pub(super) struct GroupView {
     pub(super) opener: GroupOpener,
     stream: u16,
-    evidence: Evidence,
+    pub(super) evidence: Evidence,
     /// The program was told that a challenge is due, and has not made one yet.
     challenge_due: bool,
     /// True from the first sheet on: all media is the group's.
@@ -253,7 +259,11 @@ impl Session {
         if self.group_view.is_some() || self.unopened.is_some() {
             return Err(SessionError::PeerMisbehaved);
         }
-        let good = self.config.group.is_some_and(|policy| sign >= policy.sign);
+        let least = self.config.group.map_or(SignMode::Off, |policy| policy.sign);
+        if least.gops() && sign < least {
+            return Err(SessionError::SignsTooLittle);
+        }
+        let good = self.config.group.is_some() && sign >= least;
         let suites = self.config.handshake.suites.clone();
         let known = suites.iter().any(|known| known.id == suite);
         let (Some(name), Some(key), true) = (self.group_name(stream), self.member_key(stream), good && known) else {
@@ -285,7 +295,7 @@ impl Session {
         self.group_view = Some(Box::new(GroupView {
             opener,
             stream,
-            evidence: Evidence::new(name, sign, self.shortest_round_trip()),
+            evidence: Evidence::new(name, sign, least, self.shortest_round_trip()),
             challenge_due: false,
             joined: false,
             says_join: None,
@@ -373,6 +383,7 @@ impl Session {
                 let certified = view.evidence.certified(certificate);
                 certified.map_err(|_| SessionError::PeerMisbehaved)?;
                 self.keep_said(message);
+                return self.take_early_packets(now);
             }
             GroupMessage::Signature(signature) => {
                 let verdict = view.evidence.verify(signature);
@@ -420,6 +431,9 @@ impl Session {
         if !of_media {
             return Ok(None);
         }
+        if !view.evidence.may_release() {
+            return self.withhold(now).map(|()| Some(Handled::Done));
+        }
         view.opener
             .accept_clear(self.following.accept(now.monotonic) == Accept::ClearMedia);
         let opened = view.opener.open(now.monotonic, record);
@@ -435,10 +449,30 @@ impl Session {
                 Handled::Done
             }
             Err(GroupRefusal::Record(reason)) if !spent => self.refuse(now, reason)?,
-            Err(GroupRefusal::Record(_)) => return Err(SessionError::TooManyRefusals),
+            Err(GroupRefusal::Record(_) | GroupRefusal::Uncertified) => return Err(SessionError::TooManyRefusals),
             Err(GroupRefusal::Frame(reason)) => Handled::NotTheCameras(reason),
             Err(GroupRefusal::Sound(reason)) => Handled::NotTheCamerasSound(reason),
         }))
+    }
+
+    /// Viewer: true if it insists on signatures of groups of pictures. Then nothing is shown that is sealed for it
+    /// alone.
+    pub(super) fn insists_on_gops(&self) -> bool {
+        let insists = |policy: GroupPolicy| policy.sign.gops() && policy.opened_by == OpenedBy::Session;
+        self.config.group.is_some_and(insists)
+    }
+
+    /// Viewer: media came that is not shown, since no certificate has come.
+    pub(super) fn withhold(&mut self, now: Now) -> Result<(), SessionError> {
+        let since = *self.withheld_since.get_or_insert(now.monotonic);
+        let wait = match self.group_view {
+            Some(_) => WAIT_FOR_CERTIFICATE,
+            None => WAIT_FOR_OFFER,
+        };
+        match now.monotonic < since + wait {
+            true => Ok(()),
+            false => Err(SessionError::SignsTooLittle),
+        }
     }
 
     /// Viewer: tell the program that a challenge is due.

@@ -61,7 +61,7 @@ fn is_group_packet(record: &[u8]) -> bool {
 impl GroupView {
     /// True if a record cannot be opened or placed before a message has come that is under way.
     fn is_early(&self, record: &[u8]) -> bool {
-        !self.begun || self.opener.waits_for_key(record)
+        !self.begun || !self.evidence.may_release() || self.opener.waits_for_key(record)
     }
 }
 
@@ -75,7 +75,11 @@ impl Session {
             .accept_clear(self.following.accept(now.monotonic) == Accept::ClearMedia);
         if view.is_early(record) {
             let gone = view.early.push(now.monotonic, record);
+            let may_release = view.evidence.may_release();
             (0..gone).for_each(|_| self.refusals.count(Refusal::UnknownEpoch));
+            if !may_release {
+                self.withhold(now)?;
+            }
             return Ok(Some(Handled::Done));
         }
         self.take_group_packet(now, record).map(Some)
@@ -181,7 +185,7 @@ impl Session {
             Err(GroupRefusal::Sound(reason)) => {
                 view.forged.get_or_insert(Handled::NotTheCamerasSound(reason));
             }
-            Err(GroupRefusal::Record(_)) | Ok(()) => {}
+            Err(GroupRefusal::Record(_) | GroupRefusal::Uncertified) | Ok(()) => {}
         }
         view.note(now.monotonic);
         self.out.extend(view.take_late_forgery());

@@ -113,6 +113,8 @@ pub struct Session {
     pub(super) group_channel: GroupChannel,
     /// Viewer: the group whose media it gets.
     pub(super) group_view: Option<Box<GroupView>>,
+    /// Viewer: since when media is not shown for want of a certificate.
+    pub(super) withheld_since: Option<Duration>,
     /// Viewer: the group whose frames the session does not open.
     pub(super) unopened: Option<UnopenedGroup>,
     /// Publisher: what the viewer hears of the multicast group.
@@ -175,6 +177,7 @@ impl Session {
             carried: Carried::default(),
             group_channel: GroupChannel::default(),
             group_view: None,
+            withheld_since: None,
             unopened: None,
             multicast_offer: None,
             multicast_view: None,

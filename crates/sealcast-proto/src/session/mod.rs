@@ -295,6 +295,12 @@ pub enum SessionError {
     /// The peer broke the protocol in an authentic message.
     #[error("the peer broke the protocol")]
     PeerMisbehaved,
+    /// Viewer: the publisher does not sign groups of pictures, on which this end insists.
+    #[error(
+        "this viewer requires that groups of pictures are signed with ML-DSA-65 (--require-sign both), which the \
+         publisher does not do: pages that publish cannot"
+    )]
+    SignsTooLittle,
     /// The session was over, or called out of turn: our own bug.
     #[error("the session was used out of turn")]
     Misuse,

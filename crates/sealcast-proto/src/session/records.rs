@@ -116,6 +116,9 @@ impl Session {
         if self.leads() || !self.is_established() {
             return Err(SessionError::PeerMisbehaved);
         }
+        if self.insists_on_gops() {
+            return self.withhold(now);
+        }
         if self.gets_group_packets() {
             // It was sealed for this viewer alone before it was a member, and is late.
             return Ok(());

@@ -1,10 +1,10 @@
 //! Signatures of groups of pictures in sessions: on time, withheld, lost, and over other pictures.
 
 use aws_lc_rs::signature::{KeyPair, ML_DSA_65_SIGNING, PqdsaKeyPair};
-use sealcast_proto::session::{Fec, GroupPolicy, Input};
+use sealcast_proto::session::{Event, Fec, GroupPolicy, Input, SessionError};
 use sealcast_proto::sign::{Certificate, GOP_SIGNATURE_LEN, ProofCounts, ProofState, SignMode, UnsignedPart, gop_seed};
 use sealcast_proto::wire::GroupMessage;
-use sealcast_testkit::ends::identity;
+use sealcast_testkit::ends::{self, Setup, identity};
 
 use super::group_show::{FRAME, PUBLISHER, Show, Way, policy};
 
@@ -22,25 +22,35 @@ struct Scene {
 
 impl Scene {
     fn new(way: Way) -> Self {
+        let mut scene = Self::uncertified(way, SIGNED);
+        scene.certify();
+        scene
+    }
+
+    fn uncertified(way: Way, policy: Option<GroupPolicy>) -> Self {
         let seed = gop_seed(&identity(2));
         let pair = PqdsaKeyPair::from_seed(&ML_DSA_65_SIGNING, seed.as_ref()).expect("32 bytes");
         let mut scene = Self {
-            show: Show::over(SignMode::Both, &[way], SIGNED, Fec::Adaptive),
+            show: Show::over(SignMode::Both, &[way], policy, Fec::Adaptive),
             pair,
             withholds: false,
         };
-        let key = scene.pair.public_key().as_ref().try_into().expect("1952 bytes");
-        let certificate = Certificate::issue(&identity(2), key).to_bytes();
         // The first sheet is on its way.
         scene.show.pass(FRAME * 5);
-        scene.tell(GroupMessage::Certificate(&certificate));
         scene
+    }
+
+    fn certify(&mut self) {
+        let key = self.pair.public_key().as_ref().try_into().expect("1952 bytes");
+        let certificate = Certificate::issue(&identity(2), key).to_bytes();
+        self.tell(GroupMessage::Certificate(&certificate));
     }
 
     fn tell(&mut self, message: GroupMessage<'_>) {
         self.show.viewers[0].tell(PUBLISHER, Input::Group(message));
     }
 
+    #[expect(clippy::disallowed_methods, reason = "tests sign as the program does")]
     fn sign(&self, part: UnsignedPart) -> Vec<u8> {
         let mut signature = [0; GOP_SIGNATURE_LEN];
         self.pair.sign(part.content(), &mut signature).expect("a key pair");
@@ -131,4 +141,65 @@ fn a_camera_that_signs_no_groups_has_no_proofs_to_miss() {
     show.play(4 * GROUP);
     let world = &show.viewers[0];
     assert_eq!(world.initiator.session.proofs(world.now.monotonic), None);
+}
+
+const INSISTS: Option<GroupPolicy> = Some(policy(SignMode::Both));
+
+#[test]
+fn who_insists_on_these_signatures_is_shown_nothing_before_the_certificate_whatever_carries_it() {
+    for way in [Way::Stream, Way::Udp("delay=20ms")] {
+        let mut scene = Scene::uncertified(way, INSISTS);
+        scene.withholds = true;
+        scene.play(3 * GROUP);
+        assert_eq!(scene.show.numbers(0), [0; 0]);
+        scene.certify();
+        scene.withholds = false;
+        scene.play(3 * GROUP);
+        let shown = scene.show.numbers(0);
+        assert!(shown.iter().all(|number| *number >= 2 * GROUP), "{shown:?}");
+        assert!(shown.contains(&(6 * GROUP - 2)), "it goes on: {shown:?}");
+        assert_eq!(scene.show.viewers[0].initiator.error, None);
+    }
+}
+
+/// The viewer has given up, and the publisher was told why.
+fn has_refused(world: &mut sealcast_proto::sim::World) {
+    assert_eq!(world.initiator.error, Some(SessionError::SignsTooLittle));
+    let told = world.responder.events.iter().find_map(|event| match event {
+        Event::Closed { text, .. } => Some(text.clone()),
+        _ => None,
+    });
+    let told = told.unwrap_or_default();
+    assert!(told.contains("--require-sign both") && told.contains("pages"), "{told}");
+    assert!(world.initiator.assembled.is_empty(), "nothing was shown");
+}
+
+#[test]
+fn who_insists_on_these_signatures_refuses_a_group_that_has_none() {
+    let mut setup = Setup::default();
+    setup.viewer.group = INSISTS;
+    let mut world = setup.established();
+    let offer = GroupMessage::Offer {
+        stream: super::group_show::STREAM,
+        sign: SignMode::Frame.byte(),
+        suite: sealcast_proto::seal::suite::AES_256_GCM.id,
+    };
+    world.tell(PUBLISHER, Input::Group(offer));
+    world.run(FRAME, &mut |_, _| sealcast_proto::sim::Verdict::Deliver);
+    has_refused(&mut world);
+}
+
+#[test]
+fn who_insists_on_these_signatures_refuses_a_publisher_that_seals_for_it_alone() {
+    let mut setup = Setup::default();
+    setup.viewer.group = INSISTS;
+    let mut world = setup.established();
+    for second in 0..12 {
+        if world.initiator.error.is_none() {
+            ends::publish(&mut world, second, true, &[7; 100]);
+        }
+        world.run(FRAME * 25, &mut |_, _| sealcast_proto::sim::Verdict::Deliver);
+        assert_eq!(world.initiator.error.is_some(), second >= 10, "after {second} s");
+    }
+    has_refused(&mut world);
 }

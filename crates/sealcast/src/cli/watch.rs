@@ -34,13 +34,8 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let mut offer = build::own_offer(&args.session, End::Viewer, sealing, &settings)?;
     let sign = build::sign_mode(&settings, "watch.require_sign", &configured.require_sign)?;
-    let ticket = match listens {
-        true => None,
-        false => Some(ticket_in_force(
-            configured.ticket.as_ref(),
-            configured.ticket_file.as_deref(),
-        )?),
-    };
+    let ticket = || ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref());
+    let ticket = (!listens).then(ticket).transpose()?;
     let relays = relays(&settings, ticket.as_ref())?;
     offer.join_groups(GroupPolicy {
         sign,

@@ -217,8 +217,9 @@ options! {
         /// printed on a terminal with the token that opens it
         to: String { flag("to", "SINK", WATCH).default("http://127.0.0.1:9880").example("file:out.mp4") }
 
-        /// Join a publisher's group only where at least this is signed: frame, both or off. Else the publisher
-        /// seals for this viewer alone
+        /// Join a publisher's group only where at least this is signed: frame or off; else the publisher seals for this
+        /// viewer alone. With both nothing is shown or recorded before the camera's certificate (ML-DSA-65) has come,
+        /// and a publisher that does not sign so is refused
         require_sign: String { flag("require-sign", "MODE", WATCH).default("frame") }
 
         /// Relays that have the camera's stream, as for `publish`: they are heard instead of the camera, which is asked

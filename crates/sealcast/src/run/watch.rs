@@ -256,6 +256,10 @@ pub(super) fn after<L: Listener>(task: &SessionTask<AnyTransport, L>, ended: End
         },
         (Ended::Closed, None) => After::Done,
         (Ended::Session(SessionError::Handshake(error)), None) => After::Broken(handshake_failure(remote, error)),
+        (Ended::Session(error @ SessionError::SignsTooLittle), None) => {
+            let hint = "watch a program that publishes with --group --sign both, or leave out --require-sign both";
+            After::Broken(Failure::new(FailureKind::Refused, format!("{remote}: {error}"), hint))
+        }
         (Ended::Eof, None) if !established => {
             let what = format!("{remote} closed the connection without an answer");
             let hint = "check the port, and that the ticket is this publisher's: it does not answer to any other";

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{self, PresharedKey};
-use sealcast_proto::session::Carrier;
+use sealcast_proto::session::{Carrier, SessionError};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::{CloseReason, Ticket, TransportKind};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;
 use super::attempts::Attempts;
-use super::connection::Listener;
+use super::connection::{Ended, Listener};
 use super::exchange::HandshakeTimer;
 use super::offer::CarrierConfig;
 use super::record::{Recorder, RecordingRole, Unopened};
@@ -235,7 +235,7 @@ fn kept_secret(state: &ViewerState, ticket: &Ticket) -> Option<PresharedKey> {
 struct Run {
     after: After,
     established: bool,
-    /// The reason of the publisher's close message, if it sent one.
+    /// The reason of the publisher's close message, or that it cannot do what is required.
     said: Option<CloseReason>,
 }
 
@@ -247,9 +247,11 @@ async fn run<L: Listener, R: Role<AnyTransport, Listener = L>>(
 ) -> Run {
     let ended = task.run(role, stop).await;
     task.note_failed_handshake(&ended);
+    let unfit = matches!(ended, Ended::Session(SessionError::SignsTooLittle));
+    let said = task.last_words.as_ref().map(|(reason, _)| *reason);
     let run = Run {
         established: task.established,
-        said: task.last_words.as_ref().map(|(reason, _)| *reason),
+        said: said.or(unfit.then_some(CloseReason::NotOffered)),
         after: after(&task, ended),
     };
     task.say_goodbye(GOODBYE_PATIENCE).await;

@@ -82,6 +82,8 @@ pub(super) struct RelayedFrames {
     asked: Option<Duration>,
     refused: u64,
     refused_keys: u64,
+    /// Frames that came before the certificate, where it is required.
+    uncertified: u64,
 }
 
 impl RelayedFrames {
@@ -104,6 +106,7 @@ impl RelayedFrames {
             asked: None,
             refused: 0,
             refused_keys: 0,
+            uncertified: 0,
         }
     }
 
@@ -349,6 +352,13 @@ impl RelayedFrames {
             GroupRefusal::Frame(reason) => {
                 metrics.frame_not_the_cameras();
                 self.receiver.not_the_cameras(reason);
+            }
+            GroupRefusal::Uncertified => {
+                self.uncertified += 1;
+                if self.uncertified.is_power_of_two() {
+                    let total = self.uncertified;
+                    tracing::warn!(total, "a frame is not shown, as --require-sign both says: {refusal}");
+                }
             }
             GroupRefusal::Sound(reason) => {
                 metrics.frame_not_the_cameras();
