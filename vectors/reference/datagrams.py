@@ -127,7 +127,11 @@ class Fragments:
         self.parts[fields["index"]] = fields["part"]
         if len(self.parts) < self.count:
             return "nothing", None
-        whole = b"".join(part for _, part in sorted(self.parts.items()))
+        parts = [part for _, part in sorted(self.parts.items())]
+        whole = b"".join(parts)
+        if [len(part) for part in parts] != cut(len(whole), FRAGMENT_ROOM):
+            self.count, self.parts = 0, {}
+            return "nothing", None
         self.last_part = fragment(self.cookie, self.expected, self.count - 1, self.count, self.parts[self.count - 1])
         self.expected, self.count, self.parts = self.expected + 1, 0, {}
         return "complete", whole

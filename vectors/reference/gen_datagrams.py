@@ -175,28 +175,31 @@ def reassemblies():
         """(milliseconds, message): one each `step`."""
         return [(start + number * step, message) for number, message in enumerate(messages)]
 
-    a, b, c = part(0, 3, b"alpha"), part(1, 3, b"bravo"), part(2, 3, b"end")
+    message = fixed("a message in three parts", 2999)
+    a, b, c = (part(index, 3, message[1000 * index:1000 * index + 1000]) for index in range(3))
+    x, y = fixed("first of two parts", 700), fixed("second of two parts", 700)
     following = part(0, 1, b"next", message=1)
     table = [
         ("in order", [a, b, c], "Nothing is lost."),
         ("backwards", [c, b, a], "The order does not matter."),
         ("repeated parts", [a, a, b, b, a, c], "A part that came twice changes nothing."),
-        ("another count starts anew", [a, part(0, 2, b"x"), b, c, part(1, 2, b"y"), a, b, c],
+        ("another count starts anew", [a, part(0, 2, x), b, c, part(1, 2, y), a, b, c],
          "Parts that disagree about the count with those before them start the message anew."),
-        ("another part under the same index", [part(0, 2, b"first"), part(0, 2, b"later"), part(1, 2, b"!")],
+        ("another part under the same index", [part(0, 2, x), part(0, 2, y), part(1, 2, x)],
          "The later one stands."),
-        ("another cookie", [a, b, part(2, 3, b"end", cookie=OTHER), c], "It is not ours."),
+        ("another cookie", [a, b, part(2, 3, message[2000:], cookie=OTHER), c], "It is not ours."),
         ("a later message first", [part(0, 1, b"later", message=1), a, b, c, part(0, 1, b"later", message=1)],
          "Only the next message is put together."),
         ("the message before again", every(200, [a, b, c, a, b, c, following, c, following]),
          "Its last part asks for the answer again; one older than that says nothing."),
-        ("the message before again, changed", every(200, [a, b, c, part(2, 3, b"End"), part(2, 3, b"end "),
-                                                          part(0, 1, b"end"), part(3, 4, b"end"), flip(c, 5), c]),
+        ("the message before again, changed", every(200, [a, b, c, part(2, 3, flip(message[2000:], 0)),
+                                                          part(2, 3, message[2000:] + b" "), part(0, 1, b"end"),
+                                                          part(3, 4, message[2000:]), flip(c, 5), c]),
          "Only the last part as it was asks for the answer again."),
         ("the message before again, which came backwards", every(200, [c, b, a, a, c]),
          "The last part is that of the highest index."),
         ("the message before again, while the next one comes",
-         every(200, [a, b, c, part(0, 2, b"x", message=1), c, part(1, 2, b"y", message=1), c]),
+         every(200, [a, b, c, part(0, 2, x, message=1), c, part(1, 2, y, message=1), c]),
          "It is the previous one until the next is complete."),
         ("repeated in one go", every(1, [a, b, c]) + every(30, [c, c, c, c, c, c, c], 500),
          "One answer in 100 ms."),
@@ -206,6 +209,10 @@ def reassemblies():
         ("malformed among them", [a, b"\x06", b, part(3, 3, b"x"), c], "What is malformed is dropped."),
         ("no fragments", [a, datagrams.knock(bytes(16), bytes(16)), datagrams.cookie(bytes(16), COOKIE), b, c],
          "Other messages change nothing."),
+        ("a short last part", [part(0, 2, message[:1100]), part(1, 2, b"x"), a, b, c],
+         "The parts are as equal as can be: none is shorter, and the message starts anew."),
+        ("a long last part", [part(0, 2, x), part(1, 2, x + b"x"), a, b, c], "The last part is no longer than others."),
+        ("more parts than it takes", [part(0, 2, x[:300]), part(1, 2, y[:300]), a, b, c], "As few parts as fit."),
     ]
     cases = []
     for name, parts, why in table:

@@ -18,3 +18,4 @@ pub mod sign;
 pub mod sim;
 pub mod unit;
 pub mod wire;
+pub mod words;

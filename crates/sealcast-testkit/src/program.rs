@@ -192,19 +192,7 @@ impl Program {
 
     /// Its metrics, from the address that it printed.
     pub fn metrics(&self) -> String {
-        let said = self.said();
-        let address = said.split("http://").nth(1).and_then(|rest| rest.split('/').next());
-        let address = address.unwrap_or_else(|| panic!("no address in {said}"));
-        let mut stream = TcpStream::connect(address).expect("the metrics' port");
-        write!(
-            stream,
-            "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
-        )
-        .expect("a request");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        answer
+        fetch_metrics(&metrics_address(&self.said()))
     }
 
     /// The value of the metric with this name and these labels; 0 if it does not exist yet.
@@ -216,12 +204,7 @@ impl Program {
     /// As [`Self::counts`] for several metrics at one moment, so that their values can be compared with each other.
     pub fn counts_of<const N: usize>(&self, names: [&str; N]) -> [f64; N] {
         let metrics = self.metrics();
-        names.map(|name| {
-            let value = metrics
-                .lines()
-                .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-            value.map_or(0.0, |value| value.parse().expect("a number"))
-        })
+        names.map(|name| value_of(&metrics, name))
     }
 
     /// Waits until a metric has at least this value.
@@ -236,6 +219,32 @@ impl Program {
         self.signal("TERM");
         self.succeeds(PATIENCE);
     }
+}
+
+/// The address of a program's metrics, in the log.
+pub fn metrics_address(said: &str) -> String {
+    let address = said.split("http://").find_map(|rest| rest.split_once("/metrics"));
+    let (address, _) = address.unwrap_or_else(|| panic!("no address of metrics in {said}"));
+    address.to_owned()
+}
+
+/// The metrics that a program serves at an address.
+pub fn fetch_metrics(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("the metrics' port");
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    answer
+}
+
+/// The value of the metric with this name and these labels; 0 if it does not exist yet.
+pub fn value_of(metrics: &str, name: &str) -> f64 {
+    let value = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.map_or(0.0, |value| value.parse().expect("a number"))
 }
 
 /// Calls `happened` repeatedly until it returns true.

@@ -1,8 +1,10 @@
 //! Inner parts of the program that peers' bytes reach, for fuzz targets: without sockets, clocks of their own or files.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -11,6 +13,7 @@ use sealcast_proto::keys::{PeerId, ticket_mac};
 use sealcast_proto::wire::{COOKIE_LEN, Malformed, MessageLength, RetryCookies, TicketMac};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
+use web_transport_quinn::proto;
 
 use crate::media::{ReceivedFrame, StreamInfo};
 use crate::meter::metrics::{BuildInfo, Metrics};
@@ -20,7 +23,8 @@ use crate::transport::quic::door::{Door, IssuedIds};
 use crate::transport::quic::incoming::{Incoming, MAX_STREAMED};
 use crate::transport::udp::demultiplexer::{self, Begun, Demultiplexer, PeerTable};
 use crate::transport::udp::{Path, Runs};
-use crate::transport::{Progress, StreamTransport, Transport};
+use crate::transport::{Alteration, PageSessions, Progress, StreamTransport, Transport};
+use crate::web::{app, serve};
 
 /// Maximum of sessions at a UDP listener that wait to be accepted.
 pub const MAX_WAITING: usize = demultiplexer::MAX_WAITING;
@@ -273,4 +277,67 @@ pub fn messages(stream: ScriptedStream, limit: MessageLength) -> (Vec<Option<Vec
 fn read_once(transport: &mut StreamTransport<ScriptedStream>) -> bool {
     let waited = std::pin::pin!(transport.wait()).poll(&mut Context::from_waker(Waker::noop()));
     matches!(waited, Poll::Ready(Ok(Progress::Read)))
+}
+
+/// A page's server and a WebSocket on it: what a client says in pieces, over a pipe from which it reads nothing.
+/// Returns the bytes that were taken of it, and the most that the WebSocket held for it.
+pub async fn page(pieces: Vec<Vec<u8>>) -> (usize, usize) {
+    let remote = SocketAddr::from(([127, 0, 0, 1], 1));
+    let sessions = PageSessions::new(remote);
+    let router = app::router().merge(sessions.routes(Alteration::default()));
+    let mut listener = sessions.listen();
+    let (mut client, server) = tokio::io::duplex(PIPE);
+    let serving = tokio::spawn(serve::over_pipe(server, remote, router));
+    let most = Arc::new(AtomicUsize::new(0));
+    let held = Arc::clone(&most);
+    let session = tokio::spawn(async move {
+        let Ok((mut transport, _)) = listener.accept().await else {
+            return;
+        };
+        while let Ok(Progress::Read | Progress::Wrote) = transport.wait().await {
+            while let Ok(Some(_)) = transport.message(MessageLength::Handshake) {}
+            held.fetch_max(transport.inner().unread(), Ordering::Relaxed);
+        }
+    });
+    let mut taken = 0;
+    for piece in &pieces {
+        let mut rest = piece.as_slice();
+        let mut idle = 0;
+        while !rest.is_empty() && idle < IDLE {
+            match poll_fn(|cx| Poll::Ready(Pin::new(&mut client).poll_write(cx, rest))).await {
+                Poll::Ready(Ok(count)) => (rest, taken, idle) = (&rest[count..], taken + count, 0),
+                Poll::Ready(Err(_)) => break,
+                Poll::Pending => idle += 1,
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+    drop(client);
+    // A panic there is one here.
+    serving.await.expect("the page's server does not panic");
+    session.abort();
+    let ended = session.await;
+    assert!(!ended.is_err_and(|error| error.is_panic()), "a session does not panic");
+    (taken, most.load(Ordering::Relaxed))
+}
+
+/// Length in bytes of a page's pipe.
+const PIPE: usize = 16 << 10;
+/// Turns of the runtime without progress after which a page takes no more.
+const IDLE: usize = 50;
+
+/// HTTP/3 as a browser's WebTransport session speaks it: the frame of settings, the request, and the capsules that
+/// follow. Returns how many capsules were read.
+pub async fn web_transport(settings: &[u8], request: &[u8], capsules: Vec<Vec<u8>>) -> usize {
+    let mut settings = settings;
+    let mut request = request;
+    // What is refused here ends the connection.
+    let _ = proto::Settings::read(&mut settings).await;
+    let _ = proto::ConnectRequest::read(&mut request).await;
+    let mut reader = proto::Http3CapsuleReader::new(ScriptedStream::new(capsules, true));
+    let mut read = 0;
+    while let Ok(Some(_)) = reader.read().await {
+        read += 1;
+    }
+    read
 }

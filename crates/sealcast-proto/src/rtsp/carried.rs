@@ -3,6 +3,7 @@
 
 use super::tracks::{Channel, TrackSet};
 use crate::wire::{MAX_GATEWAY_MESSAGE, MAX_STREAM, Malformed, Reader, put_bytes16};
+use crate::words::is_unsafe;
 
 /// Maximum length of a carried header value in bytes.
 pub const MAX_CARRIED_VALUE: usize = 1024;
@@ -408,7 +409,7 @@ fn parse_camera(reader: &mut Reader<'_>) -> Result<CameraNumber, Malformed> {
 
 fn parse_path(bytes: &[u8]) -> Result<String, Malformed> {
     let path = std::str::from_utf8(bytes).map_err(|_| Malformed)?;
-    let fits = !path.starts_with('/') && !path.chars().any(char::is_control);
+    let fits = !path.starts_with('/') && !path.chars().any(is_unsafe);
     fits.then(|| path.to_owned()).ok_or(Malformed)
 }
 

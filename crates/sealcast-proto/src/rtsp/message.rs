@@ -1,5 +1,6 @@
 //! RTSP messages (RFC 2326) and their serialisation.
 
+use crate::words::is_unsafe;
 use std::fmt;
 
 /// Maximum length of a message's head in bytes: first line, headers and the empty line after them.
@@ -88,10 +89,10 @@ impl Headers {
         named.map(|(_, value)| value.as_str())
     }
 
-    /// Appends a header. Control characters are removed from the value, since a line break would end the header.
+    /// Appends a header. Characters that could end it, or could do harm in a log, are removed from the value.
     pub fn add(&mut self, name: &str, value: impl Into<String>) {
         let mut value = value.into();
-        value.retain(|letter| !letter.is_control());
+        value.retain(|letter| !is_unsafe(letter));
         self.0.push((name.to_owned(), value));
     }
 

@@ -5,6 +5,7 @@
 //! strict about `Content-Length`, where leniency would let two parsers disagree about the end of a message.
 
 use super::message::{Headers, MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Method, Request, Response, VERSION};
+use crate::words::is_unsafe;
 
 /// Maximum number of unread bytes: a message of maximum length, and as much again after it.
 pub const MAX_UNREAD: usize = 2 * (MAX_HEAD + MAX_BODY);
@@ -77,6 +78,12 @@ impl MessageReader {
         }
         self.read(4 + length);
         Some((channel, &self.bytes[self.at - length..self.at]))
+    }
+
+    /// True if the next message is interleaved data, of which the first byte suffices.
+    pub fn begins_with_data(&mut self) -> bool {
+        self.skip_empty_lines();
+        self.bytes.get(self.at) == Some(&b'$')
     }
 
     /// Returns the next message, if it is complete.
@@ -179,7 +186,7 @@ fn parse_head(head: &[u8]) -> Result<(Message, usize), NotRtsp> {
     let token = method
         .bytes()
         .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    if !token || !version.starts_with("RTSP/") || url.chars().any(char::is_control) {
+    if !token || !version.starts_with("RTSP/") || url.chars().any(is_unsafe) {
         return Err(NotRtsp::FirstLine);
     }
     Ok((
@@ -225,9 +232,9 @@ fn parse_headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Headers, No
     Ok(headers)
 }
 
-/// Removes control characters and surrounding whitespace, so that the value can be logged and written again.
+/// Removes unsafe characters and surrounding whitespace, so that the value can be logged and written again.
 fn clean(value: &str) -> String {
-    let kept: String = value.chars().filter(|letter| !letter.is_control()).collect();
+    let kept: String = value.chars().filter(|letter| !is_unsafe(*letter)).collect();
     kept.trim_ascii().to_owned()
 }
 

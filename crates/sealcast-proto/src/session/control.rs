@@ -12,12 +12,13 @@ use crate::keys::Side;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::wire::datagram::datagram;
 use crate::wire::{Control, Flags, MAX_STREAM};
+use crate::words;
 
 impl Session {
     pub(super) fn handle_control(&mut self, now: Now, payload: &[u8]) -> Result<(), SessionError> {
         match Control::parse(payload).map_err(|_| SessionError::PeerMisbehaved)? {
             Control::Close { reason, text } => {
-                let text = printable(text);
+                let text = words::plain(text);
                 self.out.push_back(Output::Event(Event::Closed { reason, text }));
                 self.state = State::Over;
                 Ok(())
@@ -198,15 +199,3 @@ impl Session {
 const PROBE: u8 = 14;
 /// Message type of a part of a longer control message.
 const PART: u8 = 11;
-
-/// A peer's text without control characters, which could move the cursor of a terminal.
-fn printable(text: &str) -> String {
-    let shown = |letter: char| {
-        if letter.is_control() {
-            char::REPLACEMENT_CHARACTER
-        } else {
-            letter
-        }
-    };
-    text.chars().map(shown).collect()
-}

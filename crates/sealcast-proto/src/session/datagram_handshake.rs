@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::keys::HandshakeError;
-use crate::wire::datagram::{Bare, Fragment, MAX_FRAGMENTS, fragments, knock};
+use crate::wire::datagram::{Bare, Fragment, MAX_FRAGMENTS, cut, fragments, knock};
 use crate::wire::{CONNECTION_LEN, COOKIE_LEN, TicketMac, connection_of};
 
 /// Time after which an unanswered cookie request is repeated, and an unanswered message for the first time.
@@ -263,9 +263,17 @@ impl DatagramHandshake {
             return Passed::Nothing;
         }
         let message = parts.concat();
-        self.completed = (parts[parts.len() - 1].clone(), self.count);
+        let (last, others) = parts.split_last().expect("a message has a part at least");
+        // The last part alone is answered when it comes again: a short one would bring many times its length.
+        let equal = (parts.len(), others.first().unwrap_or(last).len()) == cut(message.len());
+        let equal = equal && others.windows(2).all(|two| two[0].len() == two[1].len());
+        self.completed = (last.clone(), self.count);
         self.parts = Default::default();
         self.count = 0;
+        if !equal {
+            self.altered = true;
+            return Passed::Nothing;
+        }
         Passed::Message(message)
     }
 

@@ -140,10 +140,16 @@ pub(crate) fn knock_is_genuine(
     key.verifies_knock(KNOCK, random, connection, mac)
 }
 
-/// Splits a handshake message into datagrams of at most [`BASE_DATAGRAM`] bytes, all equally long except the last.
+/// Number of parts into which a handshake message of this length is cut, and the length of all but the last: as few as
+/// fit into datagrams of at most [`BASE_DATAGRAM`] bytes, as equal as can be.
+pub(crate) fn cut(length: usize) -> (usize, usize) {
+    let count = length.div_ceil(BASE_DATAGRAM - FRAGMENT_HEADER).max(1);
+    (count, length.div_ceil(count))
+}
+
+/// Splits a handshake message into datagrams.
 pub(crate) fn fragments(connection: u32, cookie: &[u8; COOKIE_LEN], number: u8, message: &[u8]) -> Vec<Vec<u8>> {
-    let count = message.len().div_ceil(BASE_DATAGRAM - FRAGMENT_HEADER).max(1);
-    let size = message.len().div_ceil(count);
+    let (count, size) = cut(message.len());
     let parts = message.chunks(size).zip(0_u8..);
     parts
         .map(|(part, index)| {

@@ -8,6 +8,7 @@ mod quic;
 mod recording;
 mod stage;
 mod tap;
+pub mod websocket;
 
 pub use clip::{Clip, lacks, missing, order, order_looped};
 pub use program::{Home, Program, total, until};

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::built::built;
 use crate::log::Log;
-use crate::program::{MANY_USES, PATIENCE, write_private};
+use crate::program::{MANY_USES, PATIENCE, fetch_metrics, metrics_address, value_of, write_private};
 
 /// Printed by an end that has received nothing from the other for two seconds.
 const SILENT: &str = "nothing was heard";
@@ -237,6 +237,11 @@ impl Program {
             status.is_ok_and(|status| status.success()),
             "signal {name} was not sent"
         );
+    }
+
+    /// The value of the metric with this name and these labels; 0 if it does not exist yet.
+    pub fn counts(&self, name: &str) -> f64 {
+        value_of(&fetch_metrics(&metrics_address(&self.said())), name)
     }
 
     /// Resident memory in KiB.

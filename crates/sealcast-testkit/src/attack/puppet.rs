@@ -15,7 +15,7 @@ use sealcast_proto::seal::{RecordMeta, SealLimits, suite};
 use sealcast_proto::wire::{Control, Flags, Ticket, write_framed};
 use socket2::{Domain, Socket, Type};
 
-use super::PATIENCE;
+use super::{LENGTH, PATIENCE, websocket};
 use crate::ends::hello_keys;
 
 /// A peer after its handshake.
@@ -35,6 +35,35 @@ impl Puppet {
     /// nothing, whatever `media` is.
     pub fn connect(ticket: &str, role: Role, media: WishedMedia, invited: bool) -> Self {
         let ticket: Ticket = ticket.parse().expect("a ticket");
+        let mut stream = Self::dial(ticket.port);
+        let (finish, keys) = shake_hands(&ticket, role, media, invited, |hello| {
+            send(&mut stream, hello);
+            read(&mut stream).expect("a reply")
+        });
+        send(&mut stream, &finish);
+        Self { stream, keys }
+    }
+
+    /// As a viewer over a WebSocket at this port of the page of the end that issued `ticket`.
+    pub fn connect_by_websocket(ticket: &str, port: u16) -> Self {
+        let ticket: Ticket = ticket.parse().expect("a ticket");
+        let mut stream = Self::dial(port);
+        websocket::upgrade(&mut stream, "");
+        let framed = |message: &[u8]| {
+            let mut framed = Vec::new();
+            write_framed(&mut framed, message);
+            websocket::frame(2, &framed)
+        };
+        let (finish, keys) = shake_hands(&ticket, Role::Viewer, WishedMedia::Frames, true, |hello| {
+            stream.write_all(&framed(hello)).expect("a connection");
+            // The reply is one message of the protocol, behind its length, in one of the WebSocket.
+            websocket::next(&mut stream).expect("a reply").split_off(LENGTH)
+        });
+        stream.write_all(&framed(&finish)).expect("a connection");
+        Self { stream, keys }
+    }
+
+    fn dial(port: u16) -> TcpStream {
         // A small receive buffer: data that the puppet does not read stays in the other end's queues.
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
         socket.set_recv_buffer_size(4096).expect("a socket option");
@@ -42,16 +71,11 @@ impl Puppet {
         let [low, middle, high, ..] = random();
         let from = SocketAddr::from(([127, high | 1, middle, low], 0));
         socket.bind(&from.into()).expect("all of 127.0.0.0/8 is ours");
-        let address = SocketAddr::from(([127, 0, 0, 1], ticket.port));
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
         socket.connect(&address.into()).expect("it listens");
-        let mut stream = TcpStream::from(socket);
+        let stream = TcpStream::from(socket);
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        let (finish, keys) = shake_hands(&ticket, role, media, invited, |hello| {
-            send(&mut stream, hello);
-            read(&mut stream).expect("a reply")
-        });
-        send(&mut stream, &finish);
-        Self { stream, keys }
+        stream
     }
 
     /// A control record with this payload, framed.

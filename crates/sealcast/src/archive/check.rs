@@ -123,7 +123,7 @@ pub fn check(folder: &Path, identities: &[ArchiveIdentity], camera: Option<PeerI
             checking.report.notes.push(what);
             continue;
         }
-        checking.segment(file, oldest)?;
+        checking.segment(file, oldest);
     }
     checking.finish();
     Ok(checking.report)
@@ -160,19 +160,24 @@ impl Checking<'_> {
         self.report.faults.push(what);
     }
 
-    fn segment(&mut self, file: &SegmentFile, oldest: u64) -> Result<()> {
+    /// None of a segment can be read.
+    fn lost(&mut self, file: &SegmentFile, oldest: u64, fault: String) {
+        self.missing_before(file.number, oldest, None);
+        self.fault(fault);
+        self.close_before(None);
+        self.before = None;
+    }
+
+    fn segment(&mut self, file: &SegmentFile, oldest: u64) {
         let name = file.name();
-        let bytes = file.read()?;
         self.report.segments += 1;
+        let bytes = match file.read() {
+            Ok(bytes) => bytes,
+            Err(failure) => return self.lost(file, oldest, format!("{}: all of it is lost", failure.what)),
+        };
         let mut segment = match Segment::new(&bytes) {
             Ok(segment) => segment,
-            Err(fault) => {
-                self.missing_before(file.number, oldest, None);
-                self.fault(format!("{name} {fault}: all of it is lost"));
-                self.close_before(None);
-                self.before = None;
-                return Ok(());
-            }
+            Err(fault) => return self.lost(file, oldest, format!("{name} {fault}: all of it is lost")),
         };
         let head = segment.head().clone();
         self.missing_before(file.number, oldest, Some(head.began));
@@ -226,7 +231,6 @@ impl Checking<'_> {
             fault,
             last,
         });
-        Ok(())
     }
 
     /// A segment names another archive than those before it.

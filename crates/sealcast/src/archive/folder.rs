@@ -2,8 +2,11 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use sealcast_proto::archive::{ARCHIVE_ID_LEN, MAX_SEGMENT, Segment};
 
 use super::times::nanos_of;
@@ -13,6 +16,8 @@ use crate::private_file;
 
 /// Maximum number of segments of an archive: three years of ten seconds each.
 const MAX_SEGMENTS: usize = 10_000_000;
+
+const NOT_REGULAR: &str = "it is a link, a pipe or a device, and no file";
 
 const PREFIX: &str = "segment-";
 const SUFFIX: &str = ".sealed";
@@ -51,7 +56,7 @@ impl SegmentFile {
                 "check the disk and the permissions of the folder",
             )
         };
-        let file = File::open(&self.path).map_err(|error| fail(error.to_string()))?;
+        let file = open(&self.path).map_err(|error| fail(error.to_string()))?;
         let mut bytes = Vec::new();
         let most = MAX_SEGMENT as u64 + 1;
         let read = file.take(most).read_to_end(&mut bytes);
@@ -60,6 +65,28 @@ impl SegmentFile {
             return Err(fail("it is far too long for a segment".into()));
         }
         Ok(bytes)
+    }
+}
+
+/// Opens a file of an archive to read it, if it is a regular one: somebody who may write to the folder could have put a
+/// link, a pipe or a device there, which leads elsewhere or has no end.
+///
+/// # Errors
+/// It cannot be opened, or is no regular file.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    // Whoever opens a pipe waits for its other end, unless it says otherwise.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+        .map_err(|error| match error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
+            true => io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR),
+            false => error,
+        })?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR)),
     }
 }
 
@@ -119,6 +146,7 @@ impl Folder {
         private_file::create_folder(path).map_err(fail)?;
         let mut options = private_file::options();
         let lock = options.create(true).truncate(false).write(true);
+        let lock = lock.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         let lock = lock.open(path.join("lock")).map_err(fail)?;
         lock.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => Failure::new(
@@ -238,4 +266,39 @@ impl Folder {
 /// An archive's name, as it is shown: its first bytes are enough to tell two apart.
 pub(super) fn show_archive(archive: &[u8; 16]) -> String {
     data_encoding::HEXLOWER.encode(&archive[..6])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn links_pipes_and_devices_in_an_archive_are_no_segments_and_hold_nobody_up() {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| place.path().join(name);
+        fs::write(path("file"), b"a segment").expect("space");
+        symlink(path("file"), path("link")).expect("a link");
+        symlink("/dev/zero", path("endless")).expect("a link");
+        fs::create_dir(path("folder")).expect("a folder");
+        let made = Command::new("mkfifo").arg(path("pipe")).status();
+        assert!(made.is_ok_and(|made| made.success()));
+        let read = |name: &str| {
+            let segment = SegmentFile {
+                number: 1,
+                path: path(name),
+                bytes: 0,
+                changed: 0,
+            };
+            segment.read()
+        };
+        assert_eq!(read("file").expect("a file"), b"a segment");
+        for name in ["link", "endless", "folder", "pipe"] {
+            let refused = read(name).expect_err(name);
+            assert!(refused.what.contains(NOT_REGULAR), "{name}: {refused}");
+        }
+        assert_eq!(read("nothing").expect_err("nothing").kind, FailureKind::Source);
+    }
 }

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
+use super::folder::open;
 use crate::private_file::replace_secret;
 
 const FILE: &str = "index.tsv";
+/// Longest index that is read, bytes: that of an archive with as many segments as there may be.
+const MAX_INDEX: u64 = 1 << 30;
 const HEAD: &str = "segment\tfirst_ns\tlast_ns\tframes\tbytes\n";
 
 /// What the index says of a segment.
@@ -32,7 +34,11 @@ impl Index {
     /// Reads the index. A line that cannot be read is left out, and so is all of a missing file: the segments
     /// themselves are asked then.
     pub(super) fn read(folder: &Path) -> Self {
-        let text = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
+        let mut text = String::new();
+        let read = open(&folder.join(FILE)).and_then(|file| file.take(MAX_INDEX).read_to_string(&mut text));
+        if read.is_err() {
+            text.clear();
+        }
         Self(text.lines().skip(1).filter_map(parse).collect())
     }
 
@@ -73,6 +79,8 @@ fn parse(line: &str) -> Option<(u64, Entry)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -17,6 +17,7 @@ use super::sync::Syncer;
 use super::times::wall_now;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
+use crate::meter::telling::Telling;
 use crate::private_file;
 use crate::sink::{GroupProof, full_disk};
 
@@ -66,7 +67,7 @@ pub(super) struct Recording {
     /// The certificate of the key that signs groups of pictures.
     gop_key: Option<Vec<u8>>,
     /// Frames that could not be kept since no keyframe came first.
-    dropped: u64,
+    dropped: Telling,
 }
 
 impl Recording {
@@ -96,7 +97,7 @@ impl Recording {
             syncer: Syncer::start()?,
             wants_keyframe: false,
             gop_key: None,
-            dropped: 0,
+            dropped: Telling::default(),
         })
     }
 
@@ -137,12 +138,8 @@ impl Recording {
     /// A frame is not kept, since no keyframe came before it.
     pub(super) fn drop_frame(&mut self) {
         self.wants_keyframe = true;
-        self.dropped += 1;
-        if self.dropped.is_power_of_two() {
-            tracing::warn!(
-                total = self.dropped,
-                "a frame is not in the archive: no keyframe came before it"
-            );
+        if let Some(total) = self.dropped.count(Instant::now()) {
+            tracing::warn!(total, "a frame is not in the archive: no keyframe came before it");
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use sealcast_proto::words::plain;
 use serde::Serialize;
 
 use super::args::DevicesArgs;
@@ -116,22 +117,22 @@ impl Device {
         let mut text = self.device.clone();
         for (word, value) in [("", &self.name), ("driver ", &self.driver), ("at ", &self.bus)] {
             if let Some(value) = value {
-                let _ = write!(text, "  {word}{}", printable(value));
+                let _ = write!(text, "  {word}{}", plain(value));
             }
         }
         text.push('\n');
         if let Some(problem) = &self.problem {
-            let _ = writeln!(text, "  {}", printable(problem));
+            let _ = writeln!(text, "  {}", plain(problem));
         }
         if self.formats.is_empty() && self.problem.is_none() {
             text.push_str("  no format at all: its pictures may come from another program, which does not run\n");
         }
         for format in &self.formats {
-            let name = printable(&format.format);
+            let name = plain(&format.format);
             let sizes: Vec<_> = format.sizes.iter().map(|size| size.shown.as_str()).collect();
             let _ = match format.taken {
                 true => writeln!(text, "  {name:<6} {}", sizes.join("; ")),
-                false => writeln!(text, "  {name:<6} (not taken: {})", printable(&format.description)),
+                false => writeln!(text, "  {name:<6} (not taken: {})", plain(&format.description)),
             };
         }
         if let Some(stamp) = self.stamp {
@@ -139,11 +140,6 @@ impl Device {
         }
         text
     }
-}
-
-/// A camera's own words without characters that a terminal would obey.
-fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
 }
 
 fn table(devices: &[Device]) -> String {
@@ -210,7 +206,7 @@ mod tests {
         let absent = Device::look_at(Path::new("/dev/video-that-is-not-there"));
         let text = table(&[camera, absent]);
         let expected = "/dev/video0  A camera  driver uvcvideo  at usb-1\n  yuyv   640x480 at 30, 7.5; \
-                        32x32-1920x1080 at 1-90\n  BA81   (not taken: Bayer[31m)\n  stamps exposure_start\n\n\
+                        32x32-1920x1080 at 1-90\n  BA81   (not taken: Bayer\u{fffd}[31m)\n  stamps exposure_start\n\n\
                         /dev/video-that-is-not-there\n  there is no camera at";
         assert!(text.starts_with(expected), "{text}");
         let json = serde_json::to_value(Format::from(&offers()[0])).expect("JSON");

@@ -68,7 +68,8 @@ pub fn command() -> clap::Command {
 
 fn init_log(verbose: u8) {
     let level = match verbose {
-        0 => "sealcast=info,warn",
+        // Of the libraries only errors: peers cause warnings of theirs as often as they like.
+        0 => "sealcast=info,error",
         1 => "sealcast=debug,info",
         _ => "trace",
     };

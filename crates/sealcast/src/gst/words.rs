@@ -5,6 +5,8 @@ use gstreamer::message;
 use gstreamer::prelude::*;
 use gstreamer::{CoreError, ParseError, ResourceError, StreamError};
 
+use sealcast_proto::words::plain;
+
 use super::packages::package_of;
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind};
@@ -19,7 +21,7 @@ const TRY_IT: &str = "try the pipeline with gst-launch-1.0; with GST_DEBUG=3 in 
 pub(super) fn unparsed(kind: FailureKind, error: &glib::Error, not_installed: &[String]) -> Failure {
     if not_installed.is_empty() || !error.matches(ParseError::NoSuchElement) {
         let what = format!("the GStreamer pipeline cannot be made: {}", sentence(error.message()));
-        return Failure::new(kind, redact(&what).into_owned(), TRY_IT);
+        return Failure::new(kind, plain(&redact(&what)), TRY_IT);
     }
     missing(kind, not_installed)
 }
@@ -45,7 +47,7 @@ pub(super) fn failed(kind: FailureKind, error: &message::Error) -> Failure {
     if let Some(detail) = &detail {
         what += &format!(" ({detail})");
     }
-    Failure::new(kind, redact(&what).into_owned(), hint(&told, detail.as_deref()))
+    Failure::new(kind, plain(&redact(&what)), hint(&told, detail.as_deref()))
 }
 
 fn hint(error: &glib::Error, detail: Option<&str>) -> String {

@@ -13,7 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use super::labels::{Direction, RecordKind};
+use super::labels::{Direction, DoorAnswer, RecordKind};
 use super::metrics::BuildInfo;
 use super::stage::{Stage, StageTimes};
 
@@ -123,6 +123,11 @@ pub(super) fn records(registry: &mut Registry) -> [Counts; 2] {
     });
     registry.register("records", "Records sealed and sent, or received and opened", family);
     counts
+}
+
+pub(super) fn door_answers(registry: &mut Registry) -> Counts {
+    let help = "Datagrams sent to strangers, without a session";
+    Counts::register(registry, "door_answers", help, "kind", DoorAnswer::NAMES)
 }
 
 pub(super) fn selection(registry: &mut Registry) -> Family<NamedLabel, Gauge> {

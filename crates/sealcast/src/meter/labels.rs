@@ -130,6 +130,44 @@ label_values! {
 }
 
 label_values! {
+    /// Reason for turning a connection away, or for ending it otherwise than by a goodbye.
+    TurnedAway {
+        /// All places are taken, or its place was given to another.
+        Crowded => "crowded",
+        /// It asks and does not read the answers.
+        Unread => "unread",
+        /// It closed the connection without a word.
+        Silent => "silent",
+        /// It took too long.
+        Slow => "slow",
+        /// The connection broke, or could not be accepted.
+        Broken => "broken",
+        /// What it sent is no message of the protocol.
+        Malformed => "malformed",
+        /// It has no ticket, or the handshake failed for another reason.
+        Handshake => "handshake",
+        /// It showed who it is, and is not admitted.
+        NotAdmitted => "not_admitted",
+        /// A player's password is wrong.
+        Password => "password",
+        /// It broke the protocol of an established session.
+        Protocol => "protocol",
+    }
+}
+
+label_values! {
+    /// What holds bytes until a peer reads them.
+    PeerQueue {
+        /// Sealed records and handshake messages that the system has not taken.
+        Session => "session",
+        /// Frames and packets that wait to be sealed, or to be sent to a player or a relay.
+        Media => "media",
+        /// Answers and packets for a player that the system has not taken.
+        Player => "player",
+    }
+}
+
+label_values! {
     /// Answer to a peer without a session.
     DoorAnswer {
         /// A retry cookie, in answer to a request for one (the message `knock` of docs/protocol.md, section 7).

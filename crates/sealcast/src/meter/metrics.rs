@@ -19,9 +19,11 @@ use super::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer};
 use super::labels::{
     Direction, DropCause, HandshakeOutcome, OpenFailure, OverheadKind, RecordKind, RekeyCause, RtcpRefusal,
 };
+use super::peer_bytes::PeerBytes;
 use super::resources::ResourceSample;
 use super::stage::{Stage, StageTimes};
 pub use super::totals::Totals;
+use super::turned_away::TurnedAwayMeter;
 use crate::source::Lost;
 
 /// Bytes that one sealed record carries in addition to coded frames.
@@ -61,6 +63,8 @@ struct Inner {
     datagrams_refused: Counts,
     datagrams_unsent: Counts,
     door_answers: Counts,
+    turned_away: TurnedAwayMeter,
+    peer_bytes: PeerBytes,
     delivery: Delivery,
     epoch: Gauge,
     rekeys: Counts,
@@ -103,12 +107,12 @@ impl Metrics {
         let r = &mut registry;
         families::build(r, &build);
         let stages = StageTimes::new();
+        let peer_bytes = PeerBytes::default();
         let bytes = "Bytes of sealed records on the wire, framing included";
         let clear = "Media records, of those counted, whose payload was authenticated and not encrypted";
         let refused = "Records refused before anything in them was used";
         let datagrams_refused = "Datagrams received and handed to no session";
         let unsent = "Datagrams given up instead of sent";
-        let answers = "Datagrams sent to strangers, without a session";
         let rtcp = "RTCP of players that was not passed on to a camera";
         let frames = "Frames sealed and sent, or received and opened";
         let sound = "Packets of sound sealed and sent, or received and opened";
@@ -138,7 +142,9 @@ impl Metrics {
                 DatagramRefusal::NAMES,
             ),
             datagrams_unsent: Counts::register(r, "datagrams_unsent", unsent, "reason", DatagramUnsent::NAMES),
-            door_answers: Counts::register(r, "door_answers", answers, "kind", DoorAnswer::NAMES),
+            door_answers: families::door_answers(r),
+            turned_away: TurnedAwayMeter::register(r),
+            peer_bytes: peer_bytes.clone(),
             delivery: Delivery::register(r),
             epoch: families::gauge(r, "epoch", "Number of the newest epoch of keys in use"),
             rekeys: Counts::register(r, "rekeys", "Epochs that ended", "cause", RekeyCause::NAMES),
@@ -160,6 +166,7 @@ impl Metrics {
             stages: stages.clone(),
             registry: {
                 registry.register_collector(Box::new(StageCollector { stages }));
+                registry.register_collector(Box::new(peer_bytes));
                 registry
             },
         };
@@ -169,6 +176,14 @@ impl Metrics {
     /// Description of the build.
     pub fn build(&self) -> &BuildInfo {
         &self.inner.build
+    }
+
+    pub(super) fn turned_away_meter(&self) -> &TurnedAwayMeter {
+        &self.inner.turned_away
+    }
+
+    pub(super) fn peer_bytes(&self) -> &PeerBytes {
+        &self.inner.peer_bytes
     }
 
     pub(super) fn delivery(&self) -> &Delivery {
@@ -386,6 +401,7 @@ impl Metrics {
             datagrams_unsent: inner.datagrams_unsent.list(),
             door_answers: inner.door_answers.list(),
             frames_dropped: inner.frames_dropped.list(),
+            turned_away: inner.turned_away.list(),
             rtcp_refused: inner.rtcp_refused.list(),
             rekeys: inner.rekeys.list(),
             handshakes: inner.handshakes.list(),

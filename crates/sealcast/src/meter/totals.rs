@@ -41,6 +41,8 @@ pub struct Totals {
     pub datagrams_unsent: BTreeMap<&'static str, u64>,
     /// Datagrams sent to peers without a session, by content.
     pub door_answers: BTreeMap<&'static str, u64>,
+    /// Connections turned away, or ended otherwise than by a goodbye, by reason.
+    pub turned_away: BTreeMap<&'static str, u64>,
     /// Frames dropped, by cause.
     pub frames_dropped: BTreeMap<&'static str, u64>,
     /// RTCP of players that was not passed on to a camera, by reason.

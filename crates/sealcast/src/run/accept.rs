@@ -14,6 +14,8 @@ use super::{Admission, Clock, Offer};
 use crate::failure::Result;
 use crate::keys::entropy;
 use crate::keys::peers::KnownEnd;
+use crate::meter::labels::TurnedAway;
+use crate::meter::metrics::Metrics;
 use crate::transport::{AnyTransport, Listener, Place, accept_any};
 
 /// Pause after an error from accept.
@@ -26,6 +28,7 @@ pub(super) struct Acceptor<'a> {
     pub(super) admission: &'a Admission,
     pub(super) delivery: Delivery,
     pub(super) clock: Clock,
+    pub(super) metrics: &'a Metrics,
 }
 
 /// A new connection, incoming or outgoing, whose handshake has not begun.
@@ -60,13 +63,15 @@ impl Acceptor<'_> {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Too few descriptors, or a connection that broke before it was accepted; both are temporary.
-                    tracing::warn!("a connection could not be accepted: {error}");
+                    let words = format!("a connection could not be accepted: {error}");
+                    self.metrics.turned_away(TurnedAway::Broken, &"anybody", &words);
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             };
             let Some(place) = gate.enter(&accepted.remote, Instant::now()) else {
-                tracing::warn!(from = %accepted.remote, "turned a connection away: too many are in their handshake");
+                let words = "turned a connection away: too many are in their handshake";
+                self.metrics.turned_away(TurnedAway::Crowded, &accepted.remote, &words);
                 continue;
             };
             let carrier_config = CarrierConfig {

@@ -96,6 +96,11 @@ impl Attempts {
         }
     }
 
+    /// Say in the log that an attempt failed, if it is time to.
+    pub(super) fn tell(&mut self, failure: &Failure) {
+        self.retry.failed(failure);
+    }
+
     /// Wait until the next attempt.
     pub(super) async fn pause(&mut self) {
         match std::mem::take(&mut self.replaced) {

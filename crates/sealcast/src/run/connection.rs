@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::session::{
@@ -22,8 +23,9 @@ use super::phases::SessionPhase;
 use super::record_counts::{Described, Opening, describe, open_failure, overhead};
 use super::task_timer::TaskTimer;
 use crate::keys::entropy;
-use crate::meter::labels::{Direction, OpenFailure, RecordKind, SignatureWork};
+use crate::meter::labels::{Direction, OpenFailure, PeerQueue, RecordKind, SignatureWork};
 use crate::meter::metrics::Metrics;
+use crate::meter::peer_bytes::Held;
 use crate::meter::resources::thread_cpu_time;
 use crate::meter::stage::Stage;
 use crate::transport::{Origin, Progress, Transport};
@@ -68,6 +70,8 @@ pub struct Connection<T> {
     timer: TaskTimer,
     closed: bool,
     control_backlog: ControlBacklog,
+    /// What the carrier has not taken, for the metrics.
+    held: Arc<Held>,
     /// Time at which messages were last read.
     pub(super) arrived: Instant,
     handed: Instant,
@@ -95,6 +99,7 @@ impl<T: Transport> Connection<T> {
             transport,
             session: session.into(),
             clock,
+            held: metrics.held(PeerQueue::Session),
             metrics,
             sealed: 0,
             bounded: false,
@@ -205,6 +210,7 @@ impl<T: Transport> Connection<T> {
         let caught_up = self.catch_up(listener);
         self.note_cells();
         let flushed = self.flush().map_err(Ended::Carrier);
+        self.held.set(self.transport.unread() + self.session.media_backlog());
         received.and(caught_up)?;
         if self.session.holds_media() && self.send_packets()? {
             self.drain_session(listener, false);
@@ -335,7 +341,7 @@ impl<T: Transport> Connection<T> {
             (Handled::Refused(reason), _) => {
                 self.metrics.record_refused(open_failure(reason));
                 self.refused += 1;
-                listener.refused(reason, self.refused, self.session.assembles_stream());
+                listener.refused(reason, self.session.assembles_stream());
             }
             (Handled::NotTheCameras(reason), _) => {
                 self.metrics.frame_not_the_cameras();

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::unit::Selection;
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -21,10 +21,11 @@ use super::runtime_settings::{THIS, announce};
 use super::{Admission, Observation, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::peers::PeersCommand;
+use crate::meter::telling::Telling;
 
 /// Maximum length of a command in bytes, including the line end.
 pub const MAX_COMMAND: usize = 256;
-/// Time limit for each command on a connection.
+/// Time limit for each command on a connection, and for taking its answer.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(30);
 /// Maximum number of connections at once; further ones wait.
 const MAX_CONNECTIONS: usize = 8;
@@ -107,6 +108,7 @@ impl ControlSocket {
     async fn serve(self, end: Arc<dyn Controlled>) {
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();
+        let mut failed = Telling::default();
         loop {
             while connections.try_join_next().is_some() {}
             let Ok(place) = Arc::clone(&places).acquire_owned().await else {
@@ -122,7 +124,9 @@ impl ControlSocket {
                     });
                 }
                 Err(error) => {
-                    tracing::warn!("a control connection could not be accepted: {error}");
+                    if let Some(total) = failed.count(Instant::now()) {
+                        tracing::warn!(total, "a control connection could not be accepted: {error}");
+                    }
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
@@ -174,7 +178,9 @@ async fn converse(stream: UnixStream, end: &dyn Controlled) -> io::Result<()> {
             Err(why) => format!("error: {why}"),
         };
         answer.push('\n');
-        writing.write_all(answer.as_bytes()).await?;
+        let written = tokio::time::timeout(COMMAND_PATIENCE, writing.write_all(answer.as_bytes()));
+        let Ok(written) = written.await else { return Ok(()) };
+        written?;
     }
 }
 

@@ -6,7 +6,8 @@ use sealcast_proto::wire::CloseReason;
 
 use super::connection::Ended;
 use crate::failure::{Failure, FailureKind};
-use crate::meter::labels::HandshakeOutcome;
+use crate::meter::labels::{HandshakeOutcome, TurnedAway};
+use crate::transport::Unread;
 
 impl Ended {
     /// The log message for this end; `None` if the session was closed, which is logged where it happens.
@@ -20,6 +21,26 @@ impl Ended {
             Self::Evicted => Some("its place was given to another: it had sent nothing valid yet".to_owned()),
             Self::Closed => None,
         }
+    }
+}
+
+/// The reason under which this end of a connection is counted. Of those who are strangers until it ends, `established`
+/// is false.
+pub(super) fn turned_away(ended: &Ended, established: bool) -> TurnedAway {
+    match ended {
+        Ended::Session(SessionError::Handshake(HandshakeError::Timeout)) => TurnedAway::Slow,
+        Ended::Session(SessionError::Handshake(HandshakeError::Malformed | HandshakeError::Version)) => {
+            TurnedAway::Malformed
+        }
+        Ended::Session(SessionError::Framing) if !established => TurnedAway::Malformed,
+        Ended::Session(SessionError::Handshake(_)) => TurnedAway::Handshake,
+        Ended::Session(_) => TurnedAway::Protocol,
+        Ended::Carrier(error) if error.get_ref().is_some_and(|error| error.is::<Unread>()) => TurnedAway::Unread,
+        Ended::Carrier(_) => TurnedAway::Broken,
+        Ended::Eof => TurnedAway::Silent,
+        Ended::PeerNotReading => TurnedAway::Unread,
+        Ended::Evicted => TurnedAway::Crowded,
+        Ended::Closed => TurnedAway::NotAdmitted,
     }
 }
 

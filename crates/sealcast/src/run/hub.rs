@@ -15,7 +15,7 @@ use super::target_rate::{PathTarget, TargetRate};
 use super::{FrameQueue, QueueLimits};
 use crate::failure::Failure;
 use crate::media::{Frame, SoundInfo, StreamInfo, Track};
-use crate::meter::labels::DropCause;
+use crate::meter::labels::{DropCause, PeerQueue};
 use crate::meter::metrics::Metrics;
 use crate::run::queue::Queued;
 
@@ -223,6 +223,7 @@ impl Hub {
     /// Add a viewer of `peer`. Also requests a keyframe for it, unless the peer's viewers joined a moment ago.
     pub(super) fn join(&self, start: Start, peer: Option<PeerId>) -> Joined {
         let queue = Arc::new(FrameQueue::new(self.limits));
+        self.metrics.holds(PeerQueue::Media, &queue);
         let mut state = self.lock();
         let id = state.next_id;
         state.next_id += 1;
@@ -268,6 +269,9 @@ impl Hub {
 
     /// A viewer gets its frames from the group from here on: from this queue, if they come over its session.
     pub(super) fn seal_by_group(&self, id: u64, sealed: Option<Arc<FrameQueue<MemberFrame>>>) {
+        if let Some(sealed) = &sealed {
+            self.metrics.holds(PeerQueue::Media, sealed);
+        }
         let mut state = self.lock();
         if let Some(viewer) = state.viewers.iter_mut().find(|viewer| viewer.id == id) {
             (viewer.queue, viewer.sealed) = (None, sealed);

@@ -19,9 +19,9 @@ pub trait Listener {
     /// Take a new estimate of the peer's clock. It applies to the media that follows.
     fn clock(&mut self, _: ClockEstimate) {}
 
-    /// A record was refused; `total` counts refusals including this one. If records arrive `in_order`, this record is
-    /// now missing. Otherwise the session detects missing records itself, and forged ones have no effect.
-    fn refused(&mut self, _reason: Refusal, _total: u64, _in_order: bool) {}
+    /// A record was refused. If records arrive `in_order`, this record is now missing. Otherwise the session detects
+    /// missing records itself, and forged ones have no effect.
+    fn refused(&mut self, _reason: Refusal, _in_order: bool) {}
 
     /// A frame of a group was refused: whoever sealed it, the camera did not sign it as it came.
     fn not_the_cameras(&mut self, _reason: FrameRefusal) {}

@@ -336,6 +336,7 @@ async fn accept(
             ..delivery
         },
         clock: shared.observation.clock,
+        metrics: &shared.observation.metrics,
     };
     let serve = |pending: PendingSession| {
         let (shared, stop) = (Arc::clone(shared), stop.clone());
@@ -393,7 +394,7 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
             if !attempts.go_on(&failure, said, Instant::now()) {
                 return Err(failure);
             }
-            tracing::warn!("{failure}");
+            attempts.tell(&failure);
         }
         tokio::select! {
             biased;

@@ -10,6 +10,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use super::kept_group::MAX_KEPT_FRAMES;
+use crate::meter::peer_bytes::Holds;
 
 /// Most packets of sound in a queue: five seconds of AAC at 48 kHz, or of Opus and G.711 in packets of 20 ms.
 pub(super) const MAX_SOUND: usize = 256;
@@ -175,6 +176,12 @@ pub struct FrameQueue<F> {
     limits: QueueLimits,
     state: Mutex<State<F>>,
     thread: Condvar,
+}
+
+impl<F: Queued> Holds for FrameQueue<F> {
+    fn held(&self) -> usize {
+        self.bytes()
+    }
 }
 
 impl<F: Queued> FrameQueue<F> {

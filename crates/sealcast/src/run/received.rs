@@ -21,6 +21,7 @@ use super::{FrameQueue, Observation};
 use crate::media::{ReceivedFrame, Track};
 use crate::meter::labels::{Direction, DropCause};
 use crate::meter::stage::Stage;
+use crate::meter::telling::Telling;
 use crate::sink::OnAge;
 
 /// Minimum time between two keyframe requests.
@@ -91,7 +92,9 @@ pub(super) struct Receiver {
     /// Takes what an archive keeps beside frames.
     proofs: Arc<GroupProofs>,
     /// Frames refused since the camera did not sign them.
-    forged: u64,
+    forged: Telling,
+    /// Records refused since they do not open.
+    refused: Telling,
 }
 
 impl Receiver {
@@ -114,7 +117,8 @@ impl Receiver {
             counted: InboundCounts::default(),
             age: PictureAge::default(),
             proofs: Arc::new(GroupProofs::new(false)),
-            forged: 0,
+            forged: Telling::default(),
+            refused: Telling::default(),
         }
     }
 
@@ -304,28 +308,24 @@ impl Listener for Receiver {
         self.clock = Some(estimate);
     }
 
-    fn refused(&mut self, reason: Refusal, total: u64, in_order: bool) {
+    fn refused(&mut self, reason: Refusal, in_order: bool) {
         // Where there is sound it may have been sound: the next picture tells.
         self.wants_keyframe |= in_order && reason != Refusal::Replay && self.sound.is_none();
-        if total.is_power_of_two() {
+        if let Some(total) = self.refused.count(Instant::now()) {
             tracing::warn!(%reason, total, "refused a record");
         }
     }
 
     fn sound_not_the_cameras(&mut self, reason: FrameRefusal) {
         self.observation.metrics.sound_dropped(1);
-        self.forged += 1;
-        if self.forged.is_power_of_two() {
-            let total = self.forged;
+        if let Some(total) = self.forged.count(Instant::now()) {
             tracing::warn!(%reason, total, "refused sound that the camera did not sign as it came");
         }
     }
 
     fn not_the_cameras(&mut self, reason: FrameRefusal) {
         self.wants_keyframe = true;
-        self.forged += 1;
-        if self.forged.is_power_of_two() {
-            let total = self.forged;
+        if let Some(total) = self.forged.count(Instant::now()) {
             tracing::warn!(%reason, total, "refused a frame that the camera did not sign as it came");
         }
     }

@@ -1,22 +1,36 @@
 //! Retries with growing delays.
 
-use std::time::Duration;
+use std::fmt::Display;
+use std::time::{Duration, Instant};
+
+use crate::meter::telling::Telling;
 
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// Delays between attempts: 0.2 s, doubling up to 5 s.
+/// Delays between attempts: 0.2 s, doubling up to 5 s; and which of their failures are told.
 pub(super) struct Retry {
     next: Duration,
+    failures: Telling,
 }
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { next: FIRST }
+        Self {
+            next: FIRST,
+            failures: Telling::default(),
+        }
     }
 }
 
 impl Retry {
+    /// Says in the log that an attempt failed, if it is time to.
+    pub(super) fn failed(&mut self, failure: &dyn Display) {
+        if let Some(total) = self.failures.count(Instant::now()) {
+            tracing::warn!(total, "{failure}");
+        }
+    }
+
     pub(super) async fn wait(&mut self) {
         tokio::time::sleep(self.next).await;
         self.next = (self.next * 2).min(LONGEST);

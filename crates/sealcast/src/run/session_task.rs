@@ -16,7 +16,7 @@ use super::Observation;
 use super::admission::{Admission, Admitted, Dismissal, Entry};
 use super::admitted_places::{AdmittedPlaces, NoPlace};
 use super::connection::{Connection, Ended, Listener};
-use super::ended::handshake_outcome;
+use super::ended::{handshake_outcome, turned_away};
 use super::exchange::HandshakeTimer;
 use super::lent::Lender;
 use super::phases::SessionPhase;
@@ -24,7 +24,7 @@ use super::retry::turned_on;
 use super::runtime_settings::announce;
 use crate::keys::entropy;
 use crate::keys::peers::{KnownEnd, Refusal};
-use crate::meter::labels;
+use crate::meter::labels::{self, TurnedAway};
 use crate::transport::{Place, Transport};
 
 /// One end of a session: a publisher's or a viewer's, with or without a gateway. [`SessionTask::run`] calls its
@@ -218,7 +218,10 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 Input::Admit
             }
             Err(refusal) => {
-                tracing::warn!(peer = %peer.id, from, "refused a {kind}: {}", refusal.words());
+                let words = format_args!("refused a {kind}: {} (peer {})", refusal.words(), peer.id);
+                self.observation
+                    .metrics
+                    .turned_away(TurnedAway::NotAdmitted, from, &words);
                 Input::Close(refusal.reason(), refusal.words())
             }
         }
@@ -447,14 +450,20 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         observation.handshake(row, exchange);
     }
 
-    /// Log the end of a viewer's session, at the publisher.
+    /// Count and log the end of a session that was no goodbye, at the end that listens. Whoever was never admitted
+    /// could fill the log, and is told of with others.
     pub(super) fn log_end<R: Role<T>>(&self, ended: &Ended) {
         let refused = self.connection.refused;
         if refused > 0 {
             tracing::warn!(viewer = %self.name(), records = refused, "records of this {} were refused", R::PEER);
         }
-        if let Some(words) = ended.in_words() {
+        let Some(words) = ended.in_words() else { return };
+        let (metrics, reason) = (&self.observation.metrics, turned_away(ended, self.established));
+        if self.established {
+            metrics.count_turned_away(reason);
             tracing::warn!(viewer = %self.name(), from = self.remote, "{words}");
+        } else {
+            metrics.turned_away(reason, &self.remote, &words);
         }
     }
 

@@ -119,7 +119,7 @@ impl ConnectingViewer {
             if fatal && (self.said == Some(CloseReason::NotAuthorised) || !self.does_without()) {
                 return Err(failure);
             }
-            tracing::warn!("{failure}");
+            self.attempts.tell(&failure);
             if self.line.is_none() && !self.attempts.have_stood() {
                 self.state.observation.unreached(failure);
             }

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use super::Admission;
 use super::accept::{Acceptor, PendingSession};
 use super::admitted_places::AdmittedPlaces;
+use super::ended::turned_away;
 use super::retry::turned_on;
 use super::watch::{After, GOODBYE_PATIENCE, ViewerState, WatchingRole, after};
 use crate::failure::Result;
@@ -48,6 +49,7 @@ impl ListeningViewer {
             admission: &self.admission,
             delivery: self.state.delivery(),
             clock: self.state.observation.clock,
+            metrics: &self.state.observation.metrics,
         };
         let (over, mut ends) = mpsc::channel(1);
         let stopped = stop.clone();
@@ -93,8 +95,11 @@ impl ListeningViewer {
             let _ = over.send(after).await;
         } else {
             // Nothing that somebody else does may end the viewer.
-            let words = ended.in_words().unwrap_or_else(|| "it was not let in".to_owned());
-            tracing::warn!(from = task.remote, "not the publisher: {words}");
+            if let Some(words) = ended.in_words() {
+                let reason = turned_away(&ended, task.established);
+                let words = format_args!("not the publisher: {words}");
+                self.state.observation.metrics.turned_away(reason, &task.remote, &words);
+            }
             task.say_goodbye(GOODBYE_PATIENCE).await;
         }
     }

@@ -11,6 +11,7 @@ use retina::rtcp::ReceivedCompoundPacket;
 use retina::rtp::{PacketMeta, ReceivedPacket};
 use retina::testutil::DepacketizeBuf;
 use retina::{Error, Timestamp};
+use sealcast_proto::words::plain;
 
 /// Bytes for one packet's payload; it grows if the camera sends longer ones.
 const PAYLOAD_BYTES: usize = 2048;
@@ -117,7 +118,7 @@ fn about_a_packet(error: Error) -> Result<Received, Error> {
 
 /// Keep the first line only: the library appends details of its connection.
 pub(super) fn first_line(error: &Error) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_owned()
+    plain(error.to_string().lines().next().unwrap_or_default())
 }
 
 /// The streams of a session whose frames are put together packet by packet.

@@ -258,6 +258,13 @@ impl Transport for AnyTransport {
         each!(self, transport => transport.backlog())
     }
 
+    fn unread(&self) -> usize {
+        match self {
+            Self::Browser(transport) => transport.backlog() + transport.inner().unread(),
+            other => other.backlog(),
+        }
+    }
+
     fn round_trip(&self) -> Option<Duration> {
         each!(self, transport => transport.round_trip())
     }

@@ -58,6 +58,11 @@ pub enum Origin {
     Multicast,
 }
 
+/// Why a carrier ended a connection: the peer asks and does not read the answers.
+#[derive(Debug, thiserror::Error)]
+#[error("it asks and does not read the answers")]
+pub struct Unread;
+
 /// A message, and where it came from.
 pub type ReceivedFrom<'a> = (Origin, &'a mut [u8]);
 
@@ -97,6 +102,11 @@ pub trait Transport: Send {
 
     /// Bytes queued and not yet sent.
     fn backlog(&self) -> usize;
+
+    /// Bytes that this program holds until the peer takes them: the backlog, and what waits beneath it.
+    fn unread(&self) -> usize {
+        self.backlog()
+    }
 
     /// Smoothed round-trip time of a packet and its acknowledgement; `None` if the transport does not report it.
     fn round_trip(&self) -> Option<Duration> {

@@ -64,6 +64,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
     }
 
     /// The underlying stream.
+    pub(crate) fn inner(&self) -> &S {
+        &self.stream
+    }
+
+    /// The underlying stream.
     pub(super) fn inner_mut(&mut self) -> &mut S {
         &mut self.stream
     }

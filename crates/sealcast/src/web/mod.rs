@@ -3,7 +3,7 @@
 pub mod app;
 pub mod clock;
 pub mod demo;
-mod guard;
+pub(crate) mod guard;
 mod listen;
 mod mjpeg;
 pub(crate) mod serve;

@@ -4,8 +4,10 @@
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::{Duration, Instant};
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -19,10 +21,15 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep};
 
+use crate::meter::telling::Telling;
+
 /// Maximum of concurrent connections; further ones wait in the system's backlog.
 const MAX_CONNECTIONS: usize = 64;
 /// Maximum length in bytes of a request line with its headers.
 const MAX_REQUEST_HEAD: usize = 16 << 10;
+/// Maximum of bytes that are read ahead, a request's head among them, and of those of an answer that wait to be taken.
+/// Pictures and files that exist already wait where they are.
+const MAX_BUFFER: usize = MAX_REQUEST_HEAD + (4 << 10);
 const PATIENCE: Patience = Patience {
     head: Duration::from_secs(5),
     // Longer than a browser that is busy with something else.
@@ -33,9 +40,24 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Time for open connections to end when the server is stopped.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// The client's address, for those handlers that ask for it.
-#[derive(Clone, Copy)]
-pub(crate) struct Remote(pub(crate) SocketAddr);
+/// The client, for those handlers that ask for it.
+#[derive(Clone)]
+pub(crate) struct Remote {
+    /// Its address.
+    pub(crate) from: SocketAddr,
+    turns: Turns,
+}
+
+impl Remote {
+    /// The connection is no longer one of requests and answers: both ends speak when they like.
+    pub(crate) fn upgrade(&self) {
+        self.turns.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether a connection is read from while an answer waits to be taken: false as long as the two ends take turns.
+#[derive(Clone, Default)]
+struct Turns(Arc<AtomicBool>);
 
 /// How long a client may do nothing.
 #[derive(Clone, Copy)]
@@ -54,6 +76,7 @@ pub(crate) async fn serve_until(listener: TcpListener, router: Router, closed: i
 async fn serve_with(patience: Patience, listener: TcpListener, router: Router, closed: impl Future<Output = ()>) {
     let (stop, stopping) = watch::channel(false);
     let mut connections = JoinSet::new();
+    let mut failed = Telling::default();
     tokio::pin!(closed);
     loop {
         tokio::select! {
@@ -61,11 +84,12 @@ async fn serve_with(patience: Patience, listener: TcpListener, router: Router, c
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((stream, from)) => {
-                    let router = router.clone().layer(Extension(Remote(from)));
-                    connections.spawn(serve_one(patience, stream, router, stopping.clone()));
+                    connections.spawn(serve_one(patience, (stream, from), router.clone(), stopping.clone()));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a browser could not connect");
+                    if let Some(total) = failed.count(Instant::now()) {
+                        tracing::warn!(%error, total, "a browser could not connect");
+                    }
                     sleep(ACCEPT_PAUSE).await;
                 }
             },
@@ -77,13 +101,17 @@ async fn serve_with(patience: Patience, listener: TcpListener, router: Router, c
 }
 
 /// Serve one connection until it ends, or until `stopping` turns true and its present answer is complete.
-async fn serve_one(patience: Patience, stream: TcpStream, router: Router, mut stopping: watch::Receiver<bool>) {
+async fn serve_one(
+    patience: Patience,
+    (stream, from): (TcpStream, SocketAddr),
+    router: Router,
+    mut stopping: watch::Receiver<bool>,
+) {
     // Pictures are written in one piece; Nagle's algorithm would only delay the last segment of each.
     let _ = stream.set_nodelay(true);
-    let connection = http(patience).serve_connection(
-        TokioIo::new(Taken::new(stream, patience.write)),
-        TowerToHyperService::new(router),
-    );
+    let stream = Taken::new(stream, patience.write);
+    let router = router.layer(Extension(stream.remote(from)));
+    let connection = http(patience).serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let connection = connection.with_upgrades();
     tokio::pin!(connection);
     // Errors are those of the client, who does not get an answer.
@@ -95,13 +123,13 @@ async fn serve_one(patience: Patience, stream: TcpStream, router: Router, mut st
     let _ = connection.await;
 }
 
-/// Serve one connection of a client at `from`, with TLS or without, until it ends or becomes a WebSocket.
+/// Serve one connection of a client, with TLS or without, until it ends or becomes a WebSocket.
 pub(crate) async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    from: SocketAddr,
+    remote: Remote,
     router: Router,
 ) {
-    let router = router.layer(Extension(Remote(from)));
+    let router = router.layer(Extension(remote));
     let connection = http(PATIENCE)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
         .with_upgrades();
@@ -109,38 +137,67 @@ pub(crate) async fn connection(
     let _ = connection.await;
 }
 
-/// A connection that breaks if the client takes nothing for a minute.
-pub(crate) fn bounded(stream: TcpStream) -> Taken {
-    Taken::new(stream, PATIENCE.write)
+/// Serve one connection over a pipe.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) async fn over_pipe(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    from: SocketAddr,
+    router: Router,
+) {
+    let stream = Taken::new(stream, PATIENCE.write);
+    let remote = stream.remote(from);
+    connection(stream, remote, router).await;
+}
+
+/// A connection that breaks if the client takes nothing for a minute, and who that is.
+pub(crate) fn bounded(stream: TcpStream, from: SocketAddr) -> (Taken<TcpStream>, Remote) {
+    let stream = Taken::new(stream, PATIENCE.write);
+    let remote = stream.remote(from);
+    (stream, remote)
 }
 
 fn http(patience: Patience) -> http1::Builder {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(patience.head)
-        .max_header_size(MAX_REQUEST_HEAD);
+        .max_header_size(MAX_REQUEST_HEAD)
+        .max_buf_size(MAX_BUFFER);
     http
 }
 
-/// A connection that breaks if the client takes nothing for too long.
-pub(crate) struct Taken {
-    stream: TcpStream,
+/// A connection that breaks if the client takes nothing for too long. Until then nothing more is read from who does not
+/// take the answers: the library reads on, and keeps those to requests that expect to be told to continue.
+pub(crate) struct Taken<S> {
+    stream: S,
     patience: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
+    turns: Turns,
+    /// Who would read meanwhile.
+    reader: Option<Waker>,
 }
 
-impl Taken {
-    fn new(stream: TcpStream, patience: Duration) -> Self {
+impl<S> Taken<S> {
+    fn new(stream: S, patience: Duration) -> Self {
         Self {
             stream,
             patience,
             stalled: None,
+            turns: Turns::default(),
+            reader: None,
+        }
+    }
+
+    fn remote(&self, from: SocketAddr) -> Remote {
+        Remote {
+            from,
+            turns: self.turns.clone(),
         }
     }
 
     fn in_time(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if written.is_ready() {
             self.stalled = None;
+            self.reader.take().into_iter().for_each(Waker::wake);
             return written;
         }
         let patience = self.patience;
@@ -150,13 +207,17 @@ impl Taken {
     }
 }
 
-impl AsyncRead for Taken {
+impl<S: AsyncRead + Unpin> AsyncRead for Taken<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.stalled.is_some() && !self.turns.0.load(Ordering::Relaxed) {
+            self.reader = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for Taken {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Taken<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         self.in_time(cx, written)
@@ -187,13 +248,16 @@ pub(crate) fn text(kind: &'static str, text: &'static str) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use axum::routing::get;
+    use axum::http::StatusCode;
+    use axum::routing::{get, post};
     use bytes::Bytes;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::sync::oneshot;
 
     use super::*;
 
+    /// Length in bytes of a pipe, which an eager server would empty.
+    const PIPE: usize = 256 << 10;
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
     /// Tests do not wait for seconds. What a client has sent in time is answered however late it is seen.
@@ -227,6 +291,93 @@ mod tests {
                 heard.ends_with(answer) && heard.is_empty() == answer.is_empty(),
                 "{heard}"
             );
+        }
+    }
+
+    /// Bytes that a server takes from a client that repeats `request` and reads nothing, over a [`PIPE`], until it
+    /// takes no more for a thousand turns of everybody.
+    async fn taken_unread(vectored: bool, request: &[u8]) -> (usize, bool) {
+        let router = Router::new()
+            .route("/", get(|| async { vec![b'x'; 10_000] }))
+            .route("/none", get(|| async { StatusCode::NO_CONTENT }))
+            .route("/take", post(|_: Bytes| async { "taken" }));
+        let (mut client, server) = tokio::io::duplex(PIPE);
+        let from = ([127, 0, 0, 1], 1).into();
+        let task = tokio::spawn(over_pipe(Vectored(server, vectored), from, router));
+        let (mut taken, mut idle) = (0, 0);
+        let mut rest = request;
+        while idle < 1000 && taken < 8 << 20 {
+            match std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut client).poll_write(cx, rest))).await {
+                Poll::Ready(Ok(count)) => {
+                    (taken, idle) = (taken + count, 0);
+                    rest = if rest.len() > count { &rest[count..] } else { request };
+                }
+                Poll::Ready(Err(_)) => break,
+                Poll::Pending => {
+                    idle += 1;
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+        (taken, task.is_finished())
+    }
+
+    /// A pipe that takes several pieces at once, as a socket does, or one at a time, as TLS does.
+    struct Vectored(tokio::io::DuplexStream, bool);
+
+    impl AsyncRead for Vectored {
+        fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.0).poll_read(cx, buf)
+        }
+    }
+
+    impl AsyncWrite for Vectored {
+        fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+            Pin::new(&mut self.0).poll_write(cx, buf)
+        }
+        fn is_write_vectored(&self) -> bool {
+            self.1
+        }
+        fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.0).poll_flush(cx)
+        }
+        fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.0).poll_shutdown(cx)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_asks_and_reads_nothing_is_soon_asked_to_wait() {
+        let post = [
+            b"POST /take HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n".as_slice(),
+            &[b'x'; 1000],
+        ];
+        let chunk = b"POST /take HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+        let expects = b"POST /take HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx";
+        let unread = b"POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx";
+        let h2 = [
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".as_slice(),
+            &[0, 0, 8, 6, 0, 0, 0, 0, 0].repeat(1000),
+        ];
+        for (name, request) in [
+            ("GET", REQUEST),
+            ("GET without content", b"GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            ("HEAD", b"HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            ("no such path", b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            ("no such method", b"BREW / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+            ("POST", &post.concat()),
+            ("POST in chunks", chunk),
+            ("100-continue", expects),
+            ("100-continue that nobody reads", unread),
+            ("empty lines", b"\r\n"),
+            ("HTTP/2 and its frames", &h2.concat()),
+        ] {
+            for vectored in [true, false] {
+                let (taken, ended) = taken_unread(vectored, request).await;
+                println!("{name}, vectored {vectored}: {taken} bytes, ended {ended}");
+                // What is in the pipe, and as much as it takes to fill the other direction with answers.
+                assert!(taken <= 3 * PIPE, "{name}, vectored {vectored}: {taken} bytes");
+            }
         }
     }
 

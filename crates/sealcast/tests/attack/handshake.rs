@@ -63,7 +63,7 @@ fn another_publisher_at_the_address_is_not_believed() {
 #[test]
 fn who_is_neither_invited_nor_listed_stays_out_and_the_publisher_says_who() {
     let (publisher, viewer) = (Home::new(), Home::new());
-    let (program, ticket) = publisher.publish(CARD, "");
+    let (program, ticket) = publisher.publish(CARD, "-v");
     let (bare, _) = ticket.split_once('#').expect("an invite");
     is_refused(&viewer, bare, 6, &["not authorised", "ask the publisher for a ticket"]);
     program.says(STRANGER);
@@ -91,7 +91,7 @@ fn who_is_neither_invited_nor_listed_stays_out_and_the_publisher_says_who() {
 fn stripped_offers_are_refused_at_both_ends() {
     let publisher = Home::new();
     let offers = "--mech x25519-mlkem768,x25519 --suite aes-256-gcm,aes-128-gcm";
-    let (program, ticket) = publisher.publish(CARD, &format!("{offers} --open"));
+    let (program, ticket) = publisher.publish(CARD, &format!("{offers} --open -v"));
     let port = Proxy::port_of(&ticket);
     // Without a pre-shared key: its binder covers the offers, too, and a hello with an altered one is refused before.
     assert!(

@@ -1,6 +1,7 @@
 //! Attackers on the path, strangers who connect to the ports, and hostile peers that were admitted.
 
 mod admitted;
+mod floods;
 mod groups;
 mod handshake;
 mod invites;
@@ -8,6 +9,7 @@ mod local;
 mod port;
 mod quic_port;
 mod records;
+mod relay_client;
 mod udp;
 mod udp_port;
 mod web_port;

@@ -20,7 +20,7 @@ const DATAGRAMS: u32 = 40_000;
 
 /// The stream that floods must not disturb: a clip over UDP with a long time for repair.
 fn stage() -> Stage {
-    Stage::new(|home, clip| home.publish_udp(clip, "latency=2000&rate=off", "--report report.json"))
+    Stage::new(|home, clip| home.publish_udp(clip, "latency=2000&rate=off", "-v --report report.json"))
 }
 
 /// Processor time of a process in ticks of 10 ms.

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
+use sealcast_testkit::attack::websocket::{UPGRADE, ask, frame, upgrade};
 use sealcast_testkit::attack::{PATIENCE, Stage, until};
 use socket2::{Domain, Socket, Type};
 
@@ -48,37 +49,9 @@ impl Page {
     /// Opens a WebSocket.
     fn websocket(&self, from: Ipv4Addr) -> TcpStream {
         let mut stream = self.connect_from(from);
-        let head = ask(&mut stream, "/sealcast", UPGRADE);
-        assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+        upgrade(&mut stream, "");
         stream
     }
-}
-
-const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-                       Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: sealcast.3\r\n";
-
-/// Sends a request with these headers, and returns the head of the answer.
-fn ask(stream: &mut TcpStream, path: &str, headers: &str) -> String {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}\r\n");
-    stream.write_all(request.as_bytes()).expect("a connection");
-    let mut head = Vec::new();
-    let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") {
-        stream.read_exact(&mut byte).expect("an answer");
-        head.push(byte[0]);
-    }
-    String::from_utf8(head).expect("text")
-}
-
-/// A frame of a WebSocket's client, whose mask of zeros changes nothing.
-fn frame(opcode: u8, payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0x80 | opcode];
-    match u16::try_from(payload.len()) {
-        Ok(length @ 0..126) => frame.push(0x80 | length as u8),
-        Ok(length) => frame.extend([&[0x80 | 126][..], &length.to_be_bytes()].concat()),
-        Err(_) => frame.extend([&[0x80 | 127][..], &(payload.len() as u64).to_be_bytes()].concat()),
-    }
-    [frame.as_slice(), &[0; 4], payload].concat()
 }
 
 /// What the other end sends until it hangs up.

@@ -75,7 +75,7 @@ impl Near {
     fn guarded(&self, port: u16) -> Program {
         let secret = self.homes[1].path().join("password");
         write_private(&secret, "letmesee\n");
-        let login = ["--rtsp-user", "guard", "--rtsp-password-file", path(&secret)];
+        let login = ["--rtsp-user", "guard", "--rtsp-password-file", path(&secret), "-v"];
         viewer_gateway(self.homes[1].path(), &self.gateway.ticket, port, &login)
     }
 }
@@ -151,7 +151,7 @@ fn who_guesses_waits_longer_and_longer_and_others_do_not() {
     viewer.says_times(WRONG, 6, PATIENCE);
     let waits = |from: Ipv4Addr| -> Vec<String> {
         let said = viewer.said();
-        let lines = said.lines().filter(|line| line.ends_with(&format!("player={from}")));
+        let lines = said.lines().filter(|line| line.contains(&format!(" from={from} ")));
         let waits = lines.filter_map(|line| line.split_once(WRONG)?.1.split_whitespace().next());
         waits.map(str::to_owned).collect()
     };

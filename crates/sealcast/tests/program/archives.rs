@@ -261,6 +261,18 @@ fn a_missing_altered_moved_or_cut_segment_is_told_by_its_name() {
         fs::write(segment(3), &third).expect("space");
         assert_eq!(recipient.check(&archive), whole, "{what} was undone");
     };
+    // A link, as who may write to the folder could put there: it is told of, and what follows is checked.
+    fs::remove_file(segment(2)).expect("there");
+    std::os::unix::fs::symlink("/dev/zero", segment(2)).expect("a link");
+    let linked = recipient.check(&archive);
+    assert_eq!(linked.segments, whole.segments);
+    assert!(
+        linked.faults[0].contains("it is a link, a pipe or a device"),
+        "{:?}",
+        linked.faults
+    );
+    fs::remove_file(segment(2)).expect("there");
+    fs::write(segment(2), &second).expect("space");
     fs::remove_file(segment(2)).expect("there");
     told("missing", &["segment 2 is missing", "between"]);
     let mut altered = second.clone();

@@ -365,7 +365,7 @@ function misbehaved(thrown: unknown): ProtocolError {
   return wrong ? new ProtocolError("protocol-error") : error;
 }
 
-/** A peer's text without control characters. */
+/** A peer's text without characters that break a line or turn text around. */
 function printable(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, "\ufffd");
+  return text.replaceAll(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, "\ufffd");
 }

@@ -161,6 +161,9 @@ impl PlayerServer {
     /// Processes requests until one has to wait for an answer of the program.
     fn read_on(&mut self, now: Duration) -> Result<(), PlayerError> {
         while self.pending.is_none() {
+            if !self.logged_in && self.reader.begins_with_data() {
+                return Err(PlayerError::DataBeforeLogin);
+            }
             match self.reader.next_message()? {
                 Some(Message::Request(request)) => self.request(now, request)?,
                 Some(Message::Data { channel, bytes }) => self.data(channel, bytes),

@@ -132,6 +132,9 @@ pub enum PlayerError {
     /// More than [`MAX_LOGINS`] failed logins in a row.
     #[error("the player gave wrong credentials {MAX_LOGINS} times")]
     Login,
+    /// A packet came from a player that has not logged in, and so watches nothing.
+    #[error("the player sent a packet before it logged in")]
+    DataBeforeLogin,
     /// A player over UDP was silent for [`PLAYER_TIMEOUT`].
     #[error("nothing was heard from the player for {} s", PLAYER_TIMEOUT.as_secs())]
     Silent,

@@ -368,3 +368,22 @@ fn a_player_that_does_not_wait_is_bounded() {
     let error = (0..100).find_map(|_| player.handle(NOW, PlayerInput::Bytes(&flood)).err());
     assert_eq!(error, Some(PlayerError::NotRtsp(NotRtsp::Unread)));
 }
+
+#[test]
+fn a_packet_before_the_login_ends_the_connection_with_its_first_byte() {
+    for bytes in [b"$".as_slice(), b"$\0\xff\xff", b"\r\n$\x01\0\x01x"] {
+        let mut player = open(true, true);
+        let ended = player.handle(NOW, PlayerInput::Bytes(bytes));
+        assert_eq!(ended, Err(PlayerError::DataBeforeLogin), "{bytes:02x?}");
+        let mut open_to_all = open(true, false);
+        assert_eq!(
+            open_to_all.handle(NOW, PlayerInput::Bytes(bytes)),
+            Ok(()),
+            "{bytes:02x?}"
+        );
+    }
+    let mut late = open(true, true);
+    say(&mut late, "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n");
+    let ended = late.handle(NOW, PlayerInput::Bytes(b"$"));
+    assert_eq!(ended, Err(PlayerError::DataBeforeLogin));
+}

@@ -22,6 +22,37 @@ pub(super) fn refuse_all_others() -> bool {
     filter().is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok())
 }
 
+/// Seccomp: no socket but those of the internet and the kernel's own (by which the library of names learns of
+/// addresses), and no call by which such a refusal is gone round or another process is reached. False if the kernel has
+/// none.
+pub(super) fn refuse_local_sockets() -> bool {
+    local_sockets().is_ok_and(|filter| seccompiler::apply_filter(&filter).is_ok())
+}
+
+fn local_sockets() -> Result<BpfProgram, BackendError> {
+    let other_than = |domain| when(0, Width::Dword, Is::Ne, bits(domain));
+    let local = all([
+        other_than(libc::AF_INET)?,
+        other_than(libc::AF_INET6)?,
+        other_than(libc::AF_NETLINK)?,
+    ])?;
+    let never = [
+        libc::SYS_bpf,
+        libc::SYS_io_uring_setup,
+        libc::SYS_perf_event_open,
+        libc::SYS_pidfd_getfd,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_ptrace,
+        libc::SYS_userfaultfd,
+    ];
+    let mut rules = BTreeMap::from(never.map(|call| (call, Vec::new())));
+    rules.insert(libc::SYS_socket, vec![local]);
+    let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let architecture = std::env::consts::ARCH.try_into()?;
+    SeccompFilter::new(rules, SeccompAction::Allow, refused, architecture)?.try_into()
+}
+
 fn filter() -> Result<BpfProgram, BackendError> {
     let architecture = std::env::consts::ARCH.try_into()?;
     SeccompFilter::new(rules()?, SeccompAction::KillProcess, SeccompAction::Allow, architecture)?.try_into()

@@ -1,11 +1,16 @@
 //! The fence: what a decoder's process may still do once the first byte of another party reaches it.
 //!
 //! It reads requests and answers them on descriptor 0, writes pictures to descriptor 1, and takes and returns memory.
-//! Files, sockets, other processes and new privileges are out of its reach.
+//! Files, sockets, other processes and new privileges are out of its reach. A relay client gets a wider one
+//! ([`confine`]): it speaks with the internet, and reads no file of the user's.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
-use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetStatus, Scope};
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+    path_beneath_rules,
+};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use super::calls;
@@ -49,6 +54,55 @@ pub fn raise() -> Result<Raised> {
     Ok(Raised { landlock, seccomp })
 }
 
+/// Where programs, their libraries, the settings of the network and the certificates of authorities are.
+const OF_PROGRAMS: [&str; 22] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/nix/store",
+    "/gnu/store",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.preload",
+    "/etc/resolv.conf",
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager",
+    "/etc/hosts",
+    "/etc/host.conf",
+    "/etc/nsswitch.conf",
+    "/etc/gai.conf",
+    "/etc/ssl",
+    "/etc/pki",
+    "/etc/ca-certificates",
+    "/dev/urandom",
+];
+
+/// Fence the calling thread, and what it starts from then on, for a program that speaks with another party over the
+/// internet: it runs `program`, reads what programs need and the files in `readable`, writes none, and opens no socket
+/// of this machine. So it reaches neither keys nor a control socket, whoever takes it over.
+///
+/// # Errors
+/// Privileges cannot be given up. What the kernel or this program lacks altogether stands in the result.
+pub fn confine(program: &Path, readable: &[PathBuf]) -> Result<Raised> {
+    give_up_privileges()?;
+    let seen = OF_PROGRAMS.iter().map(Path::new);
+    let seen = seen.chain(readable.iter().map(PathBuf::as_path)).chain([program]);
+    let landlock = Ruleset::default()
+        .handle_access(AccessFs::from_all(LANDLOCK))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(LANDLOCK)))
+        .and_then(|ruleset| ruleset.create())
+        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(seen, AccessFs::from_read(LANDLOCK))))
+        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/dev/null"], AccessFs::from_file(LANDLOCK))))
+        .and_then(|ruleset| ruleset.restrict_self());
+    Ok(Raised {
+        landlock: landlock.is_ok_and(|status| status.ruleset != RulesetStatus::NotEnforced),
+        seccomp: calls::refuse_local_sockets(),
+    })
+}
+
 fn give_up_privileges() -> Result<()> {
     rustix::thread::set_no_new_privs(true).map_err(|error| failed("give up the way to new privileges", error))
 }
@@ -56,7 +110,7 @@ fn give_up_privileges() -> Result<()> {
 fn failed(what: &str, error: impl std::fmt::Display) -> Failure {
     Failure::new(
         FailureKind::Sink,
-        format!("the decoder's process cannot {what} ({error})"),
+        format!("a process that is to be fenced cannot {what} ({error})"),
         "check what confines sealcast from outside",
     )
 }

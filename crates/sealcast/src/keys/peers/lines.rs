@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use sealcast_proto::keys::{Invite, PeerId, PresharedKey, PskName};
+use sealcast_proto::words::plain;
 use zeroize::Zeroizing;
 
 use super::lists::{LiveInvite, MAX_INVITES, MAX_USES};
@@ -180,8 +181,8 @@ pub(super) fn parse_secret(text: &str) -> Option<PresharedKey> {
     Some(PresharedKey::new(*bytes))
 }
 
-/// A comment as one bounded line without control characters, which could do harm in a terminal.
+/// A comment as one bounded line without characters that could do harm in a terminal.
 pub(super) fn one_line(text: &str) -> String {
     let text = text.trim().chars().take(MAX_COMMENT);
-    text.map(|c| if c.is_control() { ' ' } else { c }).collect()
+    plain(&text.collect::<String>())
 }

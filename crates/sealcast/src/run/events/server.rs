@@ -1,6 +1,7 @@
 //! The event server's socket.
 
 use std::net::{Ipv6Addr, SocketAddr};
+use std::time::Instant;
 
 use sealcast_proto::events::{EventReport, EventServer, Judged};
 use sealcast_proto::wire::AddressBytes;
@@ -8,6 +9,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
 
 use crate::failure::{Failure, FailureKind, Result};
+use crate::meter::telling::Telling;
 use crate::run::Clock;
 use crate::transport::udp::Path;
 
@@ -20,7 +22,7 @@ struct Counts {
     answered: u64,
     strangers: u64,
     replayed: u64,
-    full: u64,
+    full: Telling,
 }
 
 /// Bind the server's socket.
@@ -80,13 +82,15 @@ impl Counts {
             Judged::Answered => &mut self.answered,
             Judged::Stranger => &mut self.strangers,
             Judged::Replayed => &mut self.replayed,
-            Judged::Full => &mut self.full,
+            Judged::Full => {
+                if let Some(total) = self.full.count(Instant::now()) {
+                    tracing::warn!(%from, total, "there is no room for another client of the event server");
+                }
+                return;
+            }
             Judged::Challenged => return,
         };
         *count += 1;
-        if judged == Judged::Full && count.is_power_of_two() {
-            tracing::warn!(%from, "there is no room for another client of the event server");
-        }
     }
 }
 

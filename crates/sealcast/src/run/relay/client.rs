@@ -3,15 +3,22 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Once;
+use std::time::Instant;
+use std::{io, thread};
 
+use sealcast_proto::words::plain;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader, BufWriter};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
 
 use super::message::{self, RelayEvent, Track};
 use super::sessions::Said;
 use super::url::RelayUrl;
+use crate::codec::fence::{self, Raised};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::meter::telling::Telling;
 
 /// The relay client's name.
 const PROGRAM: &str = "sealcast-moq";
@@ -46,7 +53,8 @@ impl RelayClient {
     /// # Errors
     /// There is no such program, or it does not start.
     pub async fn start(relay: &RelayUrl, role: ClientRole) -> Result<Self> {
-        let mut command = Command::new(program());
+        let program = program();
+        let mut command = Command::new(&program);
         command.env_clear();
         let given = |name: &&str| std::env::var_os(name).map(|value| (OsString::from(name), value));
         command.envs(VARIABLES.iter().filter_map(given));
@@ -54,10 +62,8 @@ impl RelayClient {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command.kill_on_drop(true).spawn().map_err(|error| {
-            let hint = "install it beside sealcast or in PATH: docs/relay.md says how";
-            Failure::new(FailureKind::Usage, format!("{PROGRAM} does not start: {error}"), hint)
-        })?;
+        command.kill_on_drop(true);
+        let mut child = start_fenced(command, program).await?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(input), Some(output), Some(words)) = pipes else {
             return Err(Failure::new(
@@ -89,7 +95,7 @@ impl RelayClient {
     ///
     /// # Errors
     /// The relay client has ended.
-    pub async fn begin_group(&mut self, track: Track, number: u64) -> std::io::Result<()> {
+    pub async fn begin_group(&mut self, track: Track, number: u64) -> io::Result<()> {
         self.write(&[&message::group(track, number)]).await
     }
 
@@ -97,17 +103,17 @@ impl RelayClient {
     ///
     /// # Errors
     /// The relay client has ended.
-    pub async fn object(&mut self, track: Track, object: &[u8]) -> std::io::Result<()> {
+    pub async fn object(&mut self, track: Track, object: &[u8]) -> io::Result<()> {
         self.write(&[&message::object_head(track, object.len()), object]).await
     }
 
     /// Opens a session with the camera. `session` is higher than any before.
-    pub(super) async fn open_session(&mut self, session: u32) -> std::io::Result<()> {
+    pub(super) async fn open_session(&mut self, session: u32) -> io::Result<()> {
         self.write(&[&message::session_open(session)]).await
     }
 
     /// Passes on what a session said, or its end.
-    pub(super) async fn session(&mut self, said: &Said) -> std::io::Result<()> {
+    pub(super) async fn session(&mut self, said: &Said) -> io::Result<()> {
         let message = match said {
             Said::Bytes(session, bytes) => message::session_data(*session, bytes),
             Said::Closes(session) => message::session_close(*session),
@@ -115,7 +121,7 @@ impl RelayClient {
         self.write(&[&message]).await
     }
 
-    async fn write(&mut self, parts: &[&[u8]]) -> std::io::Result<()> {
+    async fn write(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         for part in parts {
             self.input.write_all(part).await?;
         }
@@ -138,7 +144,51 @@ impl RelayClient {
 /// The relay client beside this program, or else the one in `PATH`.
 fn program() -> PathBuf {
     let beside = std::env::current_exe().ok().map(|own| own.with_file_name(PROGRAM));
-    beside.filter(|path| path.is_file()).unwrap_or_else(|| PROGRAM.into())
+    let in_path = std::env::var_os("PATH");
+    let in_path = in_path
+        .iter()
+        .flat_map(std::env::split_paths)
+        .map(|folder| folder.join(PROGRAM));
+    let found = beside.into_iter().chain(in_path).find(|path| path.is_file());
+    found.unwrap_or_else(|| PROGRAM.into())
+}
+
+/// Starts a relay client behind a fence. A thread puts it up around itself and what it starts, and ends: a process
+/// inherits it from the thread that starts it.
+async fn start_fenced(mut command: Command, program: PathBuf) -> Result<Child> {
+    let readable: Vec<PathBuf> = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
+        .iter()
+        .filter_map(|name| std::env::var_os(name).map(PathBuf::from))
+        .collect();
+    let (runtime, (tell, told)) = (Handle::current(), oneshot::channel());
+    let failed = |error: io::Error| {
+        let hint = "install it beside sealcast or in PATH: docs/relay.md says how";
+        Failure::new(FailureKind::Usage, format!("{PROGRAM} does not start: {error}"), hint)
+    };
+    let mut start = move || {
+        let _entered = runtime.enter();
+        say_what_is_missing(fence::confine(&program, &readable)?);
+        command.spawn().map_err(failed)
+    };
+    let thread = thread::Builder::new().name("relay-client".to_owned());
+    let tell = move || {
+        // Nobody waits for it any more if telling fails: then the client ends with the value.
+        let _ = tell.send(start());
+    };
+    thread.spawn(tell).map_err(failed)?;
+    told.await.unwrap_or_else(|_| Err(failed(io::ErrorKind::Other.into())))
+}
+
+/// Say in the log, once, what the fence lacks.
+fn say_what_is_missing(raised: Raised) {
+    static SAID: Once = Once::new();
+    let missing = match (raised.landlock, raised.seccomp) {
+        (true, true) => return,
+        (false, true) => "this kernel lacks landlock, so it can read this user's files",
+        (true, false) => "there is no seccomp here, so it can reach the sockets of this machine",
+        (false, false) => "there is neither landlock nor seccomp here: it can do what this user can",
+    };
+    SAID.call_once(|| tracing::warn!("the fence around {PROGRAM} is incomplete: {missing}"));
 }
 
 async fn read_events(output: ChildStdout, tell: mpsc::Sender<RelayEvent>) {
@@ -162,9 +212,15 @@ async fn read_events(output: ChildStdout, tell: mpsc::Sender<RelayEvent>) {
 /// Logs what the relay client says to people.
 async fn log_words(mut words: ChildStderr, relay: String) {
     let mut piece = [0; MAX_WORDS];
+    let mut said = Telling::default();
     while let Ok(length @ 1..) = words.read(&mut piece).await {
         for line in String::from_utf8_lossy(&piece[..length]).lines() {
-            tracing::warn!(relay, "{PROGRAM}: {line}");
+            // What a relay does can make it say the same again and again.
+            let line = plain(line);
+            match said.count(Instant::now()) {
+                Some(total) => tracing::warn!(relay, total, "{PROGRAM}: {line}"),
+                None => tracing::debug!(relay, "{PROGRAM}: {line}"),
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a viewer opens of that which relays bring.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::group::{GroupName, MemberConfig, MemberKey, SheetRefusal};
@@ -13,6 +13,7 @@ use sealcast_proto::sign::{GopOutcome, GopVerdict, SignMode};
 
 use super::recorded::Recorded;
 use super::withheld::Withheld;
+use crate::meter::telling::Telling;
 use crate::run::Observation;
 use crate::run::connection::Listener as _;
 use crate::run::group::GROUP_STREAM;
@@ -80,8 +81,7 @@ pub(super) struct RelayedFrames {
     no_slot: Option<tokio::time::Instant>,
     /// When the camera was asked for a sheet.
     asked: Option<Duration>,
-    refused: u64,
-    refused_keys: u64,
+    refused_keys: Telling,
     /// Frames that came before the certificate, where it is required.
     uncertified: u64,
 }
@@ -104,8 +104,7 @@ impl RelayedFrames {
             keyed: false,
             no_slot: None,
             asked: None,
-            refused: 0,
-            refused_keys: 0,
+            refused_keys: Telling::default(),
             uncertified: 0,
         }
     }
@@ -261,9 +260,7 @@ impl RelayedFrames {
     }
 
     fn refused_key(&mut self, refusal: RelayRefusal) {
-        self.refused_keys += 1;
-        if self.refused_keys.is_power_of_two() {
-            let total = self.refused_keys;
+        if let Some(total) = self.refused_keys.count(Instant::now()) {
             tracing::warn!(total, "keys from the relay were refused: {refusal}");
         }
     }
@@ -299,7 +296,7 @@ impl RelayedFrames {
 
     /// Opens the frames whose keys are there, and notes how old the picture can be.
     pub(super) fn open(&mut self) {
-        let arrived = std::time::Instant::now();
+        let arrived = Instant::now();
         let now = self.observation.clock.at(arrived).monotonic;
         while let Some(opened) = self.relayed.as_mut().and_then(|relayed| relayed.open(now)) {
             if let Err(refusal) = opened {
@@ -345,9 +342,8 @@ impl RelayedFrames {
             // After a new connection a relay gives what is known already.
             GroupRefusal::Record(Refusal::Replay) => {}
             GroupRefusal::Record(reason) => {
-                self.refused += 1;
                 metrics.record_refused(open_failure(reason));
-                self.receiver.refused(reason, self.refused, true);
+                self.receiver.refused(reason, true);
             }
             GroupRefusal::Frame(reason) => {
                 metrics.frame_not_the_cameras();

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use sealcast_proto::words;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Maximum length of a message in bytes.
@@ -152,7 +153,7 @@ fn parse(kind: u8, first: u8, rest: Vec<u8>) -> Option<RelayEvent> {
                 3 => LinkState::Offline,
                 _ => return None,
             };
-            RelayEvent::State(state, String::from_utf8_lossy(&rest).into_owned())
+            RelayEvent::State(state, words::plain(&String::from_utf8_lossy(&rest)))
         }
         CAME_GROUP if rest.len() == 8 => RelayEvent::Group(Track::of(first)?),
         CAME_OBJECT => RelayEvent::Object(Track::of(first)?, rest),
@@ -162,7 +163,7 @@ fn parse(kind: u8, first: u8, rest: Vec<u8>) -> Option<RelayEvent> {
             match kind {
                 SESSION_OPENED if bytes.is_empty() => RelayEvent::SessionOpened(session),
                 CAME_SESSION_DATA if bytes.len() <= MAX_PIECE => RelayEvent::SessionData(session, bytes.to_vec()),
-                SESSION_CLOSED => RelayEvent::SessionClosed(session, String::from_utf8_lossy(bytes).into_owned()),
+                SESSION_CLOSED => RelayEvent::SessionClosed(session, words::plain(&String::from_utf8_lossy(bytes))),
                 _ => return None,
             }
         }

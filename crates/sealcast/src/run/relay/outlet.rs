@@ -11,6 +11,7 @@ use super::message::{LinkState, RelayEvent, Track};
 use super::sessions::{RelayedSessions, Said};
 use super::url::RelayUrl;
 use crate::failure::Result;
+use crate::meter::labels::{PeerQueue, TurnedAway};
 use crate::run::group::Group;
 use crate::run::publisher_state::PublisherState;
 use crate::run::{FrameQueue, Retry};
@@ -88,6 +89,7 @@ pub(in crate::run) async fn feed(
     arrivals: Arrivals,
 ) -> Result<()> {
     let mut retry = Retry::default();
+    shared.observation.metrics.holds(PeerQueue::Media, &outlet.frames);
     loop {
         let mut feeding = Feeding {
             client: RelayClient::start(&outlet.relay, ClientRole::Publish).await?,
@@ -141,7 +143,9 @@ impl Outlet {
                 event = client.event() => match event {
                     Some(RelayEvent::State(state, words)) => self.note(state, &words, retry),
                     Some(RelayEvent::SessionOpened(session)) => {
-                        if !self.arrives(sessions, session, arrivals) {
+                        if let Err(words) = self.arrives(sessions, session, arrivals) {
+                            let metrics = &shared.observation.metrics;
+                            metrics.turned_away(TurnedAway::Crowded, &self.relay, &words);
                             client.session(&Said::Closes(session)).await?;
                         }
                     }
@@ -155,19 +159,15 @@ impl Outlet {
         }
     }
 
-    /// A viewer opened a session. Returns false if there is no room for it.
-    fn arrives(&self, sessions: &mut RelayedSessions, session: u32, arrivals: &Arrivals) -> bool {
-        let relay: Arc<str> = self.relay.to_string().into();
-        let Ok(place) = arrivals.try_reserve() else {
-            tracing::warn!(%relay, "turned a session away: too many wait to be accepted");
-            return false;
-        };
-        let Some(stream) = sessions.begin(session) else {
-            tracing::warn!(%relay, "turned a session away: too many come through this relay");
-            return false;
-        };
+    /// A viewer opened a session. An error says why there is no room for it.
+    fn arrives(&self, sessions: &mut RelayedSessions, session: u32, arrivals: &Arrivals) -> Result<(), &'static str> {
+        let place = arrivals.try_reserve();
+        let place = place.map_err(|_| "turned a session away: too many wait to be accepted")?;
+        let stream = sessions.begin(session);
+        let stream = stream.ok_or("turned a session away: too many come through this relay")?;
+        let relay = self.relay.to_string().into();
         place.send(RelayedStream { stream, relay });
-        true
+        Ok(())
     }
 
     fn note(&self, state: LinkState, words: &str, retry: &mut Retry) {
@@ -177,7 +177,10 @@ impl Outlet {
                 tracing::info!(relay = %self.relay, "the relay takes the stream {words}");
             }
             LinkState::Disconnected => {
-                tracing::warn!(relay = %self.relay, "no connection to the relay, it is tried again: {words}");
+                let relay = &self.relay;
+                retry.failed(&format_args!(
+                    "no connection to the relay {relay}, it is tried again: {words}"
+                ));
             }
             LinkState::Online | LinkState::Offline => {}
         }

@@ -1,9 +1,12 @@
 //! What an archive's node hears through a relay: it keeps frames, and opens none (archive.md §8).
 
+use std::time::Instant;
+
 use sealcast_proto::archive::{Gather, Gathered};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::{Control, GroupMessage};
 
+use crate::meter::telling::Telling;
 use crate::run::record::Recorder;
 
 /// Keeps what a relay brings.
@@ -13,7 +16,7 @@ pub(super) struct Recorded {
     /// The place of the newest frame of the picture, and of the sound.
     newest: [Option<(u64, u64)>; 2],
     frames: u64,
-    refused: u64,
+    refused: Telling,
 }
 
 impl Recorded {
@@ -24,7 +27,7 @@ impl Recorded {
             gather: None,
             newest: [None; 2],
             frames: 0,
-            refused: 0,
+            refused: Telling::default(),
         }
     }
 
@@ -78,9 +81,7 @@ impl Recorded {
     }
 
     fn refuse(&mut self, what: &str) {
-        self.refused += 1;
-        if self.refused.is_power_of_two() {
-            let total = self.refused;
+        if let Some(total) = self.refused.count(Instant::now()) {
             tracing::warn!(total, "not in the archive: {what}");
         }
     }

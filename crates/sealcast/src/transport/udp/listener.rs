@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{PeerId, ticket_mac};
 use sealcast_proto::session::Entry;
@@ -21,6 +21,7 @@ use crate::failure::Result;
 use crate::keys::entropy;
 use crate::meter::labels::{DatagramUnsent, DoorAnswer};
 use crate::meter::metrics::Metrics;
+use crate::meter::telling::Telling;
 use crate::transport::url::cannot_listen;
 
 /// Lifetime of the secret for retry cookies. A cookie stays valid for one more such period.
@@ -149,12 +150,15 @@ impl Reader {
     async fn run(mut self, mut secrets: Interval, mut all_gone: mpsc::Receiver<Infallible>) {
         let mut batch = Runs::for_socket();
         let shared = Arc::clone(&self.shared);
+        let mut failed = Telling::default();
         loop {
             tokio::select! {
                 () = shared.socket.readable() => match batch.receive(&shared.socket) {
                     Ok(_) => self.hand_out(&mut batch),
                     Err(error) => {
-                        tracing::warn!("datagrams could not be received: {error}");
+                        if let Some(total) = failed.count(Instant::now()) {
+                            tracing::warn!(total, "datagrams could not be received: {error}");
+                        }
                         sleep(RETRY).await;
                     }
                 },

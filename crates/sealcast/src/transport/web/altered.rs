@@ -88,6 +88,11 @@ impl AlteredStream {
         }
     }
 
+    /// Bytes that wait beneath this stream.
+    pub(super) fn unread(&self) -> usize {
+        self.stream.unread()
+    }
+
     /// The bytes as they travel on, and which of them is altered, if one is to be.
     fn altered(&self, bytes: &[u8]) -> Option<(Vec<u8>, usize)> {
         if !self.alteration.is_asked() {

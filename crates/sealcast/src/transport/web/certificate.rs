@@ -14,10 +14,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::digest::{SHA256, digest};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, PKCS_ECDSA_P256_SHA256, date_time_ymd};
+use rustls::client::verify_server_name;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use sealcast_proto::wire::CertHash;
 use tempfile::Builder;
@@ -122,6 +123,16 @@ impl Certificates {
             Ok(hash_of(&key))
         };
         [period, period + 1].into_iter().map(hash).collect()
+    }
+
+    /// True if the present certificate is for this name.
+    pub(super) fn vouch_for(&self, name: &str) -> bool {
+        let key = self.at(SystemTime::now());
+        let certificate = key.cert.first().and_then(|own| ParsedCertificate::try_from(own).ok());
+        let name = ServerName::try_from(name.to_owned()).ok();
+        certificate
+            .zip(name)
+            .is_some_and(|(certificate, name)| verify_server_name(&certificate, &name).is_ok())
     }
 
     /// The certificate to present. Where a new one cannot be had, the old one goes on, and browsers say what is wrong.

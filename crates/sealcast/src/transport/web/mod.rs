@@ -4,6 +4,7 @@
 
 mod altered;
 mod certificate;
+mod names;
 mod server;
 mod stream;
 mod url;
@@ -28,6 +29,7 @@ use tokio::task::JoinSet;
 pub use self::altered::Alteration;
 use self::altered::AlteredStream;
 use self::certificate::{Certificates, Origin};
+use self::names::Names;
 use self::server::Arrivals;
 pub use self::stream::{BrowserTransport, WebStream};
 pub use self::url::{DEFAULT_WEB_PORT, WebUrl};
@@ -56,6 +58,7 @@ struct ServedPage {
     tls: bool,
     certificates: Arc<Certificates>,
     webtransports: WebTransports,
+    names: Names,
     /// The server, which ends with this.
     _server: JoinSet<()>,
 }
@@ -76,8 +79,17 @@ impl WebListener {
         let address = webtransports.address();
         let tls = url.tls.then(|| tls(provider, &certificates)).transpose()?;
         let (sender, arrivals) = mpsc::channel(MAX_ARRIVALS);
+        let names = Names {
+            advertised: host.map(str::to_owned),
+            certificates: Some(Arc::clone(&certificates)),
+        };
         let mut server = JoinSet::new();
-        server.spawn(server::serve(listener, tls.map(Arc::new), Arrivals::new(sender)));
+        server.spawn(server::serve(
+            listener,
+            tls.map(Arc::new),
+            Arrivals::new(sender),
+            names.clone(),
+        ));
         Ok(Self {
             address,
             arrivals,
@@ -85,6 +97,7 @@ impl WebListener {
                 tls: url.tls,
                 certificates,
                 webtransports,
+                names,
                 _server: server,
             }),
         })
@@ -126,7 +139,7 @@ impl WebListener {
     /// The listener has ended, which happens only when the program ends.
     pub async fn accept(&mut self) -> io::Result<(BrowserTransport, SocketAddr)> {
         let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the page's server has ended");
-        let webtransports = self.page.as_mut().map(|page| &mut page.webtransports);
+        let webtransports = self.page.as_mut().map(|page| (&mut page.webtransports, &page.names));
         let (stream, remote) = tokio::select! {
             arrived = self.arrivals.recv() => arrived.ok_or_else(gone)?,
             opened = next(webtransports) => {
@@ -155,7 +168,7 @@ impl PageSessions {
     /// The routes for the page's server. What passes is altered when asked.
     pub fn routes(&self, alteration: Alteration) -> Router {
         let carry = move |stream| AlteredStream::new(stream, alteration.clone()).into();
-        server::websockets(self.arrivals.clone(), carry)
+        server::websockets(self.arrivals.clone(), Names::default(), carry)
     }
 
     /// Listen in place of who listened before.
@@ -171,9 +184,13 @@ impl PageSessions {
 }
 
 /// The next session of WebTransport; never, where there is none. Cancel-safe.
-async fn next(webtransports: Option<&mut WebTransports>) -> io::Result<WebTransportStream> {
+async fn next(webtransports: Option<(&mut WebTransports, &Names)>) -> io::Result<WebTransportStream> {
     match webtransports {
-        Some(webtransports) => webtransports.next(webtransport::begin).await,
+        Some((webtransports, names)) => {
+            webtransports
+                .next(|incoming| webtransport::begin(incoming, names.clone()))
+                .await
+        }
         None => std::future::pending().await,
     }
 }

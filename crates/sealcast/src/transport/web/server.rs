@@ -18,8 +18,10 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::PATH;
+use super::names::Names;
 use super::stream::WebStream;
-use super::websocket::{MAX_MESSAGE, SUBPROTOCOL, WebSocketStream};
+use super::websocket::{MAX_MESSAGE, MAX_UNREAD, SUBPROTOCOL, WebSocketStream};
+use crate::meter::telling::Telling;
 use crate::transport::{AddressLimits, Limits, Place, tcp};
 use crate::web::serve::Remote;
 use crate::web::{app, serve};
@@ -57,8 +59,13 @@ impl Arrivals {
 }
 
 /// Serves the page and its WebSockets for ever.
-pub(super) async fn serve(listener: TcpListener, tls: Option<Arc<rustls::ServerConfig>>, arrivals: Arrivals) {
-    let router = app::router().merge(websockets(arrivals, WebStream::from));
+pub(super) async fn serve(
+    listener: TcpListener,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    arrivals: Arrivals,
+    names: Names,
+) {
+    let router = app::router().merge(websockets(arrivals, names, WebStream::from));
     let router = app::hardened(router);
     let tls = tls.map(TlsAcceptor::from);
     let limits = AddressLimits::new(Limits {
@@ -67,6 +74,7 @@ pub(super) async fn serve(listener: TcpListener, tls: Option<Arc<rustls::ServerC
         per_second: CONNECTIONS_PER_SECOND,
     });
     let mut connections = JoinSet::new();
+    let mut failed = Telling::default();
     loop {
         let accepted = tokio::select! {
             Some(_) = connections.join_next() => continue,
@@ -80,7 +88,9 @@ pub(super) async fn serve(listener: TcpListener, tls: Option<Arc<rustls::ServerC
                 None => tracing::debug!(%from, "turned a browser away: there are too many connections"),
             },
             Err(error) => {
-                tracing::warn!(%error, "a browser could not connect");
+                if let Some(total) = failed.count(Instant::now()) {
+                    tracing::warn!(%error, total, "a browser could not connect");
+                }
                 sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -90,15 +100,15 @@ pub(super) async fn serve(listener: TcpListener, tls: Option<Arc<rustls::ServerC
 /// Serves one connection until it ends, becomes a WebSocket, or its place is given to another.
 async fn serve_one(place: Place, (stream, from): (TcpStream, SocketAddr), tls: Option<TlsAcceptor>, router: Router) {
     tcp::tune(&stream);
-    let stream = serve::bounded(stream);
+    let (stream, remote) = serve::bounded(stream, from);
     let served = async {
         match tls {
-            None => serve::connection(stream, from, router).await,
+            None => serve::connection(stream, remote, router).await,
             // Errors are those of the client, who gets no answer: a browser that does not trust the certificate yet
             // breaks off, and so does whoever speaks no TLS.
             Some(tls) => {
                 if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-                    serve::connection(stream, from, router).await;
+                    serve::connection(stream, remote, router).await;
                 }
             }
         }
@@ -112,74 +122,46 @@ async fn serve_one(place: Place, (stream, from): (TcpStream, SocketAddr), tls: O
 /// The route of WebSockets, which go to `arrivals` as the streams that `carry` makes of them.
 pub(super) fn websockets(
     arrivals: Arrivals,
+    names: Names,
     carry: impl Fn(WebSocketStream) -> WebStream + Clone + Send + Sync + 'static,
 ) -> Router {
     let carry: Carry = Arc::new(carry);
-    Router::new().route(PATH, get(open)).with_state((arrivals, carry))
+    Router::new()
+        .route(PATH, get(open))
+        .with_state((arrivals, names, carry))
 }
 
 type Carry = Arc<dyn Fn(WebSocketStream) -> WebStream + Send + Sync>;
 
 /// Opens a WebSocket for the page that this server served.
 async fn open(
-    State((arrivals, carry)): State<(Arrivals, Carry)>,
-    Extension(Remote(from)): Extension<Remote>,
+    State((arrivals, names, carry)): State<(Arrivals, Names, Carry)>,
+    Extension(remote): Extension<Remote>,
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    if !is_of_this_page(&headers) {
-        return (StatusCode::FORBIDDEN, "Only the page of this server may connect.\n").into_response();
+    let host = headers.get(header::HOST).map(HeaderValue::to_str).and_then(Result::ok);
+    if !names.are_of_this_page(&headers, host.unwrap_or_default()) {
+        let text = "Only the page of this server may connect, at an address or under a name that --host or its \
+                    certificate has.\n";
+        return (StatusCode::FORBIDDEN, text).into_response();
     }
     let upgrade = upgrade
         .protocols([SUBPROTOCOL])
         .read_buffer_size(READ_BUFFER)
         // Each message goes to the network at once.
         .write_buffer_size(0)
+        .max_write_buffer_size(MAX_UNREAD)
         .max_message_size(MAX_MESSAGE)
         .max_frame_size(MAX_MESSAGE);
     if upgrade.selected_protocol().is_none() {
         let text = format!("This server speaks {SUBPROTOCOL} alone.\n");
         return (StatusCode::BAD_REQUEST, text).into_response();
     }
+    remote.upgrade();
     upgrade.on_upgrade(move |socket| async move {
         let stream = carry(WebSocketStream::new(socket));
         // It fails if nobody takes sessions any more; then the socket is closed.
-        let _ = arrivals.listener().send((stream, from)).await;
+        let _ = arrivals.listener().send((stream, remote.from)).await;
     })
-}
-
-/// False if the request comes from another page: browsers name the origin of each WebSocket. Only our page has a
-/// ticket, but why listen to others.
-fn is_of_this_page(headers: &HeaderMap) -> bool {
-    let value = |name| headers.get(name).map(HeaderValue::to_str).and_then(Result::ok);
-    let Some(origin) = value(header::ORIGIN) else {
-        // Not a browser.
-        return true;
-    };
-    let authority = origin.split_once("://").map(|(_, authority)| authority);
-    authority.is_some_and(|authority| Some(authority) == value(header::HOST))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_this_page_and_programs_open_a_websocket() {
-        for (host, origin, ours) in [
-            ("127.0.0.1:9443", Some("http://127.0.0.1:9443"), true),
-            ("camera.example", Some("https://camera.example"), true),
-            ("127.0.0.1:9443", None, true),
-            ("127.0.0.1:9443", Some("http://127.0.0.1:9444"), false),
-            ("127.0.0.1:9443", Some("https://evil.example"), false),
-            ("127.0.0.1:9443", Some("null"), false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::HOST, host.parse().expect("a header"));
-            if let Some(origin) = origin {
-                headers.insert(header::ORIGIN, origin.parse().expect("a header"));
-            }
-            assert_eq!(is_of_this_page(&headers), ours, "{host} {origin:?}");
-        }
-    }
 }

@@ -49,6 +49,15 @@ impl WebStream {
         }
     }
 
+    /// Bytes that wait beneath this stream for the browser to take them. What QUIC holds has the bound of its window.
+    pub(crate) fn unread(&self) -> usize {
+        match &self.0 {
+            Kind::WebSocket(stream) => stream.unread(),
+            Kind::Altered(stream) => stream.unread(),
+            Kind::WebTransport(_) => 0,
+        }
+    }
+
     /// The stream if it is a WebTransport's, which ends otherwise than a connection of TCP.
     pub(in crate::transport) fn as_webtransport(&mut self) -> Option<&mut WebTransportStream> {
         match &mut self.0 {

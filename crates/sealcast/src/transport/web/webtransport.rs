@@ -20,6 +20,7 @@ use web_transport_quinn::{RecvStream, Request, SendStream, Session};
 
 use super::PATH;
 use super::certificate::Certificates;
+use super::names::Names;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::metrics::Metrics;
 use crate::transport::quic::config;
@@ -64,11 +65,11 @@ pub(super) fn listen(
 }
 
 /// Completes the handshake, and accepts the stream, which a browser opens with the first bytes on it.
-pub(super) async fn begin(incoming: Incoming) -> std::result::Result<WebTransportStream, Refused> {
-    timeout(HANDSHAKE_TIMEOUT, open(incoming)).await?
+pub(super) async fn begin(incoming: Incoming, names: Names) -> std::result::Result<WebTransportStream, Refused> {
+    timeout(HANDSHAKE_TIMEOUT, open(incoming, &names)).await?
 }
 
-async fn open(incoming: Incoming) -> std::result::Result<WebTransportStream, Refused> {
+async fn open(incoming: Incoming, names: &Names) -> std::result::Result<WebTransportStream, Refused> {
     let connection = incoming.accept()?.await?;
     let no_session = |error: &dyn std::fmt::Display| Refused::Http(error.to_string());
     let request = Request::accept(connection).await.map_err(|error| no_session(&error))?;
@@ -76,6 +77,10 @@ async fn open(incoming: Incoming) -> std::result::Result<WebTransportStream, Ref
         // The answer may not arrive: then the browser sees that the connection ends.
         let _ = request.reject(StatusCode::NOT_FOUND).await;
         return Err(Refused::Http("another path".to_owned()));
+    }
+    if !names.are_of_this_page(&request.headers, request.url.authority()) {
+        let _ = request.reject(StatusCode::FORBIDDEN).await;
+        return Err(Refused::Http("another page".to_owned()));
     }
     let session = request.ok().await.map_err(|error| no_session(&error))?;
     let (send, receive) = session.accept_bi().await.map_err(|error| no_session(&error))?;

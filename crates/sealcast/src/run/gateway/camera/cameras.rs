@@ -1,6 +1,7 @@
 //! The cameras as configured by their owner.
 
 use sealcast_proto::rtsp::{CameraUrl, MAX_PATH};
+use sealcast_proto::words::is_unsafe;
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
@@ -36,7 +37,7 @@ impl CameraAt {
     /// Kind `Usage`: the path is too long or has control characters, or the URL is not valid for a camera.
     pub fn new(path: Option<&str>, options: RtspOptions, allow: Option<AllowList>, control: AllowList) -> Result<Self> {
         let path = path.map(|path| path.trim_matches('/').to_owned());
-        let wrong = |path: &String| path.len() > MAX_PATH || path.chars().any(char::is_control);
+        let wrong = |path: &String| path.len() > MAX_PATH || path.chars().any(is_unsafe);
         if path.as_ref().is_some_and(wrong) {
             let what = "the path of a camera is too long or has control characters";
             return Err(usage(what, "write [PATH=]rtsp://…"));

@@ -151,6 +151,7 @@ pub async fn camera_gateway(
             ..options.delivery
         },
         clock: observation.clock,
+        metrics: &observation.metrics,
     };
     let (sessions_stop, sessions_stopped) = watch::channel(false);
     let mut sessions = JoinSet::new();

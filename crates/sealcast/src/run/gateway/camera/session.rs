@@ -22,7 +22,7 @@ use super::cameras::shown;
 use super::command::{Judged, judge};
 use super::registry::{Camera, Snapshot};
 use super::report_rate::ReportRate;
-use crate::meter::labels::{DropCause, RtcpRefusal};
+use crate::meter::labels::{DropCause, PeerQueue, RtcpRefusal};
 use crate::meter::stage::Stage;
 use crate::run::accept::PendingSession;
 use crate::run::clock::nanos;
@@ -126,6 +126,8 @@ pub(super) async fn serve<T: Transport>(
         settings: shared.settings.subscribe(),
         shared,
     };
+    let metrics = &role.shared.observation.metrics;
+    metrics.holds(PeerQueue::Media, &role.subscriber.queue);
     let ended = task.run(&mut role, stop).await;
     role.sender
         .record_counts(&task.connection.session, &role.shared.observation);

@@ -100,7 +100,7 @@ impl Link {
             if !self.attempts.go_on(&failure, said, Instant::now()) {
                 return Err(failure);
             }
-            tracing::warn!("{failure}");
+            self.attempts.tell(&failure);
             tokio::select! {
                 () = self.attempts.pause() => {}
                 never = wait_offline(&mut self.cameras) => match never {},

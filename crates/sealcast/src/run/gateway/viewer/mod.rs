@@ -23,6 +23,7 @@ use self::login_delays::LoginDelays;
 use super::MAX_REQUESTS;
 use super::request_mux::Request;
 use crate::failure::Result;
+use crate::meter::labels::TurnedAway;
 use crate::platform::service_manager;
 use crate::run::retry::turned_on;
 use crate::run::{Observation, Offer};
@@ -149,13 +150,15 @@ async fn accept(
     players: &mut JoinSet<()>,
 ) -> std::convert::Infallible {
     let places = Places::new();
+    let metrics = &shared.observation.metrics;
     let mut next_id = 0;
     loop {
         while players.try_join_next().is_some() {}
         let (stream, remote) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!("a player could not be accepted: {error}");
+                let words = format!("a player could not be accepted: {error}");
+                metrics.turned_away(TurnedAway::Broken, &"anybody", &words);
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -163,7 +166,8 @@ async fn accept(
         let place = match places.take(shared.login.is_some()) {
             Ok(place) => place,
             Err(why) => {
-                tracing::warn!(from = %remote, max = MAX_PLAYERS, "turned a player away: {why}");
+                let words = format_args!("turned a player away: {why}");
+                metrics.turned_away(TurnedAway::Crowded, &remote, &words);
                 continue;
             }
         };

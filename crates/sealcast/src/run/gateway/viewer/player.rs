@@ -1,7 +1,8 @@
 //! One player of the viewer gateway.
 
+use std::fmt;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,9 @@ use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent
 use super::super::{MAX_EVENTS, PACKETS};
 use super::{Place, ViewerGateway};
 use crate::keys::entropy;
+use crate::meter::labels::{PeerQueue, TurnedAway};
+use crate::meter::metrics::Metrics;
+use crate::meter::peer_bytes::Held;
 use crate::meter::stage::Stage;
 use crate::run::task_timer::TaskTimer;
 use crate::transport::udp::Path;
@@ -27,8 +31,10 @@ use crate::transport::{Progress, TcpTransport, Transport};
 
 /// Pass packets to the connection only while fewer bytes than this are queued there: queued bytes cannot be dropped.
 const BACKLOG_LOW: usize = 64 * 1024;
-/// Maximum bytes queued for a player that sends requests and does not read the answers.
-const MAX_UNSENT: usize = 1 << 20;
+/// Maximum bytes queued for a player that sends requests and does not read the answers, and for one that has not logged
+/// in: the answers to a few requests.
+const MAX_UNREAD: usize = 1 << 20;
+const MAX_UNREAD_OF_STRANGER: usize = 64 << 10;
 /// A player that reads nothing of the data sent to it for this long is disconnected.
 const SLOW_PATIENCE: Duration = Duration::from_secs(10);
 /// A connection without a request for this long after it was opened is closed.
@@ -56,6 +62,7 @@ enum End {
     /// The camera is gone.
     Camera(CarriedStatus),
     Slow,
+    Unread,
     Idle,
     NotLoggedIn,
 }
@@ -94,6 +101,8 @@ struct Player {
     /// A login whose answer waits until this time.
     login: Option<(u32, Instant)>,
     watches: bool,
+    /// It has watched at some time.
+    watched: bool,
     /// Time at which to disconnect it if it has not logged in.
     login_until: Instant,
     /// Time at which to disconnect it if it neither watches nor sends a request. Bytes that are no valid request do
@@ -102,6 +111,8 @@ struct Player {
     /// Time at which it last read something or had read everything.
     moved: Instant,
     timer: TaskTimer,
+    /// What its connection has not taken, for the metrics.
+    held: Arc<Held>,
 }
 
 /// Serve one player until it leaves.
@@ -142,13 +153,16 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
         asking: None,
         login: None,
         watches: false,
+        watched: false,
         login_until: Instant::now() + LOGIN_PATIENCE,
         idle_until: Instant::now() + FIRST_PATIENCE,
         moved: Instant::now(),
         timer: TaskTimer::default(),
+        held: shared.observation.metrics.held(PeerQueue::Player),
         shared,
     };
-    tracing::info!(player = %remote, "a player is here");
+    let metrics = &player.shared.observation.metrics;
+    metrics.holds(PeerQueue::Media, &player.subscriber.queue);
     let end = match player.run().await {
         Ok(never) => match never {},
         Err(end) => end,
@@ -156,19 +170,48 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
     // Try once to send the last response, such as the reason for a refusal.
     let _ = player.connection.flush_now();
     player.leave().await;
-    let player = remote;
-    match end {
-        End::Closed => tracing::info!(%player, "the player left"),
-        End::Machine(error) => tracing::warn!(%player, "{error}"),
-        End::Broken(error) => tracing::info!(%player, "the player's connection broke: {error}"),
-        End::Camera(status) => tracing::warn!(%player, status = status.code(), "ended: the camera is gone"),
-        End::Slow => tracing::warn!(%player, "cut off: it took nothing for {} s", SLOW_PATIENCE.as_secs()),
-        End::NotLoggedIn => tracing::info!(
-            %player,
-            "cut off: it did not log in within {} s",
-            LOGIN_PATIENCE.as_secs()
-        ),
-        End::Idle => tracing::info!(%player, "cut off: it asked for nothing in time"),
+    match player.watched {
+        true => end.tell(remote),
+        false => end.count(remote, &player.shared.observation.metrics),
+    }
+}
+
+impl End {
+    /// Says in the log why a player is gone that watched.
+    fn tell(&self, player: SocketAddr) {
+        match self {
+            Self::Closed | Self::Broken(_) | Self::Idle | Self::NotLoggedIn => tracing::info!(%player, "{self}"),
+            Self::Machine(_) | Self::Camera(_) | Self::Slow | Self::Unread => tracing::warn!(%player, "{self}"),
+        }
+    }
+
+    /// Counts the end of somebody who never watched.
+    fn count(&self, player: SocketAddr, metrics: &Metrics) {
+        let reason = match self {
+            // Programs that look at what there is come and go so.
+            Self::Closed => return metrics.count_turned_away(TurnedAway::Silent),
+            Self::Machine(PlayerError::Login) => TurnedAway::Password,
+            Self::Machine(_) => TurnedAway::Malformed,
+            Self::Broken(_) | Self::Camera(_) => TurnedAway::Broken,
+            Self::Slow | Self::Idle | Self::NotLoggedIn => TurnedAway::Slow,
+            Self::Unread => TurnedAway::Unread,
+        };
+        metrics.turned_away(reason, &player, self);
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the player left"),
+            Self::Machine(error) => write!(f, "{error}"),
+            Self::Broken(error) => write!(f, "the player's connection broke: {error}"),
+            Self::Camera(status) => write!(f, "ended: the camera is gone (status {})", status.code()),
+            Self::Slow => write!(f, "cut off: it took nothing for {} s", SLOW_PATIENCE.as_secs()),
+            Self::Unread => f.write_str("cut off: it asks and does not read the answers"),
+            Self::NotLoggedIn => write!(f, "cut off: it did not log in within {} s", LOGIN_PATIENCE.as_secs()),
+            Self::Idle => f.write_str("cut off: it asked for nothing in time"),
+        }
     }
 }
 
@@ -296,8 +339,14 @@ impl Player {
         self.handed.left(Stage::Deliver, metrics);
         self.rtp_sender.send(metrics);
         self.rtp_sender.set_open(self.ready() && self.resumes.is_none());
-        if self.connection.backlog() > MAX_UNSENT {
-            return Err(End::Slow);
+        let unread = self.connection.backlog();
+        self.held.set(unread);
+        let most = match self.machine.is_logged_in() {
+            true => MAX_UNREAD,
+            false => MAX_UNREAD_OF_STRANGER,
+        };
+        if unread > most {
+            return Err(End::Unread);
         }
         Ok(deadline)
     }
@@ -368,6 +417,9 @@ impl Player {
             }
             PlayerEvent::Command { number, verb, with } => {
                 self.watches |= matches!(verb, Verb::Play(_));
+                if self.watches && !std::mem::replace(&mut self.watched, true) {
+                    tracing::info!(player = %self.remote, camera = self.path, "a player watches");
+                }
                 self.ask(number, Action::Command(verb, with)).await;
             }
             PlayerEvent::Login { number, right } => self.delay_login(number, right)?,
@@ -388,7 +440,9 @@ impl Player {
         let delay = delays.delay(self.remote, right, now);
         drop(delays);
         if !right {
-            tracing::warn!(player = %self.remote, "a wrong password, which is answered after {} s", delay.as_secs());
+            let words = format_args!("a wrong password, which is answered after {} s", delay.as_secs());
+            let metrics = &self.shared.observation.metrics;
+            metrics.turned_away(TurnedAway::Password, &self.remote, &words);
         }
         self.login = Some((number, now + delay));
         if delay.is_zero() {

@@ -7,6 +7,7 @@ use sealcast_proto::rtsp::ends_picture;
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::unit::{Assembled, AssembledFrame};
 
+use crate::meter::telling::Telling;
 use crate::run::connection::Listener;
 
 /// A received frame with its time stamps.
@@ -26,6 +27,7 @@ pub(super) struct ArrivedFrame {
 pub(super) struct ReceiveHandler {
     pub(super) frames: Vec<ArrivedFrame>,
     pub(super) clock: Option<ClockEstimate>,
+    refused: Telling,
 }
 
 impl Listener for ReceiveHandler {
@@ -49,8 +51,8 @@ impl Listener for ReceiveHandler {
         self.clock = Some(estimate);
     }
 
-    fn refused(&mut self, reason: Refusal, total: u64, _: bool) {
-        if total.is_power_of_two() {
+    fn refused(&mut self, reason: Refusal, _: bool) {
+        if let Some(total) = self.refused.count(Instant::now()) {
             let what = match reason {
                 Refusal::Cleartext => "refused a record in clear: the camera gateway has not said that it leaves any",
                 _ => "refused a record of the camera gateway",
