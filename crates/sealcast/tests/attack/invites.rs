@@ -140,7 +140,8 @@ fn a_guest_of_two_publishers_of_one_identity_stays_a_guest_of_both() {
 fn one_invite_enrols_one_of_a_hundred_identities() {
     let home = Home::new();
     let house = House::new(&home);
-    let (publisher, ticket) = house.open("");
+    // Refusals of strangers are told at powers of two, and each with -v.
+    let (publisher, ticket) = house.open("-v");
     let words = ["enrolled a new viewer", USED];
     for number in 1..=100 {
         let _identity = Puppet::connect(&ticket, Role::Viewer, WishedMedia::Frames, true);
