@@ -5,7 +5,7 @@ import { type Carrier, CarrierError, type CarrierEvents } from "./carrier.ts";
 
 /** Where pages and sessions are on one port. */
 export const CARRIER_PATH = "/sealcast";
-const SUBPROTOCOL = "sealcast.3";
+export const SUBPROTOCOL = "sealcast.3";
 /** Bytes of a message at most; where one ends means nothing. */
 export const MAX_MESSAGE = 65_536;
 

@@ -6,6 +6,7 @@ import { type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
 
 import { type Carrier, type CarrierEvents } from "../../../src/carrier/carrier.ts";
+import { SUBPROTOCOL } from "../../../src/carrier/websocket.ts";
 import { type Bytes } from "../../../src/protocol/bytes.ts";
 import { DEFAULT_MECHANISMS, DEFAULT_SUITES } from "../../../src/protocol/crypto/policy.ts";
 import { generateIdentity } from "../../../src/protocol/keys/identity.ts";
@@ -19,7 +20,6 @@ import { BUILT, EMBEDDED, FILES, FROM_DIST } from "./built-page.ts";
 import { FrameReader, Opcode, serverFrame, upgradeAnswer } from "./websocket.ts";
 
 const HOST = "127.0.0.1";
-const SUBPROTOCOL = "sealcast.2";
 const PIECE = 32_768;
 const STREAM = 1;
 const SOUND = 2;
