@@ -77,7 +77,7 @@ MESSAGES = {
     18: ("path-response", [("token", (8,))]),
     19: ("shape", [("publisher", "cells"), ("viewer", "cells")]),
     # groups.md, section 10
-    20: ("group", [("stream", 2), ("sign", 1), ("suite", 1)]),
+    20: ("group-terms", [("terms", "rest")]),
     21: ("join", [("stream", 2), ("media", 1)]),
     22: ("key-sheet", [("sheet", "rest")]),
     23: ("challenge", [("challenge", (16,))]),
@@ -181,9 +181,7 @@ def decode(data):
         raise Ignored
     name, layout = MESSAGES[number]
     fields = _decode_fields(layout, reader)
-    if name in ("group", "join") and not 1 <= fields["stream"] <= 15:
-        raise Malformed
-    if name == "group" and fields["sign"] > 4:
+    if name == "join" and not 1 <= fields["stream"] <= 15:
         raise Malformed
     if name == "join" and fields["media"] > 3:
         raise Malformed

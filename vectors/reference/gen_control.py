@@ -372,10 +372,8 @@ def preambles():
 
 
 OK_GROUP_MESSAGES = [
-    ("group, nothing signed", "group", {"stream": 1, "sign": 0, "suite": 2}),
-    ("group, everything signed", "group", {"stream": 15, "sign": 3, "suite": 255}),
-    ("group, a sign that is reserved", "group", {"stream": 1, "sign": 2, "suite": 2}),
-    ("group, another that is reserved", "group", {"stream": 1, "sign": 4, "suite": 2}),
+    ("group-terms", "group-terms", {"terms": fixed("some terms", 121)}),
+    ("group-terms, empty", "group-terms", {"terms": b""}),
     ("join", "join", {"stream": 1, "media": 0}),
     ("join, media through a relay", "join", {"stream": 15, "media": 1}),
     ("join, by enrolment", "join", {"stream": 15, "media": 2}),
@@ -407,11 +405,6 @@ def group_messages():
         assert control.decode(data) == (message, fields), name
         cases.append({"name": name, "expect": "ok", "message": message, "fields": _json(fields), "bytes": data.hex()})
     rows = [
-        ("group, stream 0", b"\x14\0\0\1\2", "malformed", "Media streams are 1 to 15."),
-        ("group, stream 16", b"\x14\0\x10\1\2", "malformed", "Media streams are 1 to 15."),
-        ("group, sign 5", b"\x14\0\1\5\2", "malformed", "0 to 4 are the values."),
-        ("group, cut", b"\x14\0\1\1", "malformed", "The suite is missing."),
-        ("group, a byte more", b"\x14\0\1\1\2\0", "malformed", "A byte is left over."),
         ("join, stream 0", b"\x15\0\0\0", "malformed", "Media streams are 1 to 15."),
         ("join, media 4", b"\x15\0\1\4", "malformed", "0 to 3 are the values."),
         ("archive-key, cut", b"\x22" + bytes(7), "malformed", "The epoch has 8 bytes."),

@@ -4,7 +4,7 @@ import groups
 import handshake
 import keys
 from common import check_names, fixed, flip
-from groups import FULL, ROOT, UPDATE, Group, Leader, Member, Refused, node, parent
+from groups import FULL, ROOT, UPDATE, Group, Leader, Member, Refused, Terms, node, parent
 from suites import SUITES
 
 CAMERA = fixed("group camera", 32)
@@ -131,15 +131,25 @@ def leaders():
     return check_names([play.json() for play in (small, large, ahead)])
 
 
-def taking(name, who, sheets, records=(), accepted=ACCEPTED):
-    """What a member makes of sheets, each (bytes, why it is refused or None), and then of records, likewise."""
+def terms_of(group=GROUP, suite=1, **fields):
+    return Terms(1, suite, group).changed(**fields)
+
+
+def taking(name, who, told, records=(), accepted=ACCEPTED, terms=None):
+    """What a member makes of terms and sheets, each (bytes, why it is refused or None), and then of records, likewise.
+
+    It is told the terms of the first sheet's suite first, if no others are given.
+    """
     member = Member(PEER, STREAM, accepted, key(who))
+    terms = terms or terms_of(suite=groups.parse(told[0][0]).suite).signed_by(CAMERA)
     steps, opened = [], []
-    for sheet, why in sheets:
-        step = {"sheet": sheet.hex(), "expect": "ok"}
+    for data, why in [(terms, None), *told]:
+        is_terms = data[:1] == bytes([groups.TERMS_KIND])
+        step = {"terms" if is_terms else "sheet": data.hex(), "expect": "ok"}
         try:
-            member.take(sheet)
-            step.update(epoch=member.last.epoch, effect=member.last.effect)
+            (member.agree if is_terms else member.take)(data)
+            if not is_terms:
+                step.update(epoch=member.last.epoch, effect=member.last.effect)
         except Refused as reason:
             step["expect"] = str(reason)
         assert (step["expect"] == "ok") == (why is None), (name, step["expect"])
@@ -155,8 +165,104 @@ def taking(name, who, sheets, records=(), accepted=ACCEPTED):
         opened.append(step | ({"why": why} if why else {}))
     refused = any(step["expect"] != "ok" for step in steps + opened)
     case = {"name": name, "expect": "mixed" if refused else "ok", "camera": PEER.hex(), "stream": STREAM,
-            "suites": list(accepted), "member_key": key(who).hex(), "sheets": steps, "records": opened}
+            "suites": list(accepted), "member_key": key(who).hex(), "told": steps, "records": opened}
     return case | ({"why": "Each step says why."} if refused else {})
+
+
+def terms_cases():
+    """What a viewer makes of terms: (name, bytes, why it is refused or None, the camera's name that it asked for)."""
+    other, good = fixed("another group camera", 32), terms_of(name=b"front")
+    signed, unsigned = good.signed_by(CAMERA), good.unsigned()
+    longest, letters = b"n" * 64, "h\u00f6fchen \u65e5".encode()
+    content = groups.signed_content(unsigned, groups.TERMS_LABEL)
+    rows = [(f"sign {sign}", good.changed(sign=sign), None) for sign in range(5)]
+    rows += [
+        ("no name", good.changed(name=b""), None), ("the longest name", good.changed(name=longest), None),
+        ("a name beyond ASCII", good.changed(name=letters), None), ("suite 2", good.changed(suite=2), None),
+        ("sign 5", good.changed(sign=5), "0 to 4 are the values."),
+        ("kind of a sheet", good.changed(kind=groups.KIND), "Their kind is 0x21."),
+        ("version 0", good.changed(version=0), "It is 1."), ("version 2", good.changed(version=2), "It is 1."),
+        ("stream 0", good.changed(group=Group(PEER, 0, RUN)), "Streams are 1 to 15."),
+        ("stream 16", good.changed(group=Group(PEER, 16, RUN)), "Streams are 1 to 15."),
+        ("a name of 65 bytes", good.changed(name=longest + b"n"), "At most 64 bytes."),
+        ("a cut letter", good.changed(name=letters[:-1]), "Not UTF-8."),
+        ("a line break", good.changed(name=b"a\nb"), "No control characters."),
+        ("an escape", good.changed(name=b"\x1b[2J"), "No control characters."),
+        ("a control character beyond ASCII", good.changed(name="\u0085".encode()), "No control characters."),
+        ("another camera's", good.changed(group=Group(handshake.public_of(other), STREAM, RUN)), "It is another."),
+        ("another stream", good.changed(group=Group(PEER, 4, RUN)), "It is another."),
+        ("suite 3", good.changed(suite=3), "It was not accepted."),
+    ]
+    cases = [(name, terms.signed_by(CAMERA), why, b"") for name, terms, why in rows]
+    cases += [
+        ("nothing", b"", "They are no terms.", b""), ("cut in the name", signed[:63], "They end early.", b""),
+        ("cut in the signature", signed[:-1], "They end early.", b""), ("a byte more", signed + b"\0", "They end late.", b""),
+        ("length too low", groups.signed_by(CAMERA, good.unsigned(4), groups.TERMS_LABEL), "They end late.", b""),
+        ("length too high", groups.signed_by(CAMERA, good.unsigned(6), groups.TERMS_LABEL), "They end early.", b""),
+        ("the name that was asked for", signed, None, b"front"),
+        ("another name than was asked for", signed, "It is another camera of this publisher.", b"back"),
+        ("the beginning of the name that was asked for", signed, "As before.", b"front door"),
+        ("no name where one was asked for", good.changed(name=b"").signed_by(CAMERA), "As before.", b"front"),
+        ("signed by another", good.signed_by(other), "The camera signs.", b""),
+        ("signature of zeros", unsigned + bytes(64), "It does not verify.", b""),
+        ("signed as a sheet", good.signed_by(CAMERA, groups.SHEET_LABEL), "The label is signed.", b""),
+        ("signed without hashing", unsigned + handshake.sign(CAMERA, content[:22] + unsigned), "The hash is signed.", b""),
+        *((f"{field} altered", flip(signed, at), "Everything is signed.", b"") for field, at in (
+            ("sign", 2), ("suite", 3), ("run", 40), ("the name", 57))),
+    ]
+    return [terms_case(*case) for case in cases]
+
+
+def terms_case(name, data, why, asked):
+    member, case = Member(PEER, STREAM, ACCEPTED, key(0), asked), {}
+    try:
+        member.agree(data)
+        terms = groups.parse_terms(data)
+        case = {"expect": "ok", "sign": terms.sign, "suite": terms.suite, "run": terms.group.run.hex(),
+                "name_of_camera": terms.name.decode()}
+    except Refused as reason:
+        case = {"expect": str(reason), "why": why}
+    assert (case["expect"] == "ok") == (why is None), (name, case)
+    return {"name": name, **case, "camera": PEER.hex(), "stream": STREAM, "suites": list(ACCEPTED),
+            "asked": asked.decode(), "terms": data.hex()}
+
+
+def runs():
+    """What a member makes of terms and sheets of several runs of a camera, in whatever order."""
+    def start(run, first, suite=1):
+        leader = Leader(CAMERA, STREAM, SUITES[suite], fixed(f"group {run}", 16), first, 1, fixed(f"group {run}", 32))
+        leader.change(fixed(f"group {run} 0", 32), 1, admit=[(0, key(0))])
+        return leader, terms_of(leader.group, suite).signed_by(CAMERA), leader.signed(leader.path(0))
+
+    old, old_terms, old_sheet = start("run 1", 10)
+    new, new_terms, new_sheet = start("run 2", 20, 2)
+    _, last_terms, last_sheet = start("run 3", 30)
+    over, unknown = "That run is over.", "There are no terms of that run."
+    weaker = terms_of(new.group, 2, sign=0).signed_by(CAMERA)
+    return [
+        taking("a sheet before its terms", 0, [(new_sheet, unknown), (old_sheet, None)], [(old.record(), None)],
+               terms=old_terms),
+        taking("a new run", 0, [(old_sheet, None), (new_terms, None), (new_sheet, None)],
+               [(new.record(), None), (old.record(), "It does not open under the new run's keys.")], terms=old_terms),
+        taking("terms alone change nothing", 0, [(old_sheet, None), (new_terms, None)], [(old.record(), None)],
+               terms=old_terms),
+        taking("terms of a run that is over", 0,
+               [(old_sheet, None), (new_terms, None), (new_sheet, None), (old_terms, None), (old_sheet, over)],
+               [(new.record(), None)], terms=old_terms),
+        taking("terms of two runs to come", 0,
+               [(old_sheet, None), (new_terms, None), (last_terms, None), (new_sheet, "Only the last are kept."),
+                (last_sheet, None)], terms=old_terms),
+        taking("other terms of the run in force", 0,
+               [(new_sheet, None), (weaker, "A run has one."), (new_terms, None)], [(new.record(), None)],
+               terms=new_terms),
+        taking("other terms of a run to come", 0,
+               [(old_sheet, None), (new_terms, None), (weaker, "A run has one."), (new_sheet, None)],
+               [(new.record(), None)], terms=old_terms),
+        taking("a sheet of another suite than its terms", 0,
+               [(new.path(0).changed(suite=1).signed_by(CAMERA), "The terms say which."), (new_sheet, None)],
+               [(new.record(), None)], terms=new_terms),
+        taking("no terms at all", 0, [(old_sheet, unknown)], terms=last_terms),
+    ]
 
 
 def large_group():
@@ -272,7 +378,7 @@ def forged(leader, good):
         ("signed without the zero byte", unsigned + handshake.sign(CAMERA, content.replace(b"\0", b"", 1)), own),
         *((f"{field} altered", flip(signed, at), "Everything is signed.") for field, at in (
             ("suite", 3), ("run", 40), ("epoch", 63), ("effect", 71), ("a wrap", 90), ("the last wrap", -70))),
-        ("suite 3", good.changed(suite=3).signed_by(CAMERA), "It was not accepted."),
+        ("suite 3", good.changed(suite=3).signed_by(CAMERA), "The terms say another."),
         ("the epoch before", good.changed(epoch=good.epoch - 2).signed_by(CAMERA), "A later one was taken."),
         ("effect 0", good.changed(effect=0).signed_by(CAMERA), "An earlier sheet takes effect later."),
         ("a leaf's wrap that does not open",
@@ -286,7 +392,7 @@ def forged(leader, good):
         ("an update 65 epochs later", good.changed(scope=UPDATE, epoch=good.epoch + 64).signed_by(CAMERA),
          "It is too far."),
         ("an update of another run", good.changed(scope=UPDATE, group=Group(PEER, STREAM, bytes(16))).signed_by(CAMERA),
-         "It builds on what that run's sheets said."),
+         "There are no terms of that run."),
     ]
 
 
@@ -305,4 +411,5 @@ def refused():
 
 def generate():
     return {"member_keys": member_keys(), "node_secrets": node_secrets(), "wraps": wraps(), "media_keys": media_keys(),
-            "leaders": leaders(), "members": check_names(histories() + refused())}
+            "leaders": leaders(), "terms": check_names(terms_cases()),
+            "members": check_names(histories() + runs() + refused())}

@@ -1,6 +1,7 @@
 """Group keys: the tree, key sheets, a leader and a member (groups.md)."""
 
 import struct
+import unicodedata
 from dataclasses import dataclass, replace
 
 from cryptography.exceptions import InvalidTag
@@ -11,7 +12,7 @@ import keys
 import records
 from suites import SUITES
 
-KIND, VERSION = 0x20, 1
+KIND, TERMS_KIND, VERSION = 0x20, 0x21, 1
 # The flags of a record with a whole keyframe, and of a repair record.
 WHOLE, REPAIR = 0x0F, 0xC1
 FULL, UPDATE, PATH = 1, 2, 3
@@ -19,6 +20,9 @@ ARITY, DEPTH, MAX_MEMBERS = 4, 7, 16_384
 MAX_RATCHET, FULL_UP_TO = 64, 256
 HEAD = struct.Struct(">BBBBI32s16sQQH")
 WRAP = struct.Struct(">I48s")
+SHEET_LABEL, TERMS_LABEL = b"sealcast2 key sheet\0", b"sealcast2 group terms\0"
+TERMS = struct.Struct(">BBBBI32s16sB")
+MAX_NAME, MAX_SIGN = 64, 4
 SIGNATURE = 64
 MAX_SHEET = HEAD.size + sum(ARITY**up for up in range(1, DEPTH + 1)) * WRAP.size + SIGNATURE
 
@@ -152,12 +156,19 @@ class Sheet:
         return signed_by(seed, self.unsigned())
 
 
-def signed_content(unsigned):
-    return b"sealcast2 key sheet\0" + keys.sha256(unsigned)
+def signed_content(unsigned, label=SHEET_LABEL):
+    return label + keys.sha256(unsigned)
 
 
-def signed_by(seed, unsigned):
-    return unsigned + handshake.sign(seed, signed_content(unsigned))
+def signed_by(seed, unsigned, label=SHEET_LABEL):
+    return unsigned + handshake.sign(seed, signed_content(unsigned, label))
+
+
+def verify(camera, data, label=SHEET_LABEL):
+    try:
+        handshake.verify(camera, data[-SIGNATURE:], signed_content(data[:-SIGNATURE], label))
+    except handshake.Refused:
+        raise Refused("signature") from None
 
 
 def parse(data):
@@ -181,6 +192,46 @@ def parse(data):
         if level < DEPTH - 1 and parent(number) not in numbers:
             raise Refused("malformed")
     return Sheet(scope, suite, Group(camera, stream, run), epoch, effect, wraps)
+
+
+@dataclass(frozen=True)
+class Terms:
+    sign: int
+    suite: int
+    group: Group
+    name: bytes = b""
+    version: int = VERSION
+    kind: int = TERMS_KIND
+
+    def changed(self, **fields):
+        return replace(self, **fields)
+
+    def unsigned(self, length=None):
+        group = self.group
+        return TERMS.pack(self.kind, self.version, self.sign, self.suite, group.stream, group.camera, group.run,
+                          len(self.name) if length is None else length) + self.name
+
+    def signed_by(self, seed, label=TERMS_LABEL):
+        return signed_by(seed, self.unsigned(), label)
+
+
+def parse_terms(data):
+    """The terms of well-formed bytes; their signature is not verified."""
+    if len(data) < TERMS.size + SIGNATURE:
+        raise Refused("malformed")
+    kind, version, sign, suite, stream, camera, run, length = TERMS.unpack(data[:TERMS.size])
+    name = data[TERMS.size:-SIGNATURE]
+    if (kind, version) != (TERMS_KIND, VERSION) or sign > MAX_SIGN or not 1 <= stream <= 15:
+        raise Refused("malformed")
+    if len(name) != length or length > MAX_NAME:
+        raise Refused("malformed")
+    try:
+        letters = name.decode()
+    except UnicodeDecodeError:
+        raise Refused("malformed") from None
+    if any(unicodedata.category(letter) == "Cc" for letter in letters):
+        raise Refused("malformed")
+    return Terms(sign, suite, Group(camera, stream, run), name)
 
 
 class Leader:
@@ -242,24 +293,44 @@ class Leader:
 
 
 class Member:
-    """Takes sheets; `opens` tells what it makes of a record, without a replay window."""
+    """Takes terms and sheets; `opens` tells what it makes of a record, without a replay window."""
 
-    def __init__(self, camera, stream, accepted, key):
-        self.camera, self.stream, self.accepted, self.key = camera, stream, accepted, key
+    def __init__(self, camera, stream, accepted, key, name=b""):
+        self.camera, self.stream, self.accepted, self.key, self.name = camera, stream, accepted, key, name
+        self.terms, self.next = None, None
         self.last, self.leaf, self.path = None, None, {}
 
-    def take(self, data):
-        sheet = parse(data)
-        group = sheet.group
+    def check_group(self, group):
         if group.camera != self.camera:
             raise Refused("wrong-camera")
         if group.stream != self.stream:
             raise Refused("wrong-stream")
-        try:
-            handshake.verify(group.camera, data[-SIGNATURE:], signed_content(data[:-SIGNATURE]))
-        except handshake.Refused:
-            raise Refused("signature") from None
-        if sheet.suite not in self.accepted:
+
+    def agree(self, data):
+        terms = parse_terms(data)
+        self.check_group(terms.group)
+        if self.name and terms.name != self.name:
+            raise Refused("wrong-name")
+        verify(self.camera, data, TERMS_LABEL)
+        if terms.suite not in self.accepted:
+            raise Refused("suite")
+        known = self.terms_of(terms.group.run)
+        if known and known != terms:
+            raise Refused("changed")
+        self.next = self.next if known else terms
+
+    def terms_of(self, run):
+        return next((terms for terms in (self.terms, self.next) if terms and terms.group.run == run), None)
+
+    def take(self, data):
+        sheet = parse(data)
+        group = sheet.group
+        self.check_group(group)
+        verify(self.camera, data)
+        terms = self.terms_of(group.run)
+        if terms is None:
+            raise Refused("wrong-run")
+        if sheet.suite != terms.suite:
             raise Refused("suite")
         if self.last and sheet.epoch <= self.last.epoch:
             raise Refused("stale")
@@ -267,6 +338,8 @@ class Member:
             raise Refused("backwards")
         leaf, path = self.update(sheet) if sheet.scope == UPDATE else self.from_leaf(sheet)
         self.last, self.leaf, self.path = sheet, leaf, path
+        if terms is self.next:
+            self.terms, self.next = terms, None
 
     def from_leaf(self, sheet):
         for number, wrapped in sheet.wraps:
