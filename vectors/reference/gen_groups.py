@@ -175,7 +175,8 @@ def terms_cases():
     signed, unsigned = good.signed_by(CAMERA), good.unsigned()
     longest, letters = b"n" * 64, "h\u00f6fchen \u65e5".encode()
     content = groups.signed_content(unsigned, groups.TERMS_LABEL)
-    rows = [(f"sign {sign}", good.changed(sign=sign), None) for sign in range(5)]
+    reserved = "It was a mode of earlier versions."
+    rows = [(f"sign {sign}", good.changed(sign=sign), reserved if sign in groups.RESERVED else None) for sign in range(5)]
     rows += [
         ("no name", good.changed(name=b""), None), ("the longest name", good.changed(name=longest), None),
         ("a name beyond ASCII", good.changed(name=letters), None), ("suite 2", good.changed(suite=2), None),

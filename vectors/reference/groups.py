@@ -22,7 +22,7 @@ HEAD = struct.Struct(">BBBBI32s16sQQH")
 WRAP = struct.Struct(">I48s")
 SHEET_LABEL, TERMS_LABEL = b"sealcast2 key sheet\0", b"sealcast2 group terms\0"
 TERMS = struct.Struct(">BBBBI32s16sB")
-MAX_NAME, MAX_SIGN = 64, 4
+MAX_NAME, MAX_SIGN, RESERVED = 64, 4, (2, 4)
 SIGNATURE = 64
 MAX_SHEET = HEAD.size + sum(ARITY**up for up in range(1, DEPTH + 1)) * WRAP.size + SIGNATURE
 
@@ -312,6 +312,8 @@ class Member:
         if self.name and terms.name != self.name:
             raise Refused("wrong-name")
         verify(self.camera, data, TERMS_LABEL)
+        if terms.sign in RESERVED:
+            raise Refused("sign")
         if terms.suite not in self.accepted:
             raise Refused("suite")
         known = self.terms_of(terms.group.run)
