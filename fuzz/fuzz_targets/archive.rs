@@ -21,7 +21,10 @@ struct Input {
 /// Appends a block whose link fits, as anybody can make it.
 fn put(file: &mut Vec<u8>, link: &mut [u8; 32], kind: u8, body: &[u8]) {
     let prefix = [&[kind][..], &(body.len() as u32).to_be_bytes()].concat();
-    let linked = Sha256::new().chain_update(&*link).chain_update(&prefix).chain_update(body);
+    let linked = Sha256::new()
+        .chain_update(&*link)
+        .chain_update(&prefix)
+        .chain_update(body);
     *link = linked.finalize().into();
     file.extend_from_slice(&prefix);
     file.extend_from_slice(body);
@@ -101,7 +104,10 @@ fuzz_target!(|input: Input| {
     file.extend_from_slice(&input.tail);
     if let Ok(mut segment) = Segment::new(&file) {
         assert!(number >= 1 && (1..=number).contains(&oldest));
-        assert!(segment.unlock(&SegmentKey([0; 32]), &RECOMMENDED).is_err(), "the MAC is no MAC");
+        assert!(
+            segment.unlock(&SegmentKey([0; 32]), &RECOMMENDED).is_err(),
+            "the MAC is no MAC"
+        );
         assert!(read(&file) <= input.blocks.len());
         while let Some(Ok(_)) = segment.next_block() {}
         assert!(segment.read_to() <= whole, "the tail has no link");

@@ -1,5 +1,6 @@
-//! A group whose sheets and records are lost, repeated, mixed up and altered: no altered sheet is taken, no old one
-//! leads back, who is a member opens everything after its path sheet, and who is none opens nothing.
+//! A group whose terms, sheets and records are lost, repeated, mixed up and altered: none that was altered is taken, no
+//! old sheet leads back, who is a member opens everything after its path sheet, and who is none, or has no terms, opens
+//! nothing.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -10,10 +11,12 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use sealcast_fuzz::Edit;
 use sealcast_proto::group::{
-    GroupName, InForce, Leader, LeaderConfig, Member, MemberConfig, MemberId, MemberKey, SheetRefusal,
+    GroupName, InForce, Leader, LeaderConfig, Member, MemberConfig, MemberId, MemberKey, SheetRefusal, Terms,
+    TermsRefusal,
 };
-use sealcast_proto::keys::Identity;
+use sealcast_proto::keys::{CameraName, Identity};
 use sealcast_proto::seal::{RecordMeta, SealLimits, Sealed, suite};
+use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::{Accept, Flags};
 
 /// Members by name.
@@ -29,6 +32,11 @@ enum Step {
     /// What waits is announced, and a frame is sealed under it.
     Change {
         full: bool,
+    },
+    /// The terms of the run arrive at a member, perhaps altered.
+    Agree {
+        member: u8,
+        edit: Option<Edit>,
     },
     /// A sheet arrives at a member, perhaps altered.
     Tell {
@@ -88,6 +96,11 @@ fn member(number: u8) -> Member {
         suites: vec![suite::AES_128_GCM],
     };
     Member::new(config, key(number))
+}
+
+/// Takes terms as a viewer does.
+fn agree(member: &mut Member, terms: &[u8]) -> Result<bool, TermsRefusal> {
+    member.agree(Terms::verified(terms, &name(), &CameraName::NONE)?)
 }
 
 fn leader(run: u8) -> (Leader, InForce) {
@@ -168,6 +181,7 @@ impl World {
         let full = self.leader.full_sheet();
         for number in 0..MEMBERS {
             let mut fresh = member(number);
+            assert!(agree(&mut fresh, &self.terms()).is_ok());
             let path = self.leader.path_sheet(MemberId(number.into()));
             assert_eq!(path.is_some(), self.announced.contains(&number));
             match path {
@@ -182,6 +196,20 @@ impl World {
                 "{number} is no member"
             );
         }
+    }
+
+    fn terms(&self) -> Vec<u8> {
+        self.leader.terms(SignMode::Off, CameraName::NONE)
+    }
+
+    fn agree(&mut self, member: u8, edit: Option<Edit>) {
+        let original = self.terms();
+        let mut terms = original.clone();
+        if let Some(edit) = edit {
+            edit.apply(&mut terms);
+        }
+        let agreed = agree(&mut self.members[usize::from(member % MEMBERS)], &terms);
+        assert_eq!(agreed.is_ok(), terms == original, "{agreed:?}");
     }
 
     fn take(&mut self, step: Step) {
@@ -200,6 +228,7 @@ impl World {
             Step::Change { full } => self.change(full),
             Step::Restart if self.run < 8 => self.restart(),
             Step::Restart => {}
+            Step::Agree { member, edit } => self.agree(member, edit),
             Step::Tell { which, member, edit } => self.tell(which, member, edit),
             Step::Show {
                 which,

@@ -9,6 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use sealcast_fuzz::{Act, CONNECTION, Edit, Ends, judge};
 use sealcast_proto::group::MemberId;
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig};
+use sealcast_proto::keys::CameraName;
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Event, GroupPolicy, Input, OpenedBy, OutgoingFrame, RekeyPolicy, SessionError};
 use sealcast_proto::sign::SignMode;
@@ -60,7 +61,6 @@ enum Step {
 struct Run {
     world: World,
     sealer: GroupSealer,
-    sign: SignMode,
     group: Option<MulticastGroup>,
     hearing: Hearing,
     deaf: bool,
@@ -108,6 +108,7 @@ impl Run {
             stream: STREAM,
             suite: suite::AES_128_GCM,
             sign,
+            camera_name: CameraName::NONE,
             unit: Unit::Frame,
             selection_seed: 0,
         };
@@ -120,7 +121,6 @@ impl Run {
         Self {
             world,
             sealer,
-            sign,
             group: plan.multicast.then_some(group),
             hearing: Hearing::Away,
             deaf: false,
@@ -138,11 +138,8 @@ impl Run {
         for event in std::mem::take(&mut self.world.responder.events) {
             match event {
                 Event::Established(_) => {
-                    let sign = self.sign.byte();
-                    let suite = suite::AES_128_GCM.id;
-                    let stream = STREAM;
-                    self.world
-                        .tell(CAMERA, Input::Group(GroupMessage::Offer { stream, sign, suite }));
+                    let terms = GroupMessage::Terms(self.sealer.terms());
+                    self.world.tell(CAMERA, Input::Group(terms));
                 }
                 Event::JoinsGroup(_) => {
                     let key = self.world.responder.session.member_key(STREAM).expect("established");

@@ -18,14 +18,27 @@ const UPGRADE: &[u8] = b"GET /sealcast HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection
 enum Piece {
     Raw(Vec<u8>),
     Upgrade,
-    Ask { path: String, headers: Vec<(String, String)>, body: Vec<u8> },
-    Frame { first: u8, mask: Option<[u8; 4]>, payload: Vec<u8>, times: u8 },
+    Ask {
+        path: String,
+        headers: Vec<(String, String)>,
+        body: Vec<u8>,
+    },
+    Frame {
+        first: u8,
+        mask: Option<[u8; 4]>,
+        payload: Vec<u8>,
+        times: u8,
+    },
 }
 
 #[derive(Debug, Arbitrary)]
 enum Said {
     Page(Vec<Piece>),
-    WebTransport { settings: Vec<u8>, request: Vec<u8>, capsules: Vec<Vec<u8>> },
+    WebTransport {
+        settings: Vec<u8>,
+        request: Vec<u8>,
+        capsules: Vec<Vec<u8>>,
+    },
 }
 
 impl Piece {
@@ -34,13 +47,21 @@ impl Piece {
             Self::Raw(bytes) => bytes,
             Self::Upgrade => UPGRADE.to_vec(),
             Self::Ask { path, headers, body } => {
-                let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+                let headers: String = headers
+                    .iter()
+                    .map(|(name, value)| format!("{name}: {value}\r\n"))
+                    .collect();
                 let length = body.len();
                 let length = format!("Content-Length: {length}\r\n");
                 let head = format!("POST /{path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{length}{headers}\r\n");
                 [head.into_bytes(), body].concat()
             }
-            Self::Frame { first, mask, payload, times } => {
+            Self::Frame {
+                first,
+                mask,
+                payload,
+                times,
+            } => {
                 let masked = if mask.is_some() { 0x80 } else { 0 };
                 let length = match u16::try_from(payload.len()) {
                     Ok(length @ 0..126) => vec![masked | length as u8],
@@ -57,14 +78,21 @@ impl Piece {
 }
 
 fuzz_target!(|said: Said| {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("memory");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("memory");
     match said {
         Said::Page(pieces) => {
             let pieces = pieces.into_iter().take(32).map(Piece::bytes).collect();
             let (_, held) = runtime.block_on(page(pieces));
             assert!(held <= MOST_HELD, "{held} bytes are held");
         }
-        Said::WebTransport { settings, request, capsules } => {
+        Said::WebTransport {
+            settings,
+            request,
+            capsules,
+        } => {
             runtime.block_on(web_transport(&settings, &request, capsules));
         }
     }

@@ -176,7 +176,8 @@ def terms_cases():
     longest, letters = b"n" * 64, "h\u00f6fchen \u65e5".encode()
     content = groups.signed_content(unsigned, groups.TERMS_LABEL)
     reserved = "It was a mode of earlier versions."
-    rows = [(f"sign {sign}", good.changed(sign=sign), reserved if sign in groups.RESERVED else None) for sign in range(5)]
+    expected = {sign: reserved if sign in groups.RESERVED else None for sign in range(5)}
+    rows = [(f"sign {sign}", good.changed(sign=sign), refusal) for sign, refusal in expected.items()]
     rows += [
         ("no name", good.changed(name=b""), None), ("the longest name", good.changed(name=longest), None),
         ("a name beyond ASCII", good.changed(name=letters), None), ("suite 2", good.changed(suite=2), None),
@@ -197,7 +198,8 @@ def terms_cases():
     cases = [(name, terms.signed_by(CAMERA), why, b"") for name, terms, why in rows]
     cases += [
         ("nothing", b"", "They are no terms.", b""), ("cut in the name", signed[:63], "They end early.", b""),
-        ("cut in the signature", signed[:-1], "They end early.", b""), ("a byte more", signed + b"\0", "They end late.", b""),
+        ("cut in the signature", signed[:-1], "They end early.", b""),
+        ("a byte more", signed + b"\0", "They end late.", b""),
         ("length too low", groups.signed_by(CAMERA, good.unsigned(4), groups.TERMS_LABEL), "They end late.", b""),
         ("length too high", groups.signed_by(CAMERA, good.unsigned(6), groups.TERMS_LABEL), "They end early.", b""),
         ("the name that was asked for", signed, None, b"front"),
@@ -207,7 +209,8 @@ def terms_cases():
         ("signed by another", good.signed_by(other), "The camera signs.", b""),
         ("signature of zeros", unsigned + bytes(64), "It does not verify.", b""),
         ("signed as a sheet", good.signed_by(CAMERA, groups.SHEET_LABEL), "The label is signed.", b""),
-        ("signed without hashing", unsigned + handshake.sign(CAMERA, content[:22] + unsigned), "The hash is signed.", b""),
+        ("signed without hashing", unsigned + handshake.sign(CAMERA, content[:22] + unsigned), "The hash is signed.",
+         b""),
         *((f"{field} altered", flip(signed, at), "Everything is signed.", b"") for field, at in (
             ("sign", 2), ("suite", 3), ("run", 40), ("the name", 57))),
     ]

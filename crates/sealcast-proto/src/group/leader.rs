@@ -7,10 +7,12 @@ use std::time::Duration;
 use super::pending::{LeaderError, MemberId, Pending};
 use super::secret::{Group, GroupName, KeyUse, MemberKey, RUN_LEN};
 use super::sheet::{Head, Scope, Wraps};
+use super::terms::Terms;
 use super::tree::{Changes, Tree};
 use super::{FULL_UP_TO, MAX_RATCHET};
-use crate::keys::Identity;
+use crate::keys::{CameraName, Identity};
 use crate::seal::{MediaKey, SealLimits, Sealer, Suite};
+use crate::sign::SignMode;
 
 /// Time after which a change is in force, from the moment at which it was asked for.
 pub const IN_FORCE_WITHIN: Duration = Duration::from_secs(1);
@@ -239,6 +241,12 @@ impl Leader {
     pub fn path_sheet(&self, member: MemberId) -> Option<Vec<u8>> {
         let wraps = self.tree.wraps_of(member)?;
         Some(self.sheet(Scope::Path, &wraps))
+    }
+
+    /// Makes the terms of this run, with what the camera signs and its name (groups.md §6).
+    pub fn terms(&self, sign: SignMode, name: CameraName) -> Vec<u8> {
+        let terms = Terms::new(*self.tree.group(), sign, self.config.suite.id, name);
+        terms.signed(&self.config.identity)
     }
 
     fn sheet(&self, scope: Scope, wraps: &Wraps) -> Vec<u8> {

@@ -5,9 +5,10 @@ use std::time::Duration;
 use super::MAX_RATCHET;
 use super::epochs::{Base, Epochs};
 use super::node::{DEPTH, Node};
-use super::refusal::SheetRefusal;
+use super::refusal::{SheetRefusal, TermsRefusal};
 use super::secret::{Group, GroupName, MemberKey, NodeSecret};
 use super::sheet::{Head, Scope, Sheet};
+use super::terms::Terms;
 use crate::seal::{Opened, Refusal, Sealed, Suite};
 use crate::wire::Kind;
 
@@ -31,6 +32,9 @@ pub struct Taken {
     pub effect: u64,
 }
 
+/// Terms that were agreed on, and their suite.
+type Agreed = (Terms, Suite);
+
 /// What a member knows since the last sheet.
 struct State {
     group: Group,
@@ -46,17 +50,23 @@ struct State {
 pub struct Member {
     config: MemberConfig,
     key: MemberKey,
+    /// Of the run of the last sheet.
+    terms: Option<Agreed>,
+    /// Of the run that begins with its first sheet.
+    next: Option<Agreed>,
     state: Option<State>,
     epochs: Option<Epochs>,
     keeps: bool,
 }
 
 impl Member {
-    /// Creates a member that has no sheet yet.
+    /// Creates a member that has neither terms nor a sheet yet.
     pub fn new(config: MemberConfig, key: MemberKey) -> Self {
         Self {
             config,
             key,
+            terms: None,
+            next: None,
             state: None,
             epochs: None,
             keeps: false,
@@ -68,13 +78,44 @@ impl Member {
         self.keeps = true;
     }
 
+    /// Agrees on terms of the group. Those of another run than the last sheet's hold from the first sheet of theirs on,
+    /// and replace others that wait for this. Returns true if they were unknown.
+    ///
+    /// # Errors
+    /// [`TermsRefusal::Suite`] or [`TermsRefusal::Changed`]; nothing has changed then.
+    pub fn agree(&mut self, terms: Terms) -> Result<bool, TermsRefusal> {
+        let mut suites = self.config.suites.iter();
+        let suite = suites.find(|suite| suite.id == terms.suite());
+        let suite = *suite.ok_or(TermsRefusal::Suite)?;
+        match self.agreed(&terms.group) {
+            Some((known, _)) if known != terms => Err(TermsRefusal::Changed),
+            Some(_) => Ok(false),
+            None => {
+                self.next = Some((terms, suite));
+                Ok(true)
+            }
+        }
+    }
+
+    /// Returns the terms of the last sheet's run.
+    pub fn terms(&self) -> Option<&Terms> {
+        self.terms.as_ref().map(|(terms, _)| terms)
+    }
+
+    /// The terms of a run.
+    fn agreed(&self, group: &Group) -> Option<Agreed> {
+        let known = [self.terms, self.next].into_iter().flatten();
+        known.into_iter().find(|(terms, _)| terms.group == *group)
+    }
+
     /// Takes a sheet, from whatever way it came.
     ///
     /// # Errors
     /// [`SheetRefusal`]; nothing has changed then.
     pub fn take(&mut self, sheet: &[u8]) -> Result<Taken, SheetRefusal> {
         let sheet = Sheet::parse(sheet).map_err(|_| SheetRefusal::Malformed)?;
-        let suite = self.check(&sheet)?;
+        let agreed = self.check(&sheet)?;
+        let suite = agreed.1;
         let (leaf, path) = match sheet.head.scope {
             Scope::Full | Scope::Path => self.open_from_leaf(&sheet)?,
             Scope::Update => self.open_update(&sheet)?,
@@ -96,6 +137,9 @@ impl Member {
         match &mut self.epochs {
             Some(epochs) => epochs.rebase(base),
             None => self.epochs = Some(Epochs::new(base)),
+        }
+        if self.terms != Some(agreed) {
+            (self.terms, self.next) = (Some(agreed), None);
         }
         self.state = Some(State {
             group,
@@ -181,8 +225,8 @@ impl Member {
         self.epochs.as_ref().map(Epochs::held).unwrap_or_default()
     }
 
-    /// Checks everything that needs no secret. Returns the suite.
-    fn check(&self, sheet: &Sheet<'_>) -> Result<Suite, SheetRefusal> {
+    /// Checks everything that needs no secret. Returns the terms.
+    fn check(&self, sheet: &Sheet<'_>) -> Result<Agreed, SheetRefusal> {
         let head = &sheet.head;
         if head.group.name.camera != self.config.group.camera {
             return Err(SheetRefusal::WrongCamera);
@@ -193,8 +237,10 @@ impl Member {
         if !sheet.verifies() {
             return Err(SheetRefusal::Signature);
         }
-        let mut suites = self.config.suites.iter();
-        let suite = suites.find(|suite| suite.id == head.suite).ok_or(SheetRefusal::Suite)?;
+        let agreed = self.agreed(&head.group).ok_or(SheetRefusal::WrongRun)?;
+        if head.suite != agreed.0.suite() {
+            return Err(SheetRefusal::Suite);
+        }
         if let Some(last) = &self.state {
             if head.epoch <= last.epoch {
                 return Err(SheetRefusal::Stale);
@@ -203,7 +249,7 @@ impl Member {
                 return Err(SheetRefusal::Backwards);
             }
         }
-        Ok(*suite)
+        Ok(agreed)
     }
 
     /// Opens a full or a path sheet: finds the leaf whose wrap the member's key opens, and goes up from there.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::secret::KeyUse;
 use super::sheet::signed;
-use super::test_world::{World, camera, key, member, name, open, seal, seed};
+use super::test_world::{World, agree, camera, key, member, name, open, seal, seed};
 use super::*;
 use crate::keys::Identity;
 use crate::seal::Refusal;
@@ -175,6 +175,7 @@ fn an_old_sheet_is_refused_whoever_replays_it() {
     again.admit([0]);
     again.change();
     let lost = again.leader.full_sheet();
+    agree(&mut watching, 2);
     refuses(&mut world, &mut watching, &lost, SheetRefusal::Stale);
 }
 
@@ -204,7 +205,7 @@ fn an_update_needs_what_it_builds_on() {
     let far = resigned(&update, |sheet| sheet[56..64].copy_from_slice(&far.to_be_bytes()));
     refuses(&mut world, &mut watching, &far, SheetRefusal::Missed);
     let other_run = resigned(&update, |sheet| sheet[40] ^= 1);
-    refuses(&mut world, &mut watching, &other_run, SheetRefusal::Missed);
+    refuses(&mut world, &mut watching, &other_run, SheetRefusal::WrongRun);
     assert!(watching.take(&update).is_ok());
 }
 
@@ -255,10 +256,14 @@ fn an_enrolled_member_needs_nothing_but_a_cached_sheet_after_both_restarted() {
     world.change();
     let (cached, record) = (world.leader.full_sheet(), world.record());
     for mut watching in [member(7), kept_on(&mut kept)] {
+        agree(&mut watching, 2);
         watching.take(&cached).expect("its key is that of the enrolment");
         assert!(open(&mut watching, &record).is_ok());
     }
-    assert_eq!(member(1).take(&cached), Err(SheetRefusal::NoSlot));
+    let mut uninvited = member(1);
+    assert_eq!(uninvited.take(&cached), Err(SheetRefusal::WrongRun));
+    agree(&mut uninvited, 2);
+    assert_eq!(uninvited.take(&cached), Err(SheetRefusal::NoSlot));
 }
 
 /// The member itself, out of a borrowed place.

@@ -15,6 +15,7 @@ mod pending;
 mod refusal;
 mod secret;
 mod sheet;
+mod terms;
 #[cfg(test)]
 mod test_world;
 mod tree;
@@ -25,9 +26,12 @@ pub use leader::{Announcement, IN_FORCE_WITHIN, InForce, Leader, LeaderConfig, S
 pub use member::{Member, MemberConfig, Taken};
 pub use node::{ARITY, DEPTH, MAX_MEMBERS};
 pub use pending::{LeaderError, MemberId};
-pub use refusal::SheetRefusal;
+pub use refusal::{SheetRefusal, TermsRefusal};
 pub use secret::{GroupName, MemberKey, RUN_LEN};
 pub use sheet::{MAX_SHEET, Scope};
+pub use terms::Terms;
+#[cfg(test)]
+pub(crate) use terms::resigned_terms;
 
 /// Maximum number of steps of the ratchet between two sheets. It bounds what a member computes for a record that claims
 /// to be of a later epoch, and for a sheet: some 0.1 ms (groups.md §6 and §8).

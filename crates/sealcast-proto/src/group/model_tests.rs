@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::node::Node;
 use super::secret::{Group, NodeSecret};
 use super::sheet::Sheet;
-use super::test_world::{World, key, member, open};
+use super::test_world::{World, agree, key, member, open};
 use super::*;
 
 /// A generator whose numbers depend on its seed alone (SplitMix64).
@@ -250,7 +250,12 @@ impl Model {
     fn play(&mut self, sheet: Option<&Vec<u8>>) {
         while self.played.len() < PLAYED.min(self.members.len()) {
             let who = self.dice.pick(&self.members).expect("there are some");
-            self.played.entry(who).or_insert_with(|| member(who));
+            let runs = self.runs;
+            self.played.entry(who).or_insert_with(|| {
+                let mut member = member(who);
+                agree(&mut member, runs);
+                member
+            });
         }
         let now = self.past.last().expect("it was noted");
         let mut removed = Vec::new();
@@ -290,6 +295,7 @@ impl Model {
     fn restart(&mut self) {
         self.runs += 1;
         self.world = World::run(u64::from(self.runs) << 20, self.runs);
+        self.played.values_mut().for_each(|member| agree(member, self.runs));
         self.world.admit(self.members.iter().copied());
         self.change();
         self.sheets.push(self.world.leader.full_sheet());

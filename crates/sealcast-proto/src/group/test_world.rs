@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::secret::{GroupName, MemberKey};
-use super::{Announcement, InForce, Leader, LeaderConfig, Member, MemberConfig, MemberId};
-use crate::keys::Identity;
+use super::secret::{Group, GroupName, MemberKey, RUN_LEN};
+use super::{Announcement, InForce, Leader, LeaderConfig, Member, MemberConfig, MemberId, Terms};
+use crate::keys::{CameraName, Identity};
 use crate::seal::suite::{AES_128_GCM, AES_256_GCM};
 use crate::seal::{RecordMeta, Refusal, SealLimits, Sealed, Sealer};
+use crate::sign::SignMode;
 use crate::wire::{Accept, Flags};
 
 pub(super) const STREAM: u32 = 1;
@@ -34,12 +35,25 @@ pub(super) fn key(member: u64) -> MemberKey {
     MemberKey::derive(&seed(member | 1 << 63), &name())
 }
 
+/// A member with the terms of the first run.
 pub(super) fn member(number: u64) -> Member {
     let config = MemberConfig {
         group: name(),
         suites: vec![AES_128_GCM, AES_256_GCM],
     };
-    Member::new(config, key(number))
+    let mut member = Member::new(config, key(number));
+    agree(&mut member, 1);
+    member
+}
+
+/// Tells a member the terms of the run with this number.
+pub(super) fn agree(member: &mut Member, run: u8) {
+    let group = Group {
+        name: name(),
+        run: [run; RUN_LEN],
+    };
+    let terms = Terms::new(group, SignMode::Off, AES_128_GCM.id, CameraName::NONE);
+    member.agree(terms).expect("they are the camera's");
 }
 
 pub(super) fn config() -> LeaderConfig {

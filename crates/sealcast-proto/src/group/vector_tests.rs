@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::node::Node;
 use super::secret::{Group, KeyUse, NodeSecret};
 use super::*;
-use crate::keys::{Identity, PeerId};
+use crate::keys::{CameraName, Identity, PeerId};
 use crate::seal::suite::RECOMMENDED;
 use crate::seal::{RecordMeta, SealLimits, Sealed, Sealer, Suite};
 use crate::wire::{Accept, Flags};
@@ -22,6 +22,7 @@ struct File {
     wraps: Vec<WrapCase>,
     media_keys: Vec<MediaKeyCase>,
     leaders: Vec<LeaderCase>,
+    terms: Vec<TermsCase>,
     members: Vec<MemberCase>,
 }
 
@@ -148,6 +149,25 @@ struct PathSheet {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct TermsCase {
+    name: String,
+    expect: String,
+    #[serde(rename = "why")]
+    _why: Option<String>,
+    camera: Hex,
+    stream: u32,
+    suites: Vec<u8>,
+    /// The camera's name that the member asked for.
+    asked: String,
+    terms: Hex,
+    sign: Option<u8>,
+    suite: Option<u8>,
+    run: Option<Hex>,
+    name_of_camera: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct MemberCase {
     name: String,
     expect: String,
@@ -157,14 +177,15 @@ struct MemberCase {
     stream: u32,
     suites: Vec<u8>,
     member_key: Hex,
-    sheets: Vec<SheetStep>,
+    told: Vec<ToldStep>,
     records: Vec<RecordStep>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SheetStep {
-    sheet: Hex,
+struct ToldStep {
+    terms: Option<Hex>,
+    sheet: Option<Hex>,
     expect: String,
     #[serde(rename = "why")]
     _why: Option<String>,
@@ -351,24 +372,60 @@ fn play(leader: &mut Leader, step: &Step, case: &LeaderCase) {
 }
 
 #[test]
+fn terms_are_taken_and_refused_as_the_reference_does() {
+    let cases = load::<File>("groups").terms;
+    assert_eq!(cases.len(), 41);
+    for case in cases {
+        let group = name(&case.camera, case.stream);
+        let suites = case.suites.iter().copied().map(suite).collect();
+        let mut member = Member::new(MemberConfig { group, suites }, MemberKey::derive(&[0; 32], &group));
+        let asked = CameraName::new(&case.asked).expect("a name");
+        let terms = Terms::verified(&case.terms.0, &group, &asked);
+        let terms = terms.and_then(|terms| member.agree(terms).map(|_| terms));
+        let word = terms.map_or_else(|refusal| refusal.to_string(), |_| "ok".to_owned());
+        assert_eq!(word, case.expect, "{}", case.name);
+        let fields = |terms: Terms| {
+            let run = Hex(terms.group.run.to_vec());
+            (
+                terms.sign().byte(),
+                terms.suite(),
+                run,
+                terms.camera_name().as_str().to_owned(),
+            )
+        };
+        let expected = case.sign.zip(case.suite).zip(case.run).zip(case.name_of_camera);
+        let expected = expected.map(|(((sign, suite), run), name)| (sign, suite, run, name));
+        assert_eq!(terms.ok().map(fields), expected, "{}", case.name);
+    }
+}
+
+#[test]
 fn members_take_and_refuse_what_the_reference_does() {
     let cases = load::<File>("groups").members;
-    assert_eq!(cases.len(), 55);
+    assert_eq!(cases.len(), 64);
     for case in cases {
+        let group = name(&case.camera, case.stream);
         let config = MemberConfig {
-            group: name(&case.camera, case.stream),
+            group,
             suites: case.suites.iter().copied().map(suite).collect(),
         };
         let key = MemberKey(NodeSecret::new(case.member_key.array()));
         let mut member = Member::new(config, key);
         let mut all_ok = true;
-        for (step, at) in case.sheets.iter().zip(0..) {
-            let (word, epoch, effect) = match member.take(&step.sheet.0) {
-                Ok(taken) => ("ok".to_owned(), Some(taken.epoch), Some(taken.effect)),
-                Err(refusal) => (refusal.to_string(), None, None),
+        for (step, at) in case.told.iter().zip(0..) {
+            let told = match (&step.terms, &step.sheet) {
+                (Some(terms), None) => {
+                    let terms = Terms::verified(&terms.0, &group, &CameraName::NONE);
+                    let agreed = terms.and_then(|terms| member.agree(terms));
+                    agreed.map(|_| None).map_err(|refusal| refusal.to_string())
+                }
+                (None, Some(sheet)) => member.take(&sheet.0).map(Some).map_err(|refusal| refusal.to_string()),
+                _ => panic!("{}: step {at} is of one of them", case.name),
             };
+            let (word, taken) = told.map_or_else(|word| (word, None), |taken| ("ok".to_owned(), taken));
+            let told = (word, taken.map(|taken| taken.epoch), taken.map(|taken| taken.effect));
             let expected = (step.expect.clone(), step.epoch, step.effect);
-            assert_eq!((word, epoch, effect), expected, "{}: sheet {at}", case.name);
+            assert_eq!(told, expected, "{}: step {at}", case.name);
             all_ok &= step.expect == "ok";
         }
         for (step, at) in case.records.iter().zip(0..) {

@@ -7,17 +7,19 @@ use super::RelayRefusal;
 use crate::group::GroupName;
 use crate::live::{Answer, CHALLENGE_LEN, Challenge, LivenessState, PictureAge};
 use crate::sign::{
-    Certificate, GopOutcome, GopRefusal, GopVerdict, GopVerifiers, ProofState, SignMode, Taken, Verified,
+    Certificate, GopKey, GopOutcome, GopRefusal, GopVerdict, GopVerifiers, ProofState, SignMode, Taken, Verified,
 };
 use crate::wire::Malformed;
 
-/// What there is of it, from the camera's offer on.
+/// What there is of it, from the camera's terms on.
 pub(crate) struct Evidence {
     group: GroupName,
     sign: SignMode,
     age: PictureAge,
     /// Where groups of pictures are signed.
     gops: Option<GopVerifiers>,
+    /// The key of these signatures, once its certificate has come.
+    key: Option<GopKey>,
     /// True if the viewer insists on these signatures.
     required: bool,
 }
@@ -31,6 +33,7 @@ impl Evidence {
             sign,
             age: PictureAge::new(round_trip),
             gops: sign.gops().then(|| GopVerifiers::new(group.stream as u16)),
+            key: None,
             required: least.gops(),
         }
     }
@@ -55,7 +58,19 @@ impl Evidence {
         let key = certificate.verify(&self.group.camera, None);
         let key = key.map_err(RelayRefusal::Certificate)?;
         self.gops.iter_mut().for_each(|gops| gops.certified(&key));
+        self.key = Some(key);
         Ok(())
+    }
+
+    /// From here on, the camera signs this: a new run of it has begun.
+    pub(crate) fn expect(&mut self, sign: SignMode) {
+        if std::mem::replace(&mut self.sign, sign).gops() == sign.gops() {
+            return;
+        }
+        self.gops = sign.gops().then(|| GopVerifiers::new(self.group.stream as u16));
+        if let (Some(gops), Some(key)) = (&mut self.gops, &self.key) {
+            gops.certified(key);
+        }
     }
 
     /// Takes the signature of a group of pictures.

@@ -21,13 +21,16 @@ pub struct KeyTrack {
 }
 
 impl KeyTrack {
-    /// A track without sheets. `number` is above that of any group that was ever on it; `offer` and `certificate` are
+    /// A track without sheets. `number` is above that of any group that was ever on it; `terms` and `certificate` are
     /// what a session would say (groups.md §10).
-    pub fn new(number: u64, offer: GroupMessage<'_>, certificate: Option<&[u8]>) -> Self {
+    pub fn new(number: u64, terms: &[u8], certificate: Option<&[u8]>) -> Self {
         let certificate = certificate.map(GroupMessage::Certificate);
         Self {
             number,
-            head: std::iter::once(offer).chain(certificate).map(object).collect(),
+            head: std::iter::once(GroupMessage::Terms(terms))
+                .chain(certificate)
+                .map(object)
+                .collect(),
             sheets: Vec::new(),
         }
     }
@@ -84,12 +87,6 @@ mod tests {
     use crate::group_media::test_camera::Camera;
     use crate::sign::SignMode;
 
-    const OFFER: GroupMessage<'static> = GroupMessage::Offer {
-        stream: 1,
-        sign: 1,
-        suite: 2,
-    };
-
     /// Lengths of the objects: enough to tell them apart here.
     fn lengths(track: &KeyTrack) -> Vec<usize> {
         track.objects_from(0).map(|object| object.len()).collect()
@@ -98,7 +95,7 @@ mod tests {
     #[test]
     fn the_sheet_under_which_the_pictures_began_stays_before_the_newest() {
         let mut camera = Camera::signing(SignMode::Frame);
-        let mut track = KeyTrack::new(100, OFFER, Some(b"certificate"));
+        let mut track = KeyTrack::new(100, b"terms", Some(b"certificate"));
         assert!(track.wants_full());
         for (members, oldest, sheets) in [(1, 0, 1), (2, 0, 2), (3, 1, 3), (4, 4, 1)] {
             camera.admit(members);
@@ -123,7 +120,7 @@ mod tests {
     fn updates_follow_a_full_sheet_until_they_are_as_long_as_that() {
         let mut camera = Camera::signing(SignMode::Frame);
         camera.admit_all(0..300);
-        let mut track = KeyTrack::new(0, OFFER, None);
+        let mut track = KeyTrack::new(0, b"terms", None);
         track.push(1, &camera.sealer.full_sheet(), 1);
         camera.frame(true);
         let number = track.number();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::release::Release;
 
-use crate::group::{GroupName, Member, MemberConfig, MemberKey, SheetRefusal, Taken};
+use crate::group::{GroupName, Member, MemberConfig, MemberKey, SheetRefusal, Taken, Terms, TermsRefusal};
 use crate::seal::{Opened, Refusal, Sealed};
 use crate::session::{Mark, Ordered};
 use crate::sign::{FrameRefusal, FrameRefusalCounts, Hash, SignMode, Verified, record_hash};
@@ -22,8 +22,6 @@ pub(crate) type Marked<'b> = (Opened<'b>, Mark);
 pub struct GroupOpenerConfig {
     /// The camera, its stream, and the suites that this end accepts.
     pub member: MemberConfig,
-    /// What the camera signs. Frames without what this says are refused.
-    pub sign: SignMode,
     /// True if frames report the arrival of their records.
     pub tell_units: bool,
 }
@@ -87,14 +85,14 @@ impl Half {
 }
 
 impl GroupOpener {
-    /// A member that has no sheet yet. `key` is what it shares with the camera.
+    /// A member that has neither terms nor a sheet yet. `key` is what it shares with the camera.
     pub fn new(config: GroupOpenerConfig, key: MemberKey) -> Self {
         let name = config.member.group;
         let half = |release| Half::new(release, config.tell_units);
         Self {
             name,
-            picture: half(Release::new(name, config.sign)),
-            sound: half(Release::of_sound(name, config.sign)),
+            picture: half(Release::new(name)),
+            sound: half(Release::of_sound(name)),
             member: Member::new(config.member, key),
         }
     }
@@ -110,12 +108,30 @@ impl GroupOpener {
         self.picture.release.accept_clear(accepts);
     }
 
-    /// Takes a sheet, from whatever way it came.
+    /// Agrees on terms of the group, as [`Member::agree`].
+    ///
+    /// # Errors
+    /// [`TermsRefusal`].
+    pub fn agree(&mut self, terms: Terms) -> Result<bool, TermsRefusal> {
+        self.member.agree(terms)
+    }
+
+    /// Returns what the camera signs in the run of the last sheet. Frames without it are refused.
+    pub fn sign(&self) -> Option<SignMode> {
+        self.member.terms().map(Terms::sign)
+    }
+
+    /// Takes a sheet, from whatever way it came. From the first one of a run on frames are verified as its terms say.
     ///
     /// # Errors
     /// [`SheetRefusal`]; nothing has changed then.
     pub fn take_sheet(&mut self, sheet: &[u8]) -> Result<Taken, SheetRefusal> {
-        self.member.take(sheet)
+        let taken = self.member.take(sheet)?;
+        if let Some(sign) = self.sign() {
+            self.picture.release.expect(sign);
+            self.sound.release.expect(sign);
+        }
+        Ok(taken)
     }
 
     /// Opens a media record in place, which came `now`. What it completes is then [`next_media`](Self::next_media).

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::waiting::{MAX_WAITING, MAX_WAITING_SOUND, WAIT_FOR_KEY, WaitingFrames};
 use super::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal};
-use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken};
+use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken, Terms, TermsRefusal};
+use crate::keys::CameraName;
 use crate::live::{CHALLENGE_LEN, Challenge, LivenessState, MAX_ROUND_TRIP};
 use crate::seal::Refusal;
 use crate::sign::{CertificateError, FrameRefusalCounts, GopRefusal, GopVerdict, NoSignMode, ProofState, SignMode};
@@ -18,15 +19,17 @@ pub struct RelayedConfig {
     pub member: MemberConfig,
     /// What this end shares with the camera.
     pub key: MemberKey,
-    /// What must be signed. A relay may say what it likes of the camera, but nothing below this is shown, and with
-    /// [`SignMode::Both`] nothing before the certificate of the camera's key.
+    /// The camera's name that was asked for; none for the publisher's only camera.
+    pub camera_name: CameraName,
+    /// What must be signed. Nothing of a camera whose terms say less is shown, and with [`SignMode::Both`] nothing
+    /// before the certificate of its key.
     pub least: SignMode,
 }
 
 /// What an object of the track of keys brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyNews {
-    /// What the camera signs, which was unknown or different before.
+    /// What the camera signs, by terms of a run that was unknown before.
     Signs(SignMode),
     /// A new sheet.
     Sheet(Taken),
@@ -40,10 +43,13 @@ pub enum RelayRefusal {
     /// It is not of the track that it came on, or cut off.
     #[error("an object of the relay is malformed")]
     Malformed,
+    /// The terms.
+    #[error("the terms of the group were refused: {0}")]
+    Terms(TermsRefusal),
     /// Less is signed than this end asks for.
     #[error("the camera signs {signed}, and this viewer asks for {least}")]
     Sign {
-        /// What the camera signs, if the relay says the truth.
+        /// What the camera signs.
         signed: SignMode,
         /// What this end asks for.
         least: SignMode,
@@ -51,8 +57,8 @@ pub enum RelayRefusal {
     /// What the camera signs is no mode of this version.
     #[error("the camera's signatures are none that this viewer knows: {0}")]
     Mode(NoSignMode),
-    /// It came before the relay said what the camera signs.
-    #[error("the relay does not say what the camera signs")]
+    /// It came before the camera's terms.
+    #[error("the relay does not give the camera's terms")]
     Early,
     /// The sheet.
     #[error("a key sheet was refused: {0}")]
@@ -65,7 +71,16 @@ pub enum RelayRefusal {
     Signature(GopRefusal),
 }
 
-/// What is known of the group, once the relay said what the camera signs.
+impl RelayRefusal {
+    fn terms(refusal: TermsRefusal) -> Self {
+        match refusal {
+            TermsRefusal::Sign(mode) => Self::Mode(mode),
+            other => Self::Terms(other),
+        }
+    }
+}
+
+/// What is known of the group, once there are terms of the camera.
 struct View {
     opener: GroupOpener,
     evidence: Evidence,
@@ -112,16 +127,14 @@ impl RelayedViewer {
     /// [`RelayRefusal`]; what was known before still holds.
     pub fn told(&mut self, message: &[u8]) -> Result<KeyNews, RelayRefusal> {
         match parse(message)? {
-            GroupMessage::Offer { stream, sign, .. } if u32::from(stream) == self.config.member.group.stream => {
-                self.offered(sign)
-            }
+            GroupMessage::Terms(terms) => self.offered(terms),
             GroupMessage::Certificate(certificate) => {
                 let view = self.view.as_mut().ok_or(RelayRefusal::Early)?;
                 view.evidence.certified(certificate).map(|()| KeyNews::Nothing)
             }
             GroupMessage::Sheet(sheet) => {
                 let view = self.view.as_mut().ok_or(RelayRefusal::Early)?;
-                match view.opener.take_sheet(sheet) {
+                match view.take_sheet(sheet) {
                     Ok(taken) => Ok(KeyNews::Sheet(taken)),
                     // A relay gives the newest sheets to everybody anew, such as after a new connection.
                     Err(SheetRefusal::Stale) => Ok(KeyNews::Nothing),
@@ -137,30 +150,42 @@ impl RelayedViewer {
         }
     }
 
-    fn offered(&mut self, sign: u8) -> Result<KeyNews, RelayRefusal> {
-        let signed = SignMode::from_byte(sign).map_err(RelayRefusal::Mode)?;
-        let least = self.config.least;
+    fn offered(&mut self, terms: &[u8]) -> Result<KeyNews, RelayRefusal> {
+        let RelayedConfig { member, least, .. } = &self.config;
+        let terms = Terms::verified(terms, &member.group, &self.config.camera_name).map_err(RelayRefusal::terms)?;
+        let (signed, least) = (terms.sign(), *least);
         if signed < least {
             return Err(RelayRefusal::Sign { signed, least });
         }
-        if self.view.as_ref().is_some_and(|view| view.evidence.sign() == signed) {
-            return Ok(KeyNews::Nothing);
-        }
+        let new = match &mut self.view {
+            Some(view) => view.opener.agree(terms).map_err(RelayRefusal::terms)?,
+            None => {
+                let mut opener = self.opener();
+                opener.agree(terms).map_err(RelayRefusal::terms)?;
+                self.view = Some(View {
+                    opener,
+                    evidence: Evidence::new(self.config.member.group, signed, least, MAX_ROUND_TRIP),
+                    late_forgery: None,
+                });
+                true
+            }
+        };
+        Ok(match new {
+            true => KeyNews::Signs(signed),
+            false => KeyNews::Nothing,
+        })
+    }
+
+    fn opener(&self) -> GroupOpener {
         let config = GroupOpenerConfig {
             member: self.config.member.clone(),
-            sign: signed,
             tell_units: false,
         };
         let mut opener = GroupOpener::new(config, self.config.key.clone());
         if self.keeps {
             opener.keep_sealed();
         }
-        self.view = Some(View {
-            opener,
-            evidence: Evidence::new(self.config.member.group, signed, least, MAX_ROUND_TRIP),
-            late_forgery: None,
-        });
-        Ok(KeyNews::Signs(signed))
+        opener
     }
 
     /// Takes an object of the track of video: a frame, in the order in which the camera sealed it. `begins` if it is
@@ -273,6 +298,14 @@ impl RelayedViewer {
 }
 
 impl View {
+    fn take_sheet(&mut self, sheet: &[u8]) -> Result<Taken, SheetRefusal> {
+        let taken = self.opener.take_sheet(sheet)?;
+        if let Some(sign) = self.opener.sign() {
+            self.evidence.expect(sign);
+        }
+        Ok(taken)
+    }
+
     fn waits_for_key(&self, frame: &[u8]) -> bool {
         !self.evidence.may_release() || first_record(frame).is_some_and(|record| self.opener.waits_for_key(record))
     }

@@ -4,20 +4,21 @@ use std::time::Duration;
 use super::key_track::object;
 use super::test_camera::*;
 use super::*;
-use crate::group::{MemberConfig, MemberId, SheetRefusal};
-use crate::keys::Identity;
+use crate::group::{MemberConfig, MemberId, SheetRefusal, TermsRefusal};
+use crate::keys::{CameraName, Identity};
 use crate::live::{AlarmCause, LivenessState};
 use crate::seal::{Refusal, suite};
 use crate::sign::{Certificate, GOP_KEY_LEN, NoSignMode, ProofState, SignMode};
-use crate::unit::Assembled;
-use crate::wire::GroupMessage;
+use crate::unit::{Assembled, Unit};
+use crate::wire::{GroupMessage, LENGTH_PREFIX};
 
 fn offer(sign: SignMode) -> Arc<[u8]> {
-    object(GroupMessage::Offer {
-        stream: STREAM,
-        sign: sign.byte(),
-        suite: suite::AES_256_GCM.id,
-    })
+    object(GroupMessage::Terms(&terms(sign)))
+}
+
+/// Terms of the camera that differ from those that it makes.
+fn resigned(change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    crate::group::resigned_terms(&terms(SignMode::Frame), change, &identity())
 }
 
 fn sheet(bytes: &[u8]) -> Arc<[u8]> {
@@ -29,12 +30,17 @@ fn viewer(member: u64) -> RelayedViewer {
 }
 
 fn content_with(member: u64, least: SignMode) -> RelayedViewer {
+    asking_for("", member, least)
+}
+
+fn asking_for(camera: &str, member: u64, least: SignMode) -> RelayedViewer {
     RelayedViewer::new(RelayedConfig {
         member: MemberConfig {
             group: group(),
             suites: vec![suite::AES_256_GCM],
         },
         key: key(member),
+        camera_name: CameraName::new(camera).expect("a name"),
         least,
     })
 }
@@ -150,15 +156,7 @@ fn nothing_of_a_group_of_pictures_is_refused_whose_beginning_was_before_the_view
 #[test]
 fn who_comes_late_opens_the_group_of_pictures_from_its_beginning() {
     let mut camera = Camera::signing(SignMode::Frame);
-    let mut track = KeyTrack::new(
-        0,
-        GroupMessage::Offer {
-            stream: STREAM,
-            sign: 1,
-            suite: 2,
-        },
-        None,
-    );
+    let mut track = KeyTrack::new(0, camera.sealer.terms(), None);
     camera.admit_all([0, 1]);
     let first = camera.sealer.epoch();
     track.push(first + 1, &camera.sealer.full_sheet(), first);
@@ -191,12 +189,24 @@ fn a_relay_that_lies_shows_nothing() {
     let signed = SignMode::Off;
     assert_eq!(unsigned, Err(RelayRefusal::Sign { signed, least }));
     for (sign, name) in [(2, "gop"), (4, "tesla")] {
-        let (stream, suite) = (STREAM, suite::AES_256_GCM.id);
-        let earlier = viewer(0).told(&object(GroupMessage::Offer { stream, sign, suite }));
+        let earlier = resigned(|terms| terms[2] = sign);
+        let earlier = viewer(0).told(&object(GroupMessage::Terms(&earlier)));
         assert_eq!(earlier, Err(RelayRefusal::Mode(NoSignMode::Retired(name))));
     }
+    // What it says of the signatures, the suite, the run, and the camera that it has from elsewhere.
+    for at in [2, 3, 45] {
+        let mut altered = terms(SignMode::Frame);
+        altered[at] ^= 1;
+        let lies = viewer(0).told(&object(GroupMessage::Terms(&altered)));
+        assert_eq!(lies, Err(RelayRefusal::Terms(TermsRefusal::Signature)), "byte {at}");
+    }
+    let vault = resigned(|terms| {
+        terms[56] = 5;
+        terms.extend_from_slice(b"front");
+    });
+    let other = asking_for("back", 0, SignMode::Frame).told(&object(GroupMessage::Terms(&vault)));
+    assert_eq!(other, Err(RelayRefusal::Terms(TermsRefusal::WrongName)));
     assert_eq!(viewer(0).told(&sheet(&full)), Err(RelayRefusal::Early));
-    // It says that more is signed than is: no frame has what was promised, or all have what matters.
     let mut viewer = told(0);
     let mut altered = full.clone();
     altered[60] ^= 1;
@@ -479,7 +489,6 @@ fn who_insists_on_signed_groups_is_shown_nothing_before_the_certificate() {
     let lies = viewer.told(&offer(SignMode::Frame));
     let (signed, least) = (SignMode::Frame, SignMode::Both);
     assert_eq!(lies, Err(RelayRefusal::Sign { signed, least }));
-    // A relay can say that more is signed than is: the certificate it does not have.
     viewer.told(&offer(SignMode::Both)).expect("enough");
     viewer.told(&sheet(&camera.sealer.full_sheet())).expect("its sheet");
     for number in 0..50 {
@@ -504,4 +513,38 @@ fn who_insists_on_signed_groups_is_shown_nothing_before_the_certificate() {
     frame(&mut viewer, &camera.frame(true), millis);
     let (released, refused) = open(&mut viewer, millis);
     assert_eq!((released.last(), refused), (Some(&51), vec![]));
+}
+
+#[test]
+fn a_run_of_the_camera_is_verified_as_its_own_terms_say_whatever_the_relay_gives_again() {
+    let mut old = Camera::new(SignMode::Off, Unit::Frame, 5..1000);
+    let mut new = Camera::in_run([8; 16], SignMode::Frame, Unit::Frame, 2000..3000);
+    old.admit(0);
+    new.admit(0);
+    let terms = |camera: &Camera| object(GroupMessage::Terms(camera.sealer.terms()));
+    let [old_terms, new_terms] = [terms(&old), terms(&new)];
+    let [old_sheet, new_sheet] = [sheet(&old.sealer.full_sheet()), sheet(&new.sealer.full_sheet())];
+    let mut viewer = content_with(0, SignMode::Off);
+    assert_eq!(viewer.told(&old_terms), Ok(KeyNews::Signs(SignMode::Off)));
+    viewer.told(&old_sheet).expect("its sheet");
+    frame(&mut viewer, &old.frame(true), 0);
+    assert_eq!(open(&mut viewer, 0), (vec![0], vec![]));
+    // Terms alone change nothing.
+    assert_eq!(viewer.told(&new_terms), Ok(KeyNews::Signs(SignMode::Frame)));
+    frame(&mut viewer, &old.frame(false), 0);
+    assert_eq!(open(&mut viewer, 0), (vec![1], vec![]));
+    assert_eq!(viewer.picture_age(Duration::ZERO), None);
+    viewer.told(&new_sheet).expect("the new run's");
+    assert!(viewer.picture_age(Duration::ZERO).is_some());
+    // What is over comes again: it takes nothing back, and a frame of the new run needs its proof.
+    assert_eq!(viewer.told(&old_terms), Ok(KeyNews::Signs(SignMode::Off)));
+    assert_eq!(viewer.told(&old_sheet), Ok(KeyNews::Nothing), "stale");
+    assert_eq!(viewer.told(&new_terms), Ok(KeyNews::Nothing));
+    let mut unproven = new.frame(true).frame;
+    let proof = records(&unproven).pop().expect("its proof").len();
+    unproven.bytes.truncate(unproven.bytes.len() - LENGTH_PREFIX - proof);
+    viewer.frame_object(Duration::ZERO, true, unproven.bytes);
+    assert_eq!(open(&mut viewer, 0).0, [0; 0], "without its proof");
+    frame(&mut viewer, &new.frame(true), 0);
+    assert_eq!(open(&mut viewer, 0).0, [1]);
 }

@@ -24,8 +24,8 @@ struct Unproven {
     frame: Option<Assembled>,
 }
 
-/// Takes descriptions, frames and proofs in the order in which the camera sealed them. Without signatures, everything
-/// is released at once.
+/// Takes descriptions, frames and proofs in the order in which the camera sealed them. Where the camera signs nothing,
+/// everything is released at once.
 pub(super) struct Release {
     sign: SignMode,
     stream: u16,
@@ -44,22 +44,23 @@ pub(super) struct Release {
 
 impl Release {
     /// For the group's stream.
-    pub(super) fn new(group: GroupName, sign: SignMode) -> Self {
+    pub(super) fn new(group: GroupName) -> Self {
         let stream = group.stream as u16;
         Self {
             sound: false,
-            ..Self::of(group.camera, stream, sign)
+            ..Self::of(group.camera, stream)
         }
     }
 
     /// For the sound beside it.
-    pub(super) fn of_sound(group: GroupName, sign: SignMode) -> Self {
-        Self::of(group.camera, SOUND_STREAM as u16, sign)
+    pub(super) fn of_sound(group: GroupName) -> Self {
+        Self::of(group.camera, SOUND_STREAM as u16)
     }
 
-    fn of(camera: PeerId, stream: u16, sign: SignMode) -> Self {
+    fn of(camera: PeerId, stream: u16) -> Self {
         Self {
-            sign,
+            // No key opens anything before the terms say more.
+            sign: SignMode::Off,
             stream,
             sound: true,
             verifier: FrameVerifier::new(camera, stream),
@@ -68,6 +69,13 @@ impl Release {
             broken: false,
             out: VecDeque::new(),
             verified: None,
+        }
+    }
+
+    /// From here on, the camera signs this.
+    pub(super) fn expect(&mut self, sign: SignMode) {
+        if std::mem::replace(&mut self.sign, sign) != sign {
+            self.missed();
         }
     }
 

@@ -8,7 +8,7 @@ use super::packets::{DatagramRun, Packets, SealedBlock, Target};
 use super::sound::SoundSealer;
 use crate::clock::Now;
 use crate::group::{Announcement, InForce, Leader, LeaderConfig, LeaderError, MemberId, MemberKey, RUN_LEN};
-use crate::keys::Identity;
+use crate::keys::{CameraName, Identity};
 use crate::live::{Batch, Challenge, Challenges, MAX_CHALLENGERS, NoSuchSlot};
 use crate::seal::{Exhausted, MediaKey, RecordMeta, SealLimits, Suite};
 use crate::session::{Content, OutgoingFrame, OutgoingUnit, RepairNeed, SealedRecords};
@@ -38,6 +38,8 @@ pub struct GroupSealerConfig {
     pub suite: Suite,
     /// What is signed.
     pub sign: SignMode,
+    /// The camera's name among those of its publisher; none for an only one.
+    pub camera_name: CameraName,
     /// Into what a frame is cut.
     pub unit: Unit,
     /// Seed of the random draws of a selection by rate; not a secret.
@@ -130,6 +132,8 @@ pub struct GroupSealer {
     pub(super) config: GroupSealerConfig,
     leader: Leader,
     pub(super) current: InForce,
+    /// The terms of this run.
+    terms: Vec<u8>,
     /// When the current secret was drawn.
     drawn: Duration,
     signer: FrameSigner,
@@ -172,10 +176,12 @@ impl GroupSealer {
             },
         };
         let (leader, current) = Leader::new(leader, numbers, next_group, run, seed)?;
+        let terms = leader.terms(config.sign, config.camera_name);
         let camera = config.identity.peer_id();
         Ok(Self {
             leader,
             current,
+            terms,
             drawn: now.monotonic,
             signer: FrameSigner::new(config.stream, next_group),
             gops: config.sign.gops().then(|| GopSigner::new(camera)),
@@ -189,6 +195,11 @@ impl GroupSealer {
             begun: false,
             config,
         })
+    }
+
+    /// The terms of this run, for viewers (groups.md §6).
+    pub fn terms(&self) -> &[u8] {
+        &self.terms
     }
 
     /// Takes further epoch numbers, which the program has reserved on disk: those up to `end`, without it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::test_camera::*;
 use super::*;
 use crate::group::MemberConfig;
-use crate::keys::Identity;
+use crate::keys::{CameraName, Identity};
 use crate::seal::{Refusal, suite};
 use crate::sign::{FrameRefusal, MAX_PART_FRAMES, SignMode};
 use crate::unit::{Assembled, SOUND_STREAM, Unit};
@@ -18,10 +18,11 @@ fn opener(member: u64, sign: SignMode) -> GroupOpener {
             group: group(),
             suites: vec![suite::AES_256_GCM],
         },
-        sign,
         tell_units: false,
     };
-    GroupOpener::new(config, key(member))
+    let mut opener = GroupOpener::new(config, key(member));
+    opener.agree(agreed(sign)).expect("the camera's");
+    opener
 }
 
 /// A viewer of a camera, both of the same mode.
@@ -298,20 +299,18 @@ fn unsigned_sound_is_never_played_where_frames_are_signed() {
 fn a_relays_track_of_sound_waits_for_its_key_and_holds_no_picture() {
     let mut camera = Camera::signing(SignMode::Frame);
     camera.admit(0);
-    let offer = crate::wire::Control::Group(crate::wire::GroupMessage::Offer {
-        stream: STREAM,
-        sign: SignMode::Frame.byte(),
-        suite: suite::AES_256_GCM.id,
-    });
     let mut viewer = RelayedViewer::new(RelayedConfig {
         member: MemberConfig {
             group: group(),
             suites: vec![suite::AES_256_GCM],
         },
         key: key(0),
+        camera_name: CameraName::NONE,
         least: SignMode::Frame,
     });
-    viewer.told(&offer.to_bytes()).expect("it is content");
+    let terms = crate::wire::GroupMessage::Terms(camera.sealer.terms());
+    let terms = crate::wire::Control::Group(terms).to_bytes();
+    viewer.told(&terms).expect("it is content");
     let now = Duration::from_millis(40);
     let (picture, first, second) = (camera.frame(true).frame, camera.sound().frame, camera.sound().frame);
     // Sound whose beginning never came is of no use, and the rest waits for its key.

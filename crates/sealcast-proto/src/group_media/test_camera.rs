@@ -7,8 +7,8 @@ use aws_lc_rs::signature::{KeyPair, ML_DSA_65_SIGNING, PqdsaKeyPair};
 
 use super::*;
 use crate::clock::Now;
-use crate::group::{GroupName, MemberId, MemberKey};
-use crate::keys::Identity;
+use crate::group::{GroupName, MemberId, MemberKey, Terms};
+use crate::keys::{CameraName, Identity};
 use crate::seal::suite;
 use crate::session::{OutgoingFrame, OutgoingSound};
 use crate::sign::{Certificate, GOP_SIGNATURE_LEN, SignMode, UnsignedPart, gop_seed};
@@ -74,6 +74,16 @@ pub(super) fn info() -> StreamInfo {
     }
 }
 
+/// The camera's terms where it signs this.
+pub(super) fn terms(sign: SignMode) -> Vec<u8> {
+    Camera::signing(sign).sealer.terms().to_vec()
+}
+
+/// The same, verified.
+pub(super) fn agreed(sign: SignMode) -> Terms {
+    Terms::verified(&terms(sign), &group(), &CameraName::NONE).expect("the camera's")
+}
+
 /// A camera, whose time goes on by 40 ms a frame.
 pub(super) struct Camera {
     pub(super) sealer: GroupSealer,
@@ -85,15 +95,20 @@ pub(super) struct Camera {
 
 impl Camera {
     pub(super) fn new(sign: SignMode, unit: Unit, numbers: std::ops::Range<u64>) -> Self {
+        Self::in_run(RUN, sign, unit, numbers)
+    }
+
+    pub(super) fn in_run(run: [u8; 16], sign: SignMode, unit: Unit, numbers: std::ops::Range<u64>) -> Self {
         let config = GroupSealerConfig {
             identity: identity(),
             stream: STREAM,
             suite: suite::AES_256_GCM,
             sign,
+            camera_name: CameraName::NONE,
             unit,
             selection_seed: 0,
         };
-        let sealer = GroupSealer::new(at(0), config, numbers, RUN, &[3; 32]).expect("there are numbers");
+        let sealer = GroupSealer::new(at(0), config, numbers, run, &[3; 32]).expect("there are numbers");
         Self {
             sealer,
             frames: 0,

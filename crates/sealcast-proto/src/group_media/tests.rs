@@ -16,10 +16,11 @@ fn opener(member: u64, sign: SignMode) -> GroupOpener {
             group: group(),
             suites: vec![suite::AES_256_GCM],
         },
-        sign,
         tell_units: false,
     };
-    GroupOpener::new(config, key(member))
+    let mut opener = GroupOpener::new(config, key(member));
+    opener.agree(agreed(sign)).expect("the camera's");
+    opener
 }
 
 /// What comes of records: the numbers of frames released, `None` for a loss.

@@ -147,7 +147,7 @@ pub enum OpenedBy {
     /// The session.
     Session,
     /// The program: they come through a relay, or it cannot open them because it is an archive's node. Then the session
-    /// only passes on what the camera says ([`Event::GroupSaid`](super::Event::GroupSaid)), its offer first, and the
+    /// only passes on what the camera says ([`Event::GroupSaid`](super::Event::GroupSaid)), its terms first, and the
     /// program joins ([`Input::JoinGroup`](super::Input::JoinGroup)).
     Program,
 }

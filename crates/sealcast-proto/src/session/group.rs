@@ -8,15 +8,15 @@ use super::group_packets::EarlyRecords;
 use super::machine::Session;
 use super::{Event, GroupPolicy, Handled, OpenedBy, Output, SealedRecords, SessionError};
 use crate::clock::Now;
-use crate::group::{GroupName, MemberConfig, MemberKey};
+use crate::group::{GroupName, MemberConfig, MemberKey, Terms, TermsRefusal};
 use crate::group_media::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
 use crate::live::{CHALLENGE_LEN, Challenge, LivenessState};
 use crate::sign::{GopVerdict, ProofState, SignMode};
 use crate::wire::{Accept, Control, GroupMessage, Kind, MAX_GROUP_RECORD, MediaFrom};
 
-/// Time for which a viewer that insists on signatures of groups of pictures waits for the offer of a group, while media
+/// Time for which a viewer that insists on signatures of groups of pictures waits for the terms of a group, while media
 /// comes for it alone.
-const WAIT_FOR_OFFER: Duration = Duration::from_secs(10);
+const WAIT_FOR_TERMS: Duration = Duration::from_secs(10);
 /// Time for which it waits for the certificate once it was offered one: a source may make keyframes seldom.
 const WAIT_FOR_CERTIFICATE: Duration = Duration::from_secs(60);
 
@@ -94,9 +94,9 @@ impl Session {
             return Err(SessionError::Misuse);
         }
         self.group = match (message, self.group) {
-            (GroupMessage::Offer { stream, .. }, None) => Some(GroupStanding::Offered(stream)),
+            (GroupMessage::Terms(terms), None) => Some(GroupStanding::Offered(stream_of(terms)?)),
             (GroupMessage::Sheet(_), Some(GroupStanding::Wanted(stream))) => Some(GroupStanding::Member(stream)),
-            (GroupMessage::Offer { .. }, _) | (_, None | Some(GroupStanding::Offered(_))) => {
+            (GroupMessage::Terms(_), _) | (_, None | Some(GroupStanding::Offered(_))) => {
                 return Err(SessionError::Misuse);
             }
             (GroupMessage::Multicast(_), standing) => {
@@ -202,13 +202,7 @@ impl Session {
     /// Process a message of the group whose turn it is.
     pub(super) fn group_said_in_order(&mut self, now: Now, message: GroupMessage<'_>) -> Result<(), SessionError> {
         match message {
-            GroupMessage::Offer { stream, sign, suite } => {
-                match SignMode::from_byte(sign) {
-                    Ok(sign) => return self.offered(now, stream, sign, suite),
-                    // It is served alone.
-                    Err(mode) => self.out.push_back(Output::Event(Event::NoSuchSignatures(mode))),
-                }
-            }
+            GroupMessage::Terms(terms) => return self.offered(now, terms),
             GroupMessage::Join { stream, media } if self.joined == Some((stream, media)) => match media {
                 // It was said again, because the answer is late.
                 MediaFrom::Session | MediaFrom::Sealed if self.says_twice() => {}
@@ -254,21 +248,37 @@ impl Session {
         self.out.push_back(Output::Event(Event::GroupSaid(bytes)));
     }
 
-    /// Viewer: the publisher offers a group. It joins if that is good enough; else everything stays as it is.
-    fn offered(&mut self, now: Now, stream: u16, sign: SignMode, suite: u8) -> Result<(), SessionError> {
+    /// Viewer: the publisher offers a group. It joins if its terms are good enough; else everything stays as it is.
+    fn offered(&mut self, now: Now, said: &[u8]) -> Result<(), SessionError> {
         if self.group_view.is_some() || self.unopened.is_some() {
             return Err(SessionError::PeerMisbehaved);
         }
+        let stream = stream_of(said).map_err(|_| SessionError::PeerMisbehaved)?;
+        let (Some(name), Some(key)) = (self.group_name(stream), self.member_key(stream)) else {
+            return Ok(());
+        };
+        // On the session with the camera itself nobody else can have made bad ones.
+        let terms = Terms::verified(said, &name, &self.config.handshake.wish.camera);
+        let terms = match terms {
+            Ok(terms) => terms,
+            Err(TermsRefusal::Sign(mode)) => {
+                // It is served alone.
+                self.out.push_back(Output::Event(Event::NoSuchSignatures(mode)));
+                return Ok(());
+            }
+            Err(_) => return Err(SessionError::PeerMisbehaved),
+        };
+        let sign = terms.sign();
         let least = self.config.group.map_or(SignMode::Off, |policy| policy.sign);
         if least.gops() && sign < least {
             return Err(SessionError::SignsTooLittle);
         }
         let good = self.config.group.is_some() && sign >= least;
         let suites = self.config.handshake.suites.clone();
-        let known = suites.iter().any(|known| known.id == suite);
-        let (Some(name), Some(key), true) = (self.group_name(stream), self.member_key(stream), good && known) else {
+        let known = suites.iter().any(|known| known.id == terms.suite());
+        if !(good && known) {
             return Ok(());
-        };
+        }
         if self
             .config
             .group
@@ -279,16 +289,15 @@ impl Session {
                 media: None,
                 says_join: None,
             });
-            let sign = sign.byte();
-            self.pass_on(GroupMessage::Offer { stream, sign, suite });
+            self.pass_on(GroupMessage::Terms(said));
             return Ok(());
         }
         let config = GroupOpenerConfig {
             member: MemberConfig { group: name, suites },
-            sign,
             tell_units: self.config.delivery.tell_units,
         };
         let mut opener = GroupOpener::new(config, key);
+        opener.agree(terms).map_err(|_| SessionError::PeerMisbehaved)?;
         if self.config.delivery.keep_sealed {
             opener.keep_sealed();
         }
@@ -397,7 +406,7 @@ impl Session {
                 return Err(SessionError::PeerMisbehaved);
             }
             // Handled before.
-            GroupMessage::Offer { .. }
+            GroupMessage::Terms(_)
             | GroupMessage::Join { .. }
             | GroupMessage::Challenge(_)
             | GroupMessage::Hears(_)
@@ -467,7 +476,7 @@ impl Session {
         let since = *self.withheld_since.get_or_insert(now.monotonic);
         let wait = match self.group_view {
             Some(_) => WAIT_FOR_CERTIFICATE,
-            None => WAIT_FOR_OFFER,
+            None => WAIT_FOR_TERMS,
         };
         match now.monotonic < since + wait {
             true => Ok(()),
@@ -546,6 +555,14 @@ impl Session {
     pub(super) fn gets_group_packets(&self) -> bool {
         self.group_view.as_ref().is_some_and(|view| view.begun)
     }
+}
+
+/// The stream of terms.
+fn stream_of(terms: &[u8]) -> Result<u16, SessionError> {
+    let stream = Terms::stream_of(terms).ok();
+    stream
+        .and_then(|stream| stream.try_into().ok())
+        .ok_or(SessionError::Misuse)
 }
 
 impl GroupView {

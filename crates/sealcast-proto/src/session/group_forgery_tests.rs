@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use super::tests::session_over;
 use super::{
-    Carrier, Delivery, Entry, Fec, GroupPolicy, Handled, Input, OpenedBy, OutgoingFrame, Output, RepairNeed, Session,
+    Carrier, Delivery, Entry, Event, Fec, GroupPolicy, Handled, Input, OpenedBy, OutgoingFrame, Output, RepairNeed,
+    Session, SessionError,
 };
 use crate::clock::Now;
-use crate::group::{GroupName, MemberId, MemberKey};
+use crate::group::{GroupName, MemberId, MemberKey, resigned_terms};
 use crate::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
-use crate::keys::{EpochSecret, Identity, Role, Secret, Side};
+use crate::keys::{CameraName, EpochSecret, Identity, Role, Secret, Side};
 use crate::seal::Refusal;
 use crate::seal::suite::AES_256_GCM;
-use crate::sign::{FrameRefusal, SignMode};
+use crate::sign::{FrameRefusal, NoSignMode, SignMode};
 use crate::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
 use crate::wire::{GroupMessage, LENGTH_PREFIX};
 
@@ -44,6 +45,7 @@ impl Sealer {
             stream: STREAM,
             suite: AES_256_GCM,
             sign: SignMode::Frame,
+            camera_name: CameraName::NONE,
             unit: Unit::Frame,
             selection_seed: 0,
         };
@@ -112,12 +114,8 @@ fn viewer(camera: &Sealer) -> Session {
         opened_by: OpenedBy::Session,
     });
     let sheet = camera.group.path_sheet(MemberId(0)).expect("a member");
-    let offer = GroupMessage::Offer {
-        stream: STREAM,
-        sign: SignMode::Frame.byte(),
-        suite: AES_256_GCM.id,
-    };
-    for message in [offer, GroupMessage::Sheet(&sheet), GroupMessage::Begin { number: 0 }] {
+    let terms = GroupMessage::Terms(camera.group.terms());
+    for message in [terms, GroupMessage::Sheet(&sheet), GroupMessage::Begin { number: 0 }] {
         session.group_said_in_order(at(0), message).expect("in turn");
     }
     session
@@ -172,4 +170,81 @@ fn records_that_fit_nowhere_are_refused_and_end_nothing() {
         give(&mut viewer, now, records(&camera.frame(true))).1
     });
     assert_eq!(released.last(), Some(11));
+}
+
+/// The terms of the camera as it signs them, changed and signed anew.
+fn told(camera: &Sealer, session: &mut Session, change: impl FnOnce(&mut Vec<u8>)) -> Result<(), SessionError> {
+    let terms = resigned_terms(camera.group.terms(), change, &Identity::from_seed(&[1; 32]));
+    session.group_said_in_order(at(0), GroupMessage::Terms(&terms))
+}
+
+/// A viewer that was told nothing of the group.
+fn newcomer(sign: SignMode) -> Session {
+    let secret = EpochSecret::new(Secret::from_bytes(&[5; 32]), 0);
+    let (side, role) = (Side::Initiator, Role::Viewer);
+    let mut session = session_over(
+        Carrier::Stream,
+        Delivery::default(),
+        AES_256_GCM,
+        side,
+        role,
+        vec![secret],
+    );
+    session.config.group = Some(GroupPolicy {
+        sign,
+        opened_by: OpenedBy::Session,
+    });
+    session
+}
+
+#[test]
+fn a_group_with_the_signatures_of_an_earlier_version_is_declined_by_name() {
+    let camera = Sealer::new(false, Fec::Off);
+    for (sign, name) in [(2, "gop"), (4, "tesla")] {
+        let mut session = newcomer(SignMode::Off);
+        told(&camera, &mut session, |terms| terms[2] = sign).expect("it is served alone");
+        let said = session.out.iter().find_map(|output| match output {
+            Output::Event(Event::NoSuchSignatures(mode)) => Some(*mode),
+            _ => None,
+        });
+        assert_eq!(said, Some(NoSignMode::Retired(name)));
+        assert!(session.group_view.is_none());
+    }
+}
+
+#[test]
+fn terms_that_are_not_this_cameras_end_a_session_and_those_with_another_suite_are_left_alone() {
+    let camera = Sealer::new(false, Fec::Off);
+    let good = |session: &Session| session.group_view.is_some();
+    let mut session = newcomer(SignMode::Frame);
+    told(&camera, &mut session, |_| {}).expect("they are the camera's");
+    assert!(good(&session));
+    assert_eq!(
+        told(&camera, &mut session, |_| {}),
+        Err(SessionError::PeerMisbehaved),
+        "once"
+    );
+    let mut session = newcomer(SignMode::Frame);
+    told(&camera, &mut session, |terms| terms[3] = 200).expect("a suite that it does not know");
+    assert!(!good(&session));
+    // Another camera, another kind, and a name that is cut.
+    for (at, value) in [(8, 0xAA), (0, 0x20), (56, 1)] {
+        let mut session = newcomer(SignMode::Frame);
+        let refused = told(&camera, &mut session, |terms| terms[at] = value);
+        assert_eq!(refused, Err(SessionError::PeerMisbehaved), "byte {at}");
+    }
+    let mut forged = camera.group.terms().to_vec();
+    forged[2] = SignMode::Off.byte();
+    let refused = newcomer(SignMode::Off).group_said_in_order(at(0), GroupMessage::Terms(&forged));
+    assert_eq!(refused, Err(SessionError::PeerMisbehaved), "the signature does not fit");
+    // It asked for one of several cameras by its name.
+    for (asked, is_it) in [("front", true), ("back", false)] {
+        let mut session = newcomer(SignMode::Frame);
+        session.config.handshake.wish.camera = CameraName::new(asked).expect("a name");
+        let told = told(&camera, &mut session, |terms| {
+            terms[56] = 5;
+            terms.extend_from_slice(b"front");
+        });
+        assert_eq!(told.is_ok(), is_it, "{asked}");
+    }
 }

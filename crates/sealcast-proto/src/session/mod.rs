@@ -141,7 +141,7 @@ pub enum Input<'b> {
     /// Send a message to the other gateway: the bytes of a [`GatewayMessage`] that this end may send. It may be lost
     /// on datagrams.
     Gateway(&'b [u8]),
-    /// Publisher: a message of the group. An offer begins it; the first sheet, which must be one for
+    /// Publisher: a message of the group. The terms begin it; the first sheet, which must be one for
     /// this viewer, makes all media that follows the group's.
     Group(GroupMessage<'b>),
     /// Viewer whose frames the session does not open: join the group that was offered. Once more, and in the same way,

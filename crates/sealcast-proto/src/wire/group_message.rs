@@ -4,9 +4,6 @@ use core::net::IpAddr;
 
 use super::{MAX_STREAM, Malformed, Reader};
 
-/// Highest number of what is signed, those of earlier versions included.
-const MAX_SIGN: u8 = 4;
-
 /// Where a member's frames come from, and which key opens its sheets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaFrom {
@@ -88,15 +85,8 @@ impl Hearing {
 /// A control message of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupMessage<'a> {
-    /// The publisher offers to seal for a group instead of this session.
-    Offer {
-        /// The stream, 1 to 15.
-        stream: u16,
-        /// What is signed: 0 nothing, 1 frames, 3 frames and groups of pictures. 2 and 4 are reserved.
-        sign: u8,
-        /// Identifier of the group's suite.
-        suite: u8,
-    },
+    /// The publisher offers to seal for a group instead of this session, on these terms.
+    Terms(&'a [u8]),
     /// The viewer wants to be a member.
     Join {
         /// The stream, 1 to 15.
@@ -149,7 +139,7 @@ pub enum GroupMessage<'a> {
 }
 
 impl<'a> GroupMessage<'a> {
-    const OFFER: u8 = 20;
+    const TERMS: u8 = 20;
     const JOIN: u8 = 21;
     const SHEET: u8 = 22;
     const CHALLENGE: u8 = 23;
@@ -180,11 +170,7 @@ impl<'a> GroupMessage<'a> {
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         match *self {
-            Self::Offer { stream, sign, suite } => {
-                out.push(Self::OFFER);
-                out.extend_from_slice(&stream.to_be_bytes());
-                out.extend_from_slice(&[sign, suite]);
-            }
+            Self::Terms(terms) => put(out, Self::TERMS, terms),
             Self::Join { stream, media } => {
                 out.push(Self::JOIN);
                 out.extend_from_slice(&stream.to_be_bytes());
@@ -215,15 +201,11 @@ impl<'a> GroupMessage<'a> {
         }
     }
 
-    /// Parses the message of this type, after its type. `None` if it is none of a group. What is inside sheets,
+    /// Parses the message of this type, after its type. `None` if it is none of a group. What is inside terms, sheets,
     /// answers, certificates, signatures and what archives get is checked by whom they are for.
     pub(super) fn parse(kind: u8, reader: &mut Reader<'a>) -> Result<Option<Self>, Malformed> {
         Ok(Some(match kind {
-            Self::OFFER => Self::Offer {
-                stream: stream(reader.u16()?)?,
-                sign: sign(reader.u8()?)?,
-                suite: reader.u8()?,
-            },
+            Self::TERMS => Self::Terms(reader.rest()),
             Self::JOIN => Self::Join {
                 stream: stream(reader.u16()?)?,
                 media: MediaFrom::parse(reader.u8()?)?,
@@ -266,10 +248,6 @@ fn more(more: u8) -> Result<bool, Malformed> {
     (more <= 1).then_some(more == 1).ok_or(Malformed)
 }
 
-fn sign(sign: u8) -> Result<u8, Malformed> {
-    (sign <= MAX_SIGN).then_some(sign).ok_or(Malformed)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,11 +256,7 @@ mod tests {
     #[test]
     fn messages_are_parsed_as_they_are_written() {
         for message in [
-            GroupMessage::Offer {
-                stream: 1,
-                sign: 3,
-                suite: 2,
-            },
+            GroupMessage::Terms(b"terms"),
             GroupMessage::Join {
                 stream: 15,
                 media: MediaFrom::RelayEnrolled,
@@ -329,12 +303,7 @@ mod tests {
     #[test]
     fn what_is_no_message_of_a_group_is_malformed() {
         for bytes in [
-            &[20, 0, 0, 1, 2][..],
-            &[20, 0, 16, 1, 2],
-            &[20, 0, 1, 5, 2],
-            &[20, 0, 1, 1],
-            &[20, 0, 1, 1, 2, 0],
-            &[21, 0, 1],
+            &[21, 0, 1][..],
             &[21, 0, 0, 0],
             &[21, 0, 1, 4],
             &[21, 0, 1, 0, 0],

@@ -6,7 +6,7 @@ use sealcast_proto::sign::{Certificate, GOP_SIGNATURE_LEN, ProofCounts, ProofSta
 use sealcast_proto::wire::GroupMessage;
 use sealcast_testkit::ends::{self, Setup, identity};
 
-use super::group_show::{FRAME, PUBLISHER, Show, Way, policy};
+use super::group_show::{FRAME, PUBLISHER, Show, Way, policy, sealer};
 
 const SIGNED: Option<GroupPolicy> = Some(policy(SignMode::Frame));
 /// Frames of a group of pictures, which lasts a second.
@@ -179,12 +179,8 @@ fn who_insists_on_these_signatures_refuses_a_group_that_has_none() {
     let mut setup = Setup::default();
     setup.viewer.group = INSISTS;
     let mut world = setup.established();
-    let offer = GroupMessage::Offer {
-        stream: super::group_show::STREAM,
-        sign: SignMode::Frame.byte(),
-        suite: sealcast_proto::seal::suite::AES_256_GCM.id,
-    };
-    world.tell(PUBLISHER, Input::Group(offer));
+    let sealer = sealer(SignMode::Frame, world.now);
+    world.tell(PUBLISHER, Input::Group(GroupMessage::Terms(sealer.terms())));
     world.run(FRAME, &mut |_, _| sealcast_proto::sim::Verdict::Deliver);
     has_refused(&mut world);
 }

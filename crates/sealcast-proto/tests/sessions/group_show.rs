@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use sealcast_proto::clock::Now;
 use sealcast_proto::group::MemberId;
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, Sealing};
+use sealcast_proto::keys::CameraName;
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Event, Fec, GroupPolicy, Input, OpenedBy, OutgoingFrame, RepairNeed, ShapePlan};
@@ -111,18 +113,9 @@ impl Show {
             .zip(ways)
             .map(|(viewer, way)| world(viewer, *way, policy, fec))
             .collect();
-        let config = GroupSealerConfig {
-            identity: identity(2),
-            stream: STREAM,
-            suite: suite::AES_256_GCM,
-            sign,
-            unit: Unit::Frame,
-            selection_seed: 0,
-        };
         let now = viewers.first().map_or(ends::START, |world| world.now);
-        let sealer = GroupSealer::new(now, config, 1..1000, [1; 16], &[2; 32]).expect("there are numbers");
         let mut show = Self {
-            sealer,
+            sealer: sealer(sign, now),
             viewers,
             frames: 0,
             seed: 0,
@@ -137,7 +130,7 @@ impl Show {
             multicast: None,
         };
         for world in &mut show.viewers {
-            world.tell(PUBLISHER, Input::Group(offer(sign)));
+            world.tell(PUBLISHER, Input::Group(GroupMessage::Terms(show.sealer.terms())));
         }
         show.pass(FRAME);
         show
@@ -323,12 +316,18 @@ impl Show {
     }
 }
 
-fn offer(sign: SignMode) -> GroupMessage<'static> {
-    GroupMessage::Offer {
+/// A group of the publisher of [`Setup`], of which this is signed.
+pub(crate) fn sealer(sign: SignMode, now: Now) -> GroupSealer {
+    let config = GroupSealerConfig {
+        identity: identity(2),
         stream: STREAM,
-        sign: sign.byte(),
-        suite: suite::AES_256_GCM.id,
-    }
+        suite: suite::AES_256_GCM,
+        sign,
+        camera_name: CameraName::NONE,
+        unit: Unit::Frame,
+        selection_seed: 0,
+    };
+    GroupSealer::new(now, config, 1..1000, [1; 16], &[2; 32]).expect("there are numbers")
 }
 
 fn world(viewer: u8, way: Way, policy: Option<GroupPolicy>, fec: Fec) -> World {

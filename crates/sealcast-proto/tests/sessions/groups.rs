@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use sealcast_proto::group::MemberId;
+use sealcast_proto::group_media::GroupSealer;
 use sealcast_proto::live::{AlarmCause, LivenessState};
-use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Event, GroupPolicy, Input, OpenedBy, SessionError};
-use sealcast_proto::sign::{NoSignMode, SignMode};
+use sealcast_proto::sign::SignMode;
 use sealcast_proto::sim::World;
 use sealcast_proto::unit::Assembled;
 use sealcast_proto::wire::{Control, GroupMessage, MediaFrom};
 use sealcast_testkit::ends::{self, Setup};
 
-use super::group_show::{FRAME, PUBLISHER, STREAM, Show, VIEWER, policy};
+use super::group_show::{FRAME, PUBLISHER, STREAM, Show, VIEWER, policy, sealer};
 
 const SIGNED: Option<GroupPolicy> = Some(policy(SignMode::Frame));
 
@@ -100,54 +100,27 @@ fn a_removed_viewer_is_given_nothing_and_the_others_go_on() {
     );
 }
 
-#[test]
-fn a_group_with_the_signatures_of_an_earlier_version_is_declined_by_name() {
-    for (sign, name) in [(2, "gop"), (4, "tesla")] {
-        let mut setup = Setup::default();
-        setup.viewer.group = Some(policy(SignMode::Off));
-        let mut world = setup.established();
-        let suite = suite::AES_256_GCM.id;
-        let stream = STREAM;
-        world.tell(PUBLISHER, Input::Group(GroupMessage::Offer { stream, sign, suite }));
-        world.run_cleanly(FRAME);
-        let expected = Event::NoSuchSignatures(NoSignMode::Retired(name));
-        assert!(
-            world.initiator.events.contains(&expected),
-            "{:?}",
-            world.initiator.events
-        );
-        assert!(!world.responder.session.is_member());
-        ends::publish(&mut world, 0, true, &[7; 100]);
-        world.run_cleanly(FRAME);
-        assert!(!world.initiator.assembled.is_empty(), "it is served alone");
-    }
-}
-
 /// A session with a camera that has offered a group, and whose viewer gets the frames through a relay.
-fn attending() -> World {
+fn attending() -> (World, GroupSealer) {
     let sign = SignMode::Frame;
     let mut setup = Setup::default();
     let opened_by = OpenedBy::Program;
     setup.viewer.group = Some(GroupPolicy { sign, opened_by });
     let mut world = setup.established();
-    let offer = GroupMessage::Offer {
-        stream: STREAM,
-        sign: sign.byte(),
-        suite: suite::AES_256_GCM.id,
-    };
-    world.tell(PUBLISHER, Input::Group(offer));
+    let sealer = sealer(sign, world.now);
+    world.tell(PUBLISHER, Input::Group(GroupMessage::Terms(sealer.terms())));
     world.run_cleanly(FRAME);
-    world
+    (world, sealer)
 }
 
 #[test]
 fn who_gets_its_media_through_a_relay_is_told_keys_and_answers_and_no_frame() {
     for media in [MediaFrom::Relay, MediaFrom::RelayEnrolled] {
-        let mut world = attending();
+        let (mut world, _) = attending();
         let enrolled = media == MediaFrom::RelayEnrolled;
         let early = world.initiator.session.handle(world.now, Input::Challenge([1; 16]));
         assert_eq!(early.map(drop), Err(SessionError::Misuse), "it has not joined");
-        let mut world = attending();
+        let (mut world, _) = attending();
         world.tell(VIEWER, Input::JoinGroup(media));
         world.run_cleanly(FRAME);
         let events = std::mem::take(&mut world.responder.events);
@@ -164,7 +137,7 @@ fn who_gets_its_media_through_a_relay_is_told_keys_and_answers_and_no_frame() {
         let other = other.expect("there are others");
         let other = world.initiator.session.handle(now, other);
         assert_eq!(other.map(drop), Err(SessionError::Misuse), "another kind of member");
-        let mut world = attending();
+        let (mut world, sealer) = attending();
         world.tell(VIEWER, Input::JoinGroup(media));
         world.run_cleanly(FRAME);
         world.responder.events.clear();
@@ -185,13 +158,8 @@ fn who_gets_its_media_through_a_relay_is_told_keys_and_answers_and_no_frame() {
             .into_iter()
             .filter(|event| matches!(event, Event::GroupSaid(_) | Event::JoinedGroup(_)))
             .collect();
-        let offer = GroupMessage::Offer {
-            stream: STREAM,
-            sign: SignMode::Frame.byte(),
-            suite: suite::AES_256_GCM.id,
-        };
         let expected = [
-            said(offer),
+            said(GroupMessage::Terms(sealer.terms())),
             said(GroupMessage::Sheet(b"sheet")),
             said(GroupMessage::Answer(b"answer")),
         ];
@@ -205,13 +173,9 @@ fn messages_of_a_group_out_of_turn_are_refused() {
     let mut show = Show::new(SignMode::Frame, 1, SIGNED);
     show.play(1);
     let world = &mut show.viewers[0];
-    let offer = GroupMessage::Offer {
-        stream: STREAM,
-        sign: SignMode::Frame.byte(),
-        suite: suite::AES_256_GCM.id,
-    };
     let now = world.now;
-    let again = world.responder.session.handle(now, Input::Group(offer));
+    let terms = GroupMessage::Terms(show.sealer.terms());
+    let again = world.responder.session.handle(now, Input::Group(terms));
     assert_eq!(again.map(drop), Err(SessionError::Misuse));
 
     let mut world = Setup::default().established();

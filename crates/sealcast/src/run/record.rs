@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::archive::{Gather, Gathered};
 use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::group::Terms;
+use sealcast_proto::keys::CameraName;
 use sealcast_proto::session::{Event, InboundCounts, Input};
-use sealcast_proto::sign::SignMode;
 use sealcast_proto::unit::Assembled;
 use sealcast_proto::wire::{Control, GroupMessage, MediaFrom, Ticket};
 use tokio::sync::watch;
 
 use super::connection::{Ended, Listener};
+use super::group::group_of;
 use super::relay::RelayUrl;
 use super::retry::turned_on;
 use super::serve_viewer::VIDEO;
@@ -281,9 +283,11 @@ impl<'a> RecordingRole<'a> {
             return Ok(());
         };
         match message {
-            GroupMessage::Offer { sign, .. } => {
-                // The session has looked at it.
-                let proofs = SignMode::from_byte(sign).is_ok_and(SignMode::frames);
+            GroupMessage::Terms(terms) => {
+                // The session has verified them.
+                let camera = task.connection.session.facts().map(|facts| facts.peer.id);
+                let terms = camera.map(|camera| Terms::verified(terms, &group_of(camera), &CameraName::NONE));
+                let proofs = terms.is_some_and(|terms| terms.is_ok_and(|terms| terms.sign().frames()));
                 self.gather = Some(Gather::new(proofs));
                 task.listener.joined = true;
                 task.handle(Input::JoinGroup(MediaFrom::Sealed))

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind};
 use sealcast_proto::clock::Now;
-use sealcast_proto::group::{GroupName, LeaderError, MemberConfig, MemberKey};
+use sealcast_proto::group::{GroupName, LeaderError, MemberConfig, MemberKey, Terms};
 use sealcast_proto::group_media::{GroupOpener, GroupOpenerConfig, GroupSealer, GroupSealerConfig, SealedFrame};
-use sealcast_proto::keys::Identity;
+use sealcast_proto::keys::{CameraName, Identity};
 use sealcast_proto::seal::suite::AES_256_GCM;
 use sealcast_proto::session::OutgoingFrame;
 use sealcast_proto::sign::SignMode;
@@ -55,23 +55,27 @@ pub(crate) fn sealer(sign: SignMode) -> Result<GroupSealer, LeaderError> {
         stream: STREAM,
         suite: AES_256_GCM,
         sign,
+        camera_name: CameraName::NONE,
         unit: Unit::Frame,
         selection_seed: 0,
     };
     GroupSealer::new(at(Duration::ZERO), config, NUMBERS, [9; 16], &[3; 32])
 }
 
-/// The side of the viewer of this number.
-pub(crate) fn opener(number: u64, sign: SignMode) -> GroupOpener {
+/// The side of the viewer of this number, by the terms of the camera's side.
+pub(crate) fn opener(number: u64, sealer: &GroupSealer) -> Result<GroupOpener, Failure> {
     let config = GroupOpenerConfig {
         member: MemberConfig {
             group: group(),
             suites: vec![AES_256_GCM],
         },
-        sign,
         tell_units: false,
     };
-    GroupOpener::new(config, member_key(number))
+    let mut opener = GroupOpener::new(config, member_key(number));
+    let terms = Terms::verified(sealer.terms(), &group(), &CameraName::NONE);
+    let agreed = terms.and_then(|terms| opener.agree(terms));
+    agreed.map_err(|refusal| broken(&refusal))?;
+    Ok(opener)
 }
 
 pub(crate) fn info() -> StreamInfo {

@@ -105,7 +105,7 @@ fn seal(session: &mut Session, number: u64, data: &[u8], out: &mut Vec<u8>) -> R
 /// A frame was not sealed, or not released.
 pub(super) fn signing(mode: SignMode, amount: Amount) -> Result<Sample> {
     let mut camera = Camera::new(mode, amount)?;
-    let mut viewer = camera.viewer(mode)?;
+    let mut viewer = camera.viewer()?;
     let (mut sealing, mut opening, mut signing) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     let (mut bytes, mut signed, mut parts) = (0, 0, 0_u32);
     for number in 0..amount.frames {
@@ -177,14 +177,14 @@ impl Camera {
     }
 
     /// A member of the group.
-    fn viewer(&mut self, mode: SignMode) -> Result<GroupOpener> {
+    fn viewer(&mut self) -> Result<GroupOpener> {
         let admitted = self.sealer.admit(at(Duration::ZERO), MemberId(0), cast::member_key(0));
         admitted.map_err(|error| broken(&error))?;
         let announced = self.sealer.announce(at(Duration::ZERO), &[1; 32]);
         announced.map_err(|error| broken(&error))?;
         let sheet = self.sealer.path_sheet(MemberId(0));
         let sheet = sheet.ok_or_else(|| broken(&"no member"))?;
-        let mut viewer = cast::opener(0, mode);
+        let mut viewer = cast::opener(0, &self.sealer)?;
         viewer.take_sheet(&sheet).map_err(|refusal| broken(&refusal))?;
         Ok(viewer)
     }

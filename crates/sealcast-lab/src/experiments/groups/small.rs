@@ -137,7 +137,7 @@ fn found(members: usize, mechanism: &Arc<dyn Mechanism>) -> Result<Founding> {
         let sheet = by(&mut spent, || leader.path_sheet(MemberId(number)));
         let sheet = sheet.ok_or_else(|| broken(&"no member"))?;
         founding.bytes += sheet.len();
-        let mut member = cast::opener(number, SignMode::Off);
+        let mut member = cast::opener(number, &leader)?;
         member.take_sheet(&sheet).map_err(|refusal| broken(&refusal))?;
         others.push(member);
     }

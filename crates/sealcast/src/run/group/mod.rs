@@ -10,11 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use sealcast_proto::clock::Now;
-use sealcast_proto::group::{LeaderError, MAX_MEMBERS, MemberId, MemberKey};
+use sealcast_proto::group::{GroupName, LeaderError, MAX_MEMBERS, MemberId, MemberKey};
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
-use sealcast_proto::keys::PeerId;
+use sealcast_proto::keys::{CameraName, PeerId};
 use sealcast_proto::live::{Answer, Challenge};
-use sealcast_proto::seal::Suite;
 use sealcast_proto::session::RepairNeed;
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::unit::Selection;
@@ -41,6 +40,14 @@ use self::relayed::Relayed;
 
 /// The number of the group's stream.
 pub const GROUP_STREAM: u16 = VIDEO as u16;
+
+/// The group of a camera's picture.
+pub(in crate::run) fn group_of(camera: PeerId) -> GroupName {
+    GroupName {
+        camera,
+        stream: GROUP_STREAM.into(),
+    }
+}
 /// Messages that may wait for a member. Who has more is too slow for the group.
 const MAX_TOLD: usize = 256;
 
@@ -197,8 +204,8 @@ struct State {
 /// A group of viewers, shared by their tasks and the one that seals.
 pub(super) struct Group {
     state: Mutex<State>,
-    suite: Suite,
-    sign: SignMode,
+    /// What a run of the group is, signed.
+    terms: Vec<u8>,
     gop_key: Option<GopSigningKey>,
     queue: QueueLimits,
     multicast: Option<Multicast>,
@@ -229,6 +236,7 @@ impl Group {
         let config = GroupSealerConfig {
             identity: Arc::clone(&offer.identity),
             stream: GROUP_STREAM,
+            camera_name: CameraName::NONE,
             suite,
             sign: options.sign,
             unit: offer.unit,
@@ -240,10 +248,10 @@ impl Group {
         let gops = options.sign.gops();
         let gop_key = gops.then(|| GopSigningKey::of(&offer.identity)).transpose()?;
         let certificate = gop_key.as_ref().map(|key| key.certificate().to_bytes());
-        let said = offer_of(options.sign, suite);
+        let terms = sealer.terms().to_vec();
         Ok(Self {
             state: Mutex::new(State {
-                relayed: Relayed::new(sealer.epoch(), said, certificate.as_deref()),
+                relayed: Relayed::new(sealer.epoch(), &terms, certificate.as_deref()),
                 sealer,
                 numbers: options.numbers,
                 seats: Vec::new(),
@@ -251,8 +259,7 @@ impl Group {
                 signing: JoinSet::new(),
                 over: false,
             }),
-            suite,
-            sign: options.sign,
+            terms,
             gop_key,
             queue,
             multicast: multicast.transpose()?,
@@ -262,8 +269,8 @@ impl Group {
     }
 
     /// What viewers are offered.
-    pub(super) fn offer(&self) -> GroupMessage<'static> {
-        offer_of(self.sign, self.suite)
+    pub(super) fn offer(&self) -> GroupMessage<'_> {
+        GroupMessage::Terms(&self.terms)
     }
 
     /// Makes a viewer a member. Its first sheet follows, unless its enrolment brings it sheets.
@@ -417,14 +424,6 @@ fn free_number(seats: &[Seat]) -> Option<MemberId> {
     }
     let free = taken.iter().position(|taken| !taken);
     free.map(|number| MemberId(number as u64))
-}
-
-fn offer_of(sign: SignMode, suite: Suite) -> GroupMessage<'static> {
-    GroupMessage::Offer {
-        stream: GROUP_STREAM,
-        sign: sign.byte(),
-        suite: suite.id,
-    }
 }
 
 fn unusable(error: &dyn std::fmt::Display) -> Failure {

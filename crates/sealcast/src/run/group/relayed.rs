@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::clock::Now;
-use sealcast_proto::group::{Announcement, GroupName, MemberId, MemberKey};
+use sealcast_proto::group::{Announcement, MemberId, MemberKey};
 use sealcast_proto::group_media::{KeyTrack, SealedFrame};
 use sealcast_proto::keys::{PeerId, PresharedKey, PskName};
 use sealcast_proto::wire::{Control, GroupMessage};
 use tokio::sync::watch;
 
-use super::{GROUP_STREAM, Group, State};
+use super::{Group, State, group_of};
 use crate::meter::labels::DropCause;
 use crate::run::publisher_state::PublisherState;
 use crate::run::relay::{Outlet, RelaySeat, RelayUrl};
@@ -65,11 +65,11 @@ pub(in crate::run) struct AddedKeys {
 
 impl Relayed {
     /// For a camera whose first epoch is this.
-    pub(super) fn new(epoch: u64, offer: GroupMessage<'_>, certificate: Option<&[u8]>) -> Self {
+    pub(super) fn new(epoch: u64, terms: &[u8], certificate: Option<&[u8]>) -> Self {
         let first = epoch.saturating_mul(GROUPS_PER_EPOCH);
         Self {
             seats: Vec::new(),
-            keys: KeyTrack::new(first, offer, certificate),
+            keys: KeyTrack::new(first, terms, certificate),
             proofs: VecDeque::new(),
             next_proof: first,
             enrolled: HashMap::new(),
@@ -186,10 +186,7 @@ impl State {
             // It fails only if its admission was not announced, and then there is nothing to do.
             let _ = self.sealer.remove(now, gone.id);
         }
-        let group = GroupName {
-            camera,
-            stream: GROUP_STREAM.into(),
-        };
+        let group = group_of(camera);
         for (peer, name, secret) in enrolled {
             if self.relayed.enrolled.contains_key(&peer) {
                 continue;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::clock::ClockEstimate;
-use sealcast_proto::group::{GroupName, MemberConfig, MemberKey, SheetRefusal};
+use sealcast_proto::group::{MemberConfig, MemberKey, SheetRefusal};
 use sealcast_proto::group_media::{GroupRefusal, KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
 use sealcast_proto::keys::{PeerId, PresharedKey, PskName};
 use sealcast_proto::live::{CHALLENGE_LEN, Challenge};
@@ -16,7 +16,7 @@ use super::withheld::Withheld;
 use crate::meter::telling::Telling;
 use crate::run::Observation;
 use crate::run::connection::Listener as _;
-use crate::run::group::GROUP_STREAM;
+use crate::run::group::group_of;
 use crate::run::received::Receiver;
 use crate::run::record::Recorder;
 use crate::run::record_counts::open_failure;
@@ -45,16 +45,9 @@ impl SharedKey {
     /// That of an enrolment.
     pub(in crate::run) fn of_enrolment(camera: PeerId, secret: &PresharedKey) -> Self {
         Self {
-            key: MemberKey::derive(secret.reveal(), &group(camera)),
+            key: MemberKey::derive(secret.reveal(), &group_of(camera)),
             enrolment: Some(secret.name()),
         }
-    }
-}
-
-fn group(camera: PeerId) -> GroupName {
-    GroupName {
-        camera,
-        stream: GROUP_STREAM.into(),
     }
 }
 
@@ -111,7 +104,7 @@ impl RelayedFrames {
 
     /// Keeps what comes, and opens nothing.
     pub(super) fn record(&mut self, recorder: Recorder) {
-        self.recorded = Some(Recorded::new(recorder));
+        self.recorded = Some(Recorded::new(recorder, self.camera, self.state.offer.wish.camera));
     }
 
     /// Opens sheets with this key from here on.
@@ -124,9 +117,10 @@ impl RelayedFrames {
         let relayed = RelayedViewer::new(RelayedConfig {
             key: shared.key,
             member: MemberConfig {
-                group: group(self.camera),
+                group: group_of(self.camera),
                 suites: self.state.offer.suites.clone(),
             },
+            camera_name: self.state.offer.wish.camera,
             least: self.least,
         });
         self.relayed = Some(relayed.keeping_sealed(self.state.keeps_sealed));

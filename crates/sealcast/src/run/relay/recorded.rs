@@ -3,15 +3,20 @@
 use std::time::Instant;
 
 use sealcast_proto::archive::{Gather, Gathered};
-use sealcast_proto::sign::SignMode;
+use sealcast_proto::group::Terms;
+use sealcast_proto::keys::{CameraName, PeerId};
 use sealcast_proto::wire::{Control, GroupMessage};
 
 use crate::meter::telling::Telling;
+use crate::run::group::group_of;
 use crate::run::record::Recorder;
 
 /// Keeps what a relay brings.
 pub(super) struct Recorded {
     recorder: Recorder,
+    camera: PeerId,
+    /// Of the camera among its publisher's.
+    name: CameraName,
     gather: Option<Gather>,
     /// The place of the newest frame of the picture, and of the sound.
     newest: [Option<(u64, u64)>; 2],
@@ -21,9 +26,11 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// Nothing came yet.
-    pub(super) fn new(recorder: Recorder) -> Self {
+    pub(super) fn new(recorder: Recorder, camera: PeerId, name: CameraName) -> Self {
         Self {
             recorder,
+            camera,
+            name,
             gather: None,
             newest: [None; 2],
             frames: 0,
@@ -44,12 +51,12 @@ impl Recorded {
     /// Takes an object of the keys, or of the proofs. Sheets are of no use here.
     pub(super) fn told(&mut self, object: &[u8]) {
         match Control::parse(object) {
-            Ok(Control::Group(GroupMessage::Offer { sign, .. })) => match SignMode::from_byte(sign) {
-                Ok(sign) => self.gather = Some(Gather::new(sign.frames())),
-                Err(mode) => self.refuse(&format!(
-                    "what the camera of the relay seals cannot be recorded: {mode}"
-                )),
-            },
+            Ok(Control::Group(GroupMessage::Terms(terms))) => {
+                match Terms::verified(terms, &group_of(self.camera), &self.name) {
+                    Ok(terms) => self.gather = Some(Gather::new(terms.sign().frames())),
+                    Err(refusal) => self.refuse(&format!("the terms of the group were refused: {refusal}")),
+                }
+            }
             Ok(Control::Group(message)) => self.recorder.proof(message),
             _ => self.refuse("a message from the relay is malformed"),
         }

@@ -58,10 +58,10 @@ pub(super) fn operations(viewers: usize, mechanism: &Arc<dyn Mechanism>) -> Resu
     };
     let count = viewers as u64;
     let (create, sheets) = join(&mut camera, 0..count, mechanism)?;
-    let mut members: Vec<GroupOpener> = (0..count)
+    let members = (0..count)
         .take(SAMPLED)
-        .map(|number| cast::opener(number, SignMode::Off))
-        .collect();
+        .map(|number| cast::opener(number, &camera.sealer));
+    let mut members: Vec<GroupOpener> = members.collect::<Result<_>>()?;
     for (member, sheet) in members.iter_mut().zip(&sheets) {
         member.take_sheet(sheet).map_err(|refusal| broken(&refusal))?;
     }
@@ -105,7 +105,7 @@ fn join(
     let sheets = sheets?;
     cost.camera += time;
     cost.sent += sheets.iter().map(Vec::len).sum::<usize>();
-    let mut joiner = cast::opener(first, SignMode::Off);
+    let mut joiner = cast::opener(first, &camera.sealer)?;
     let (taken, taking) = timed(|| joiner.take_sheet(&sheets[0]));
     taken.map_err(|refusal| broken(&refusal))?;
     let each = u32::try_from(count).map_or(theirs, |count| theirs / count);

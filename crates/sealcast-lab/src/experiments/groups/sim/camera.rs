@@ -12,7 +12,7 @@ use sealcast_proto::sign::SignMode;
 use sealcast_proto::sim::Random;
 
 use super::super::cast::{self, at, broken};
-use super::viewer::Frame;
+use super::viewer::{Frame, Viewer};
 
 /// Frames of a group of pictures: two seconds at 25 frames a second.
 const GROUP: u64 = 50;
@@ -65,6 +65,11 @@ impl Camera {
             camera.admit(Duration::ZERO, number)?;
         }
         Ok(camera)
+    }
+
+    /// A viewer with the terms of this group, who is no member yet.
+    pub(super) fn viewer(&self, number: u64) -> Result<Viewer> {
+        Viewer::new(number, &self.sealer)
     }
 
     /// Forgets what the work was until now.

@@ -84,7 +84,7 @@ mod tests {
 
     use super::super::camera::Camera;
     use super::super::scenario::Event;
-    use super::super::viewer::{Taking, Viewer, Wish};
+    use super::super::viewer::{Taking, Wish};
     use super::*;
 
     fn run(event: Event, events: u32, loss: f64, carriage: Carriage) -> Sample {
@@ -145,7 +145,7 @@ mod tests {
     fn a_path_sheet_is_of_the_newest_epoch_and_does_not_open_the_one_in_force() {
         let mut camera = Camera::new(3, 1).expect("a camera");
         camera.announce(Duration::ZERO).expect("it announces");
-        let mut viewer = Viewer::new(0);
+        let mut viewer = camera.viewer(0).expect("its terms are good");
         let mut take = |sheet: &[u8]| viewer.take(sheet, &mut Taking::default()).1;
         assert_eq!(take(&camera.path_sheet(0).expect("a member")), Wish::Nothing);
         let at = Duration::from_millis;

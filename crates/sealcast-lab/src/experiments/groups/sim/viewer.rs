@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
+use sealcast::failure::Result;
 use sealcast::meter::resources::thread_cpu_time;
 use sealcast_proto::group::SheetRefusal;
-use sealcast_proto::group_media::{GroupOpener, GroupRefusal};
+use sealcast_proto::group_media::{GroupOpener, GroupRefusal, GroupSealer};
 use sealcast_proto::seal::Refusal;
-use sealcast_proto::sign::SignMode;
 
 use super::super::cast;
 
@@ -63,16 +63,17 @@ pub(super) struct Viewer {
 }
 
 impl Viewer {
-    pub(super) fn new(number: u64) -> Self {
-        Self {
-            opener: cast::opener(number, SignMode::Off),
+    /// Of the camera that this is.
+    pub(super) fn new(number: u64, camera: &GroupSealer) -> Result<Self> {
+        Ok(Self {
+            opener: cast::opener(number, camera)?,
             from: None,
             until: None,
             waiting: Vec::new(),
             held: VecDeque::new(),
             next_sheet: 0,
             early: BTreeMap::new(),
-        }
+        })
     }
 
     /// It is a member from this epoch on.

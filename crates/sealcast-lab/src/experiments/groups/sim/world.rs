@@ -140,7 +140,7 @@ impl<'a> World<'a> {
     fn seat(&mut self, members: u64) -> Result<()> {
         let announced = self.camera.announce(Duration::ZERO)?;
         for number in 0..members {
-            let mut viewer = Viewer::new(number);
+            let mut viewer = self.camera.viewer(number)?;
             if let (Some(announced), Some(sheet)) = (&announced, self.camera.path_sheet(number)) {
                 viewer.admitted(announced.epoch);
                 viewer.take(&sheet, &mut Taking::default());
@@ -256,7 +256,8 @@ impl<'a> World<'a> {
             Change::Join => {
                 let number = self.next_viewer;
                 self.next_viewer += 1;
-                self.viewers.insert(number, Connected::new(Viewer::new(number)));
+                let viewer = self.camera.viewer(number)?;
+                self.viewers.insert(number, Connected::new(viewer));
                 self.camera.admit(self.now, number)
             }
             Change::Leave => {
