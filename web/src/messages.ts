@@ -1,6 +1,6 @@
 // What the page and its worker say to each other. Keys never cross: the worker has identity, session and media.
 
-import { type SignMode } from "./protocol/wire/group-message.ts";
+import { type SignMode } from "./protocol/sign/mode.ts";
 import { type Pcm, type PlayoutReport } from "./sound/pcm.ts";
 
 /** Which carrier to use: the better one that works, or one alone. */

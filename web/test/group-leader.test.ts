@@ -7,6 +7,7 @@ import { GROUPS_PER_EPOCH, GroupSealer, type SealedFrame, type Sealing } from ".
 import { KeyTrack } from "../src/protocol/group/key-track.ts";
 import { type GroupName, NodeSecret } from "../src/protocol/group/secret.ts";
 import { parseSheet } from "../src/protocol/group/sheet.ts";
+import { parseTerms } from "../src/protocol/group/terms.ts";
 import { type Identity, identityFromSeed, signatureCheck } from "../src/protocol/keys/identity.ts";
 import { answerRoot, parseAnswer } from "../src/protocol/live/answer.ts";
 import { Challenges } from "../src/protocol/live/challenges.ts";
@@ -253,8 +254,11 @@ class Camera {
   }
 
   async member(member: number): Promise<GroupOpener> {
-    const config = { group: this.name, suites: [AES_256_GCM], check: await signatureCheck(this.name.camera) };
-    return new GroupOpener(config, new Assembler(), "frame", await NodeSecret.ofMember(shared(member), this.name));
+    const check = await signatureCheck(this.name.camera);
+    const config = { group: this.name, asked: "", least: "frame", suites: [AES_256_GCM], check } as const;
+    const opener = new GroupOpener(config, new Assembler(), await NodeSecret.ofMember(shared(member), this.name));
+    same(await opener.agree(parseTerms(this.sealer.terms)), undefined, "why the terms are refused");
+    return opener;
   }
 
   /** A member that has its first sheet. */
@@ -383,7 +387,7 @@ test("new keys are drawn when the old ones are ten minutes old, or somebody asks
 });
 
 test("the sheet under which the pictures began stays before the newest on the track of keys", () => {
-  const track = new KeyTrack(100n, { type: "group", stream: 1, sign: "frame", suite: 2 });
+  const track = new KeyTrack(100n, Uint8Array.of(9));
   assert(track.wantsFull, "nothing is there yet");
   const sheets = (): unknown[] => track.objects.map((object) => {
     const message = parseControl(object);
@@ -395,7 +399,7 @@ test("the sheet under which the pictures began stays before the newest on the tr
   ];
   for (const [at, { epoch, oldest, listed }] of expected.entries()) {
     track.push(BigInt(epoch), Uint8Array.of(epoch), oldest);
-    same([track.number, sheets()], [101n + BigInt(at), ["group", ...listed]], `after epoch ${epoch}`);
+    same([track.number, sheets()], [101n + BigInt(at), ["group-terms", ...listed]], `after epoch ${epoch}`);
   }
   assert(!track.wantsFull, "there is one");
 });

@@ -3,10 +3,11 @@
 import { type Bytes } from "../src/protocol/bytes.ts";
 import { GroupOpener } from "../src/protocol/group/opener.ts";
 import { NodeSecret } from "../src/protocol/group/secret.ts";
+import { parseTerms } from "../src/protocol/group/terms.ts";
 import { identityFromSeed, signatureCheck } from "../src/protocol/keys/identity.ts";
 import { AES_256_GCM } from "../src/protocol/seal/suite.ts";
+import { type SignMode } from "../src/protocol/sign/mode.ts";
 import { Assembler } from "../src/protocol/unit/assemble.ts";
-import { type SignMode } from "../src/protocol/wire/group-message.ts";
 import { Flag } from "../src/protocol/wire/header.ts";
 import { GroupCamera, picture } from "./support/group-camera.ts";
 import { assert, same, test } from "./support/harness.ts";
@@ -15,9 +16,17 @@ function shared(member: number): Bytes {
   return new Uint8Array(32).fill(member + 1);
 }
 
-async function memberOf({ name }: GroupCamera, member: number, sign: SignMode = "frame"): Promise<GroupOpener> {
-  const config = { group: name, suites: [AES_256_GCM], check: await signatureCheck(name.camera) };
-  return new GroupOpener(config, new Assembler(), sign, await NodeSecret.ofMember(shared(member), name));
+async function memberOf(camera: GroupCamera, member: number, sign: SignMode = "frame"): Promise<GroupOpener> {
+  const { name } = camera;
+  const check = await signatureCheck(name.camera);
+  const config = { group: name, asked: "", least: "off", suites: [AES_256_GCM], check } as const;
+  const opener = new GroupOpener(config, new Assembler(), await NodeSecret.ofMember(shared(member), name));
+  await agree(opener, camera, sign);
+  return opener;
+}
+
+async function agree(opener: GroupOpener, camera: GroupCamera, sign: SignMode): Promise<void> {
+  same(await opener.agree(parseTerms(await camera.terms({ sign }))), undefined, "why the terms are refused");
 }
 
 /** What comes of records: numbers of frames that were released, and why others were refused. */
@@ -240,11 +249,34 @@ test("a camera that begins anew is followed, and its past is refused", async () 
   [anew.epoch, anew.group] = [500n, 5_000n];
   const leaf = anew.admit(shared(0));
   await anew.announce();
+  same(await viewer.takeSheet(await anew.sheet(leaf)), "wrong-run", "a later run without its terms");
+  await agree(viewer, anew, "frame");
   assert(typeof (await viewer.takeSheet(await anew.sheet(leaf))) !== "string", "a later run");
   same((await open(viewer, await anew.frame(true)))[0], [0], "its first frame");
   same((await open(viewer, past))[0], [], "what was sealed before");
-  same(await viewer.takeSheet(before), "stale", "the sheet of before");
+  same(await viewer.takeSheet(before), "wrong-run", "the sheet of before");
 });
+
+test("a run is verified as its own terms say, from its first sheet on, whatever comes again of the one before",
+  async () => {
+    const { camera, viewer } = await cameraWithOne("off");
+    const old = await camera.sheet();
+    const unsigned = async (of: GroupCamera, keyframe: boolean): Promise<Bytes[]> =>
+      (await of.frame(keyframe)).slice(0, -1);
+    same(await open(viewer, await unsigned(camera, true)), [[0], []], "where nothing is signed");
+    const anew = await GroupCamera.create(camera.identity, 10);
+    [anew.epoch, anew.group] = [500n, 5_000n];
+    const leaf = anew.admit(shared(0));
+    await anew.announce();
+    await agree(viewer, anew, "frame");
+    same(viewer.sign, "off", "terms alone change nothing");
+    same(await open(viewer, await unsigned(camera, true)), [[1], []], "before the sheet");
+    await viewer.takeSheet(await anew.sheet(leaf));
+    await agree(viewer, camera, "off");
+    same([viewer.sign, await viewer.takeSheet(old)], ["frame", "stale"], "after it");
+    same(await open(viewer, await unsigned(anew, true)), [[], []], "a frame without its proof");
+    same((await open(viewer, await anew.frame(true)))[0], [1], "one with it");
+  });
 
 test("where nothing is signed, a proof is a malformed record, and frames come without one", async () => {
   const { camera, viewer } = await cameraWithOne("off");

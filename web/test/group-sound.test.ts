@@ -3,6 +3,7 @@
 import { type Bytes } from "../src/protocol/bytes.ts";
 import { GroupOpener } from "../src/protocol/group/opener.ts";
 import { NodeSecret } from "../src/protocol/group/secret.ts";
+import { parseTerms } from "../src/protocol/group/terms.ts";
 import { identityFromSeed, signatureCheck } from "../src/protocol/keys/identity.ts";
 import { AES_256_GCM } from "../src/protocol/seal/suite.ts";
 import { Assembler } from "../src/protocol/unit/assemble.ts";
@@ -44,8 +45,10 @@ async function cameraAndViewer(): Promise<{ camera: GroupCamera; viewer: GroupOp
   const camera = await GroupCamera.create();
   const leaf = camera.admit(SHARED);
   await camera.announce();
-  const config = { group: camera.name, suites: [AES_256_GCM], check: await signatureCheck(camera.name.camera) };
-  const viewer = new GroupOpener(config, new Assembler(), "frame", await NodeSecret.ofMember(SHARED, camera.name));
+  const check = await signatureCheck(camera.name.camera);
+  const config = { group: camera.name, asked: "", least: "frame", suites: [AES_256_GCM], check } as const;
+  const viewer = new GroupOpener(config, new Assembler(), await NodeSecret.ofMember(SHARED, camera.name));
+  await viewer.agree(parseTerms(await camera.terms()));
   await viewer.takeSheet(await camera.sheet(leaf));
   return { camera, viewer };
 }

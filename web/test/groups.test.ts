@@ -1,11 +1,15 @@
-// vectors/groups.json: member keys, the ratchet, wraps, keys of media, and members that are given sheets and records.
+// vectors/groups.json: member keys, the ratchet, wraps, keys of media, terms, and members that get them and sheets.
 
+import { type Bytes } from "../src/protocol/bytes.ts";
+import { asProtocolError } from "../src/protocol/error.ts";
 import { Member } from "../src/protocol/group/member.ts";
 import { ROOT, above, childrenOf, isBelowRoot, parentOf } from "../src/protocol/group/node.ts";
 import { type Group, NodeSecret, soundOf } from "../src/protocol/group/secret.ts";
 import { parseSheet } from "../src/protocol/group/sheet.ts";
+import { type Terms, parseTerms, termsBytes } from "../src/protocol/group/terms.ts";
 import { identityFromSeed, signatureCheck } from "../src/protocol/keys/identity.ts";
 import { AES_128_GCM, AES_256_GCM } from "../src/protocol/seal/suite.ts";
+import { SIGN_NUMBERS } from "../src/protocol/sign/mode.ts";
 import { parseHeader } from "../src/protocol/wire/header.ts";
 import { PeerId } from "../src/protocol/wire/peer-id.ts";
 import { assert, hex, reasonOf, same, test, toHex } from "./support/harness.ts";
@@ -59,14 +63,34 @@ interface LeaderCase extends Case {
   readonly camera_seed: string;
   readonly stream: number;
   readonly suite: number;
+  readonly run: string;
   readonly steps: readonly Step[];
+}
+interface TermsCase extends Case {
+  readonly camera: string;
+  readonly stream: number;
+  readonly suites: readonly number[];
+  readonly asked: string;
+  readonly terms: string;
+  readonly sign?: number;
+  readonly suite?: number;
+  readonly run?: string;
+  readonly name_of_camera?: string;
+}
+/** Terms or a sheet. */
+interface Told {
+  readonly expect: string;
+  readonly terms?: string;
+  readonly sheet?: string;
+  readonly epoch?: Long;
+  readonly effect?: Long;
 }
 interface MemberCase extends Case {
   readonly camera: string;
   readonly stream: number;
   readonly suites: readonly number[];
   readonly member_key: string;
-  readonly sheets: readonly { readonly sheet: string; readonly expect: string; readonly epoch?: Long }[];
+  readonly told: readonly Told[];
   readonly records: readonly { readonly record: string; readonly expect: string; readonly payload?: string }[];
 }
 interface Groups {
@@ -75,6 +99,7 @@ interface Groups {
   readonly wraps: readonly WrapCase[];
   readonly media_keys: readonly MediaCase[];
   readonly leaders: readonly LeaderCase[];
+  readonly terms: readonly TermsCase[];
   readonly members: readonly MemberCase[];
 }
 
@@ -95,9 +120,24 @@ function secretOf(text: string): NodeSecret {
   return new NodeSecret(hex(text));
 }
 
-async function memberOf(camera: PeerId, stream: number, suites: readonly number[], key: NodeSecret): Promise<Member> {
+/** A member of a group of vectors, which asked for the camera of this name if it has one. */
+async function memberOf(
+  camera: PeerId, stream: number, suites: readonly number[], key: NodeSecret, asked = "",
+): Promise<Member> {
   const accepted = SUITES.filter(({ id }) => suites.includes(id));
-  return new Member({ group: { camera, stream }, suites: accepted, check: await signatureCheck(camera) }, key);
+  const check = await signatureCheck(camera);
+  return new Member({ group: { camera, stream }, asked, least: "off", suites: accepted, check }, key);
+}
+
+/** Gives a member terms. Returns why they are refused, or `ok`. */
+async function agree(member: Member, bytes: Bytes): Promise<string> {
+  let terms: Terms;
+  try {
+    terms = parseTerms(bytes);
+  } catch (thrown) {
+    return asProtocolError(thrown).reason;
+  }
+  return (await member.agree(terms)) ?? "ok";
 }
 
 test("numbers of nodes that there are lead to the root, and others are none", () => {
@@ -163,17 +203,50 @@ test("records of a group open under the key of their epoch", async () => {
   });
 });
 
-test("sheets are taken or refused, by name, and records open, as the vectors say", async () => {
-  await each((await load()).members, { run: 54, skipped: 1 }, async (one) => {
+test("terms are agreed on or refused, by name, as the vectors say", async () => {
+  await each((await load()).terms, { run: 41, skipped: 0 }, async (one) => {
+    const key = new NodeSecret(new Uint8Array(32));
+    const member = await memberOf(peer(one.camera), one.stream, one.suites, key, one.asked);
+    same(await agree(member, hex(one.terms)), one.expect, "terms");
+    if (one.expect === "ok") {
+      const { sign, suite, run, name, stream } = parseTerms(hex(one.terms));
+      same([SIGN_NUMBERS.indexOf(sign), suite, toHex(run), name, stream],
+        [one.sign, one.suite, one.run, one.name_of_camera, one.stream], "what they state");
+    }
+    return true;
+  });
+});
+
+test("terms are made as in the vectors", async () => {
+  const { leaders, terms } = await load();
+  const camera = await identityFromSeed(hex(leaders[0]?.camera_seed ?? ""));
+  const good = terms.filter(({ expect }) => expect === "ok");
+  await each(good, { run: 8, skipped: 0 }, async (one) => {
+    const { sign, suite, name, stream, run } = parseTerms(hex(one.terms));
+    const group = { camera: camera.peerId, stream, run };
+    return toHex(await termsBytes(group, { sign, suite, name }, camera)) === one.terms;
+  });
+});
+
+/** Tells a member something. Returns why it is refused, or `ok`, and what a sheet says. */
+async function tell(member: Member, { terms, sheet }: Told): Promise<unknown[]> {
+  if (terms !== undefined) {
+    return [await agree(member, hex(terms)), undefined, undefined];
+  }
+  const taken = await member.take(hex(sheet ?? ""));
+  return typeof taken === "string" ? [taken, undefined, undefined] : ["ok", taken.epoch, taken.effect];
+}
+
+test("terms and sheets are taken or refused, by name, and records open, as the vectors say", async () => {
+  const long = (number: Long | undefined): bigint | undefined => number === undefined ? undefined : big(number);
+  await each((await load()).members, { run: 63, skipped: 1 }, async (one) => {
     if (one.name === "records in packets") {
       // They come in no order, with repair records among them, which they do not on a byte stream.
       return false;
     }
     const member = await memberOf(peer(one.camera), one.stream, one.suites, secretOf(one.member_key));
-    for (const [at, { sheet, expect, epoch }] of one.sheets.entries()) {
-      const taken = await member.take(hex(sheet));
-      same(typeof taken === "string" ? taken : "ok", expect, `sheet ${at}`);
-      same(typeof taken === "string" ? undefined : taken.epoch, epoch === undefined ? undefined : big(epoch), "epoch");
+    for (const [at, told] of one.told.entries()) {
+      same(await tell(member, told), [told.expect, long(told.epoch), long(told.effect)], `step ${at}`);
     }
     for (const [at, { record, expect, payload }] of one.records.entries()) {
       const opened = await member.open(hex(record), "encrypted");
@@ -204,7 +277,10 @@ test("a member opens what is sealed while it is one, and nothing afterwards", as
     if (!SUITES.some(({ id }) => id === one.suite)) {
       return false;
     }
-    const { peerId } = await identityFromSeed(hex(one.camera_seed));
+    const camera = await identityFromSeed(hex(one.camera_seed));
+    const { peerId } = camera;
+    const group = { camera: peerId, stream: one.stream, run: hex(one.run) };
+    const terms = await termsBytes(group, { sign: "frame", suite: one.suite, name: "" }, camera);
     for (const [at, { admit, full, paths }] of one.steps.entries()) {
       // The vectors have a sheet with which they can begin.
       const begin = admit.filter(({ member }) => full !== null || paths.some((path) => path.member === member));
@@ -212,7 +288,9 @@ test("a member opens what is sealed while it is one, and nothing afterwards", as
         const key = await NodeSecret.ofMember(hex(shared), { camera: peerId, stream: one.stream });
         const leaves = one.steps.findIndex(({ remove }, step) => step > at && remove.includes(name));
         const last = leaves < 0 ? one.steps.length : leaves;
-        const found = await follow(one, at, await memberOf(peerId, one.stream, [1, 2], key));
+        const member = await memberOf(peerId, one.stream, [1, 2], key);
+        same(await agree(member, terms), "ok", "the terms");
+        const found = await follow(one, at, member);
         same(found, { opened: last - at, refused: one.steps.length - last }, `records for member ${name}`);
         followed += 1;
         removed += leaves < 0 ? 0 : 1;
@@ -224,7 +302,8 @@ test("a member opens what is sealed while it is one, and nothing afterwards", as
 });
 
 test("a sheet that is cut anywhere is malformed", async () => {
-  const sheet = hex((await load()).members[0]?.sheets[0]?.sheet ?? "");
+  const [told] = (await load()).members.flatMap((one) => one.told.filter(({ sheet }) => sheet !== undefined));
+  const sheet = hex(told?.sheet ?? "");
   parseSheet(sheet);
   for (let length = 0; length < sheet.length; length += 7) {
     same(await reasonOf(() => parseSheet(sheet.slice(0, length)), `${length} bytes`), "malformed", "reason");

@@ -5,6 +5,7 @@ import { X25519 } from "../src/protocol/crypto/curves.ts";
 import { ProtocolError } from "../src/protocol/error.ts";
 import { alerted, parseFinish, parseHello, parseReply, parseRetry } from "../src/protocol/keys/messages.ts";
 import { parseSheet } from "../src/protocol/group/sheet.ts";
+import { parseTerms } from "../src/protocol/group/terms.ts";
 import { type Purpose } from "../src/protocol/keys/epoch.ts";
 import { identityFromSeed, seedOfIdentityFile } from "../src/protocol/keys/identity.ts";
 import { signRekey } from "../src/protocol/keys/rekey-signature.ts";
@@ -38,6 +39,7 @@ const PARSERS: Readonly<Record<string, (bytes: Bytes) => unknown>> = {
   control: parseControl,
   cell: parseCell,
   sheet: (bytes) => parseSheet(concat(Uint8Array.of(0x20, 1, 1, 2, 0, 0, 0, 1), bytes)),
+  terms: (bytes) => parseTerms(concat(Uint8Array.of(0x21, 1, 1, 2, 0, 0, 0, 1), bytes)),
   proof: (bytes) => parseProof(concat(Uint8Array.of(1), bytes)),
   answer: (bytes) => parseAnswer(concat(Uint8Array.of(1), bytes)),
   header: (bytes) => parseHeader(bytes, "clear"),

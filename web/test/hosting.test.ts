@@ -4,10 +4,12 @@ import { EnrolledSecret, NodeSecret } from "../src/protocol/group/secret.ts";
 import { type SessionEvent } from "../src/protocol/session/output.ts";
 import { type Control, controlBytes, parseControl } from "../src/protocol/wire/control.ts";
 import { type MediaFrom } from "../src/protocol/wire/group-message.ts";
+import { GroupCamera } from "./support/group-camera.ts";
 import { assert, reasonOf, same, test } from "./support/harness.ts";
 import { type Deceived, deceivedPublisher } from "./support/liar.ts";
 
-const OFFER = { stream: 1, sign: "frame", suite: 2 } as const;
+/** The terms of some group of stream 1: what is in them is for viewers. */
+const terms = (await GroupCamera.create()).terms();
 const CHALLENGE = { type: "challenge", challenge: new Uint8Array(16).fill(7) } as const;
 
 function join(media: MediaFrom, stream = 1): Control {
@@ -20,7 +22,7 @@ async function says(pair: Deceived, message: Control): Promise<SessionEvent[]> {
 }
 
 test("a viewer that joins is told of, also when it lacks a sheet, and then its challenges are heard", async () => {
-  const pair = await deceivedPublisher(OFFER);
+  const pair = await deceivedPublisher(await terms);
   same(await says(pair, CHALLENGE), [], "before it has joined");
   same(await says(pair, join("relay")), [{ type: "joins-group", media: "relay", again: false }], "it joins");
   same(await says(pair, join("relay")), [{ type: "joins-group", media: "relay", again: true }], "it lacks a sheet");
@@ -36,11 +38,11 @@ test("a viewer that joins is told of, also when it lacks a sheet, and then its c
 test("what a viewer may not say of a group ends its session", async () => {
   const cases: readonly (readonly Control[])[] = [
     [join("relay", 2)], [join("session"), join("session")], [join("relay"), join("relay-enrolled")],
-    [{ type: "group", ...OFFER }], [join("relay"), { type: "key-sheet", sheet: Uint8Array.of(1) }],
+    [{ type: "group-terms", terms: await terms }], [join("relay"), { type: "key-sheet", sheet: Uint8Array.of(1) }],
     [join("relay"), { type: "answer", answer: Uint8Array.of(1) }],
   ];
   for (const messages of cases) {
-    const pair = await deceivedPublisher(OFFER);
+    const pair = await deceivedPublisher(await terms);
     for (const message of messages.slice(0, -1)) {
       await says(pair, message);
     }
@@ -57,13 +59,14 @@ test("without a group nobody joins, and nothing is told of one", async () => {
   }
   const pair = await deceivedPublisher();
   const { victim, now, identity } = pair;
-  same(await reasonOf(() => victim.tell(now, { type: "group", ...OFFER }), "telling"), "misuse", "reason");
+  const sheet = { type: "key-sheet", sheet: Uint8Array.of(1) } as const;
+  same(await reasonOf(() => victim.tell(now, sheet), "telling"), "misuse", "reason");
   const name = { camera: identity.peerId, stream: 1 };
   same(await reasonOf(() => victim.memberKey(name), "the key of a member"), "misuse", "reason");
 });
 
 test("what an enrolment leaves with a camera is taken once, and gives the viewer's member key", async () => {
-  const { victim, identity } = await deceivedPublisher(OFFER);
+  const { victim, identity } = await deceivedPublisher(await terms);
   const guest = await victim.takeGuest();
   assert(guest !== undefined, "it is there");
   same(await victim.takeGuest(), undefined, "once");

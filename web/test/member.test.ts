@@ -4,6 +4,8 @@ import { ml_dsa65 } from "@noble/post-quantum/ml-dsa.js";
 
 import { type Bytes, ascii, concat } from "../src/protocol/bytes.ts";
 import { type Now } from "../src/protocol/clock/now.ts";
+import { type Stated } from "../src/protocol/group/terms.ts";
+import { type GroupPolicy } from "../src/protocol/session/membership.ts";
 import { type Output, type SessionEvent } from "../src/protocol/session/output.ts";
 import { rootOf } from "../src/protocol/sign/merkle.ts";
 import { statementLeaf } from "../src/protocol/sign/statement.ts";
@@ -17,7 +19,6 @@ import { breathe } from "./support/virtual-time.ts";
 /** Real milliseconds for what a machine computes, however busy it is. */
 const PATIENCE = 60_000;
 const FRAMES = { sign: "frame" } as const;
-const OFFER = { type: "group", stream: GROUP_STREAM, sign: "both", suite: 2 } as const;
 
 /** A viewer, its publisher's group, and a time that goes on where a test says so. */
 class Scene {
@@ -30,21 +31,26 @@ class Scene {
     this.camera = camera;
   }
 
-  static async begin(policy: Parameters<typeof deceivedViewer>[0] = FRAMES): Promise<Scene> {
-    const pair = await deceivedViewer(policy);
+  static async begin(policy: GroupPolicy | undefined, asked = ""): Promise<Scene> {
+    const pair = await deceivedViewer(policy, asked);
     return new Scene(pair, await GroupCamera.create(pair.identity));
   }
 
   /** A viewer that has joined. */
   static async joined(): Promise<Scene> {
-    const scene = await Scene.begin();
-    await scene.tell(OFFER);
+    const scene = await Scene.begin(FRAMES);
+    await scene.tell(await scene.terms());
     same(parseControl(await scene.pair.heard()), { type: "join", stream: GROUP_STREAM, media: "session" }, "it joins");
     const leaf = scene.camera.admit(scene.pair.exporter);
     await scene.camera.announce();
     await scene.tell({ type: "key-sheet", sheet: await scene.camera.sheet(leaf) });
     same(scene.events(), [{ type: "joined-group", signed: "both" }], "it is a member");
     return scene;
+  }
+
+  /** What the camera's terms state, `both` if a test does not say. */
+  async terms(stated: Partial<Stated> = {}): Promise<Control> {
+    return { type: "group-terms", terms: await this.camera.terms({ sign: "both", ...stated }) };
   }
 
   get now(): Now {
@@ -102,23 +108,50 @@ class Scene {
 }
 
 test("a viewer joins a group that signs enough, with a suite that it has, and is served alone else", async () => {
-  for (const [what, policy, offer] of [
-    ["no group is wanted", undefined, OFFER],
-    ["frames are not signed, by an earlier version", FRAMES, { ...OFFER, sign: "gop" }],
-    ["nothing is signed", FRAMES, { ...OFFER, sign: "off" }],
-    ["more is required", { sign: "both" }, { ...OFFER, sign: "frame" }],
-    ["frames are proved after they are shown, by another one", { sign: "off" }, { ...OFFER, sign: "tesla" }],
-    ["the suite is unknown", FRAMES, { ...OFFER, suite: 4 }],
+  for (const [what, policy, stated, declined] of [
+    ["no group is wanted", undefined, {}],
+    ["frames are not signed, by an earlier version", FRAMES, { sign: "gop" }, "gop"],
+    ["nothing is signed", FRAMES, { sign: "off" }, "off"],
+    ["more is required", { sign: "both" }, { sign: "frame" }, "frame"],
+    ["frames are proved after they are shown, by another one", { sign: "off" }, { sign: "tesla" }, "tesla"],
+    ["the suite is unknown", FRAMES, { suite: 4 }],
   ] as const) {
-    const pair = await deceivedViewer(policy);
-    await pair.victim.message(pair.now, await pair.control(controlBytes(offer)));
+    const scene = await Scene.begin(policy);
+    await scene.tell(await scene.terms(stated));
     // The program is told of a group that it does not join for what is signed.
-    const declined = { type: "event", event: { type: "declined-group", signed: offer.sign } };
-    const told = policy !== undefined && offer.suite === OFFER.suite;
-    same(pair.drain(), told ? [declined] : [], what);
-    assert(pair.victim.isEstablished && pair.victim.group(0) === undefined, `${what}: it goes on alone`);
+    const told = declined === undefined ? [] : [{ type: "declined-group", signed: declined }];
+    same(scene.events(), told, what);
+    const { victim } = scene.pair;
+    assert(victim.isEstablished && victim.group(0) === undefined, `${what}: it goes on alone`);
   }
   await Scene.joined();
+});
+
+test("terms that are not the camera's end the session, whatever they state", async () => {
+  const other = await GroupCamera.create();
+  for (const policy of [undefined, FRAMES]) {
+    const { camera } = await Scene.begin(policy);
+    const altered = await camera.terms();
+    altered[2] = 0;
+    for (const [what, terms] of [
+      ["altered ones", altered], ["another camera's", await other.terms()], ["no terms", new Uint8Array(9)],
+    ] as const) {
+      const scene = await Scene.begin(policy);
+      same(await reasonOf(() => scene.tell({ type: "group-terms", terms }), what), "protocol-error", what);
+      assert(scene.pair.victim.isOver, `${what}: the session is over`);
+    }
+  }
+});
+
+test("who asked for a camera by its name joins that camera's group alone", async () => {
+  for (const name of ["back", "", "front door"]) {
+    const scene = await Scene.begin(FRAMES, "front");
+    const terms = await scene.terms({ name });
+    same(await reasonOf(() => scene.tell(terms), name), "protocol-error", `the terms of camera '${name}'`);
+  }
+  const scene = await Scene.begin(FRAMES, "front");
+  await scene.tell(await scene.terms({ name: "front" }));
+  same(parseControl(await scene.pair.heard()).type, "join", "the camera that was asked for");
 });
 
 test("frames that were sealed for the group come out bit for bit, once they are verified", async () => {
@@ -164,11 +197,12 @@ test("what a publisher says out of turn, or makes wrong, ends the session", asyn
     { type: "gop-key", certificate: new Uint8Array(9) }, { type: "gop-signature", signature: new Uint8Array(9) },
   ];
   for (const message of early) {
-    const scene = await Scene.begin();
+    const scene = await Scene.begin(FRAMES);
     same(await reasonOf(() => scene.tell(message), message.type), "protocol-error", `${message.type} without a group`);
     assert(scene.pair.victim.isOver, "the session is over");
   }
-  for (const message of [sheet, OFFER, ...early.slice(1)]) {
+  const again = await (await Scene.begin(FRAMES)).terms();
+  for (const message of [sheet, again, ...early.slice(1)]) {
     const scene = await Scene.joined();
     same(await reasonOf(() => scene.tell(message), message.type), "protocol-error", `a wrong ${message.type}`);
   }
@@ -209,7 +243,7 @@ test("answers to challenges tell the age; without them there is an alarm, which 
 });
 
 test("only a member challenges, and only when it is asked to", async () => {
-  const alone = await Scene.begin();
+  const alone = await Scene.begin(FRAMES);
   same(await reasonOf(() => alone.pair.victim.challenge(alone.now, new Uint8Array(16)), "alone"), "misuse", "alone");
   const scene = await Scene.joined();
   same(await reasonOf(() => scene.pair.victim.challenge(scene.now, new Uint8Array(15)), "15"), "misuse", "15 bytes");

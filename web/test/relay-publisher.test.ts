@@ -378,8 +378,8 @@ test("each group of pictures is two seconds long, and keys stand before pictures
   await stage.film(100);
   const groups = stage.memory.groupsOf(NAME, "video").length;
   assert(groups >= 2 && groups <= 5, `${groups} groups of pictures in some four seconds`);
-  const [offer, ...sheets] = stage.memory.newest(NAME, "keys").map((object) => parseControl(object).type);
-  same([offer, new Set(sheets).size, sheets[0]], ["group", 1, "key-sheet"], "the track of keys");
+  const [first, ...sheets] = stage.memory.newest(NAME, "keys").map((object) => parseControl(object).type);
+  same([first, new Set(sheets).size, sheets[0]], ["group-terms", 1, "key-sheet"], "the track of keys");
   await breathe();
 });
 

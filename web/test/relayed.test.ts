@@ -1,17 +1,23 @@
 // A member whose pictures come through a relay that nobody trusts.
 
+import { ml_dsa65 } from "@noble/post-quantum/ml-dsa.js";
+
 import { type Bytes, concat } from "../src/protocol/bytes.ts";
 import { type Now } from "../src/protocol/clock/now.ts";
+import { type Stated } from "../src/protocol/group/terms.ts";
 import { type Output } from "../src/protocol/session/output.ts";
-import { MAX_WAITING, type RelayedObject } from "../src/protocol/session/relayed.ts";
+import { MAX_WAITING, type RelayTrack, type RelayedObject } from "../src/protocol/session/relayed.ts";
 import { type Control, controlBytes, parseControl } from "../src/protocol/wire/control.ts";
 import { lengthPrefix } from "../src/protocol/wire/framing.ts";
 import { GROUP_STREAM, GroupCamera, certify, picture } from "./support/group-camera.ts";
 import { assert, same, test } from "./support/harness.ts";
 import { type Deceived, deceivedViewer } from "./support/liar.ts";
+import { breathe } from "./support/virtual-time.ts";
+
+/** Real milliseconds for what a machine computes, however busy it is. */
+const PATIENCE = 60_000;
 
 const POLICY = { sign: "frame", relayed: true } as const;
-const OFFER = { type: "group", stream: GROUP_STREAM, sign: "frame", suite: 2 } as const;
 const JOIN = { type: "join", stream: GROUP_STREAM, media: "relay" } as const;
 
 /** A viewer whose session is with the camera, and to which a relay gives what a test says. */
@@ -34,7 +40,7 @@ class Scene {
   /** A viewer that has joined, and has its first sheet. */
   static async joined(): Promise<Scene> {
     const scene = await Scene.begin();
-    await scene.tell(OFFER);
+    await scene.tell(await scene.terms());
     same(parseControl(await scene.pair.heard()), JOIN, "it joins for a relay");
     scene.leaf = scene.camera.admit(scene.pair.exporter);
     await scene.camera.announce();
@@ -46,6 +52,10 @@ class Scene {
   get now(): Now {
     const { monotonic, wall } = this.pair.now;
     return { monotonic: monotonic + this.#passed, wall: wall + BigInt(this.#passed * 1e6) };
+  }
+
+  async terms(stated: Partial<Stated> = {}): Promise<Control> {
+    return { type: "group-terms", terms: await this.camera.terms(stated) };
   }
 
   async sheet(): Promise<Control> {
@@ -137,7 +147,7 @@ test("the sheet comes as well by the relay, and a copy of it in the session says
   await scene.camera.announce();
   await scene.film(await scene.camera.frame(true), true);
   const sheet = await scene.camera.sheet();
-  await scene.give({ track: "keys", begins: true, bytes: controlBytes(OFFER) });
+  await scene.give({ track: "keys", begins: true, bytes: controlBytes(await scene.terms()) });
   await scene.give({ track: "keys", begins: false, bytes: controlBytes({ type: "key-sheet", sheet }) });
   same(scene.frames(), [0], "the frame that waited");
   await scene.give({ track: "keys", begins: true, bytes: controlBytes({ type: "key-sheet", sheet }) });
@@ -234,13 +244,60 @@ test("sheets, certificates and signatures of somebody else are refused in words 
 test("a camera that does not sign each frame is named, and a relay that says so of one that does is not heard",
   async () => {
     const unfit = await Scene.begin();
-    await unfit.tell({ ...OFFER, sign: "gop" });
+    await unfit.tell(await unfit.terms({ sign: "gop" }));
     same(unfit.outputs(), [{ type: "event", event: { type: "unfit-group", signed: "gop" } }], "the camera says it");
     const scene = await Scene.joined();
-    await scene.give({ track: "keys", begins: true, bytes: controlBytes({ ...OFFER, sign: "off" }) });
+    const altered = async (at: number): Promise<Bytes> => {
+      const terms = await scene.camera.terms();
+      terms[at] = (terms[at] ?? 0) ^ 1;
+      return terms;
+    };
+    for (const [terms, reason] of [
+      [await altered(2), "signature"], [await altered(3), "signature"], [await altered(45), "signature"],
+      [await (await GroupCamera.create()).terms(), "wrong-camera"], [new Uint8Array(9), "malformed"],
+      // Of the camera, if it were to sign them.
+      [await scene.camera.terms({ sign: "off" }), "sign"], [await scene.camera.terms({ sign: "tesla" }), "sign"],
+      [await scene.camera.terms({ suite: 4 }), "suite"], [await scene.camera.terms({ sign: "both" }), "changed"],
+    ] as const) {
+      await scene.give({ track: "keys", begins: true, bytes: controlBytes({ type: "group-terms", terms }) });
+      same(scene.refused(), [["keys", reason]], `terms are refused as ${reason}`);
+    }
     await scene.film(await scene.camera.frame(true, { signed: false }), true);
     same(scene.frames(), [], "a frame without a signature");
   });
+
+test("a new run of the camera holds from its first sheet on, with the signatures that its terms state", async () => {
+  const scene = await Scene.joined();
+  const { camera, pair } = scene;
+  const signed = (): unknown => pair.victim.group(scene.now.monotonic)?.signed;
+  const give = async (track: RelayTrack, message: Control): Promise<unknown[]> => {
+    await scene.give({ track, begins: true, bytes: controlBytes(message) });
+    return scene.refused();
+  };
+  const key = Uint8Array.from(ml_dsa65.keygen(new Uint8Array(32).fill(5)).publicKey);
+  await give("keys", { type: "gop-key", certificate: await certify(camera.identity, key) });
+  const stray = { type: "gop-signature", signature: new Uint8Array(9) } as const;
+  same(await give("proofs", stray), [], "where no groups of pictures are signed");
+
+  const anew = await GroupCamera.create(camera.identity, 10);
+  [anew.epoch, anew.group] = [500n, 5_000n];
+  anew.admit(pair.exporter);
+  await anew.announce();
+  const sheet = { type: "key-sheet", sheet: await anew.sheet() } as const;
+  same(await give("keys", sheet), [["keys", "wrong-run"]], "a sheet of a run without terms");
+  const [before, terms] = [await scene.terms(), await anew.terms({ sign: "both" })];
+  same([await give("keys", { type: "group-terms", terms }), signed()], [[], "frame"], "terms alone change nothing");
+  same([await give("keys", sheet), signed()], [[], "both"], "its sheet");
+  same([await give("keys", before), signed()], [[], "both"], "terms of the run that is over");
+  await scene.film(await anew.frame(true), true);
+  same(scene.frames(), [0], "its pictures");
+  const refused = await give("proofs", stray);
+  for (const began = performance.now(); refused.length === 0; refused.push(...scene.refused())) {
+    assert(performance.now() - began < PATIENCE, "signatures are verified at some time");
+    await breathe();
+  }
+  same(refused, [["proofs", "malformed"]], "signatures of groups of pictures are verified");
+});
 
 test("what a relay gives before the viewer is a member is left", async () => {
   const scene = await Scene.begin();

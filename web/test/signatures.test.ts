@@ -10,11 +10,10 @@ import { acceptCertificate } from "../src/protocol/sign/certificate.ts";
 import { type FrameDigest, FrameHasher, MAX_FRAME_RECORDS, recordHash } from "../src/protocol/sign/digest.ts";
 import { FrameVerifier } from "../src/protocol/sign/frame-verifier.ts";
 import { GopVerifier, PROOF_DELAY, PROOF_PATIENCE } from "../src/protocol/sign/gop-verifier.ts";
-import { covers } from "../src/protocol/sign/mode.ts";
+import { SIGN_NUMBERS, type SignMode, type StatedSign, covers } from "../src/protocol/sign/mode.ts";
 import {
   type Statement, checkOf, parseProof, proofBytes, signedStatement, statementBytes, statementLeaf,
 } from "../src/protocol/sign/statement.ts";
-import { type OfferedSign, SIGN_NUMBERS, type SignMode } from "../src/protocol/wire/group-message.ts";
 import { PeerId } from "../src/protocol/wire/peer-id.ts";
 import { Writer } from "../src/protocol/wire/writer.ts";
 import { assert, hex, reasonOf, same, test, toHex } from "./support/harness.ts";
@@ -311,7 +310,7 @@ test("answers of another form are malformed", async () => {
 });
 
 test("what is signed covers what is required, or does not", () => {
-  const which = (least: SignMode): OfferedSign[] => SIGN_NUMBERS.filter((mode) => covers(mode, least));
+  const which = (least: SignMode): StatedSign[] => SIGN_NUMBERS.filter((mode) => covers(mode, least));
   same(which("off"), ["off", "frame", "both"], "nothing is required");
   same(which("frame"), ["frame", "both"], "frames are required");
   same(which("both"), ["both"], "both are required");

@@ -26,6 +26,7 @@ export { HANDSHAKE_TIMEOUT, type OutgoingFrame, Session } from "./session/sessio
 export { type ShapePlan, constantRate } from "./session/shape-plan.ts";
 export { type FrameRefusal, type FrameRefusalCounts } from "./sign/frame-verifier.ts";
 export { type GopVerdict } from "./sign/gop-verifier.ts";
+export { type SignMode } from "./sign/mode.ts";
 export { type Frame, type Media } from "./unit/assemble.ts";
 export { type Codec, type StreamInfo } from "./unit/info.ts";
 export { type SoundCodec, type SoundInfo } from "./unit/sound-info.ts";
@@ -38,7 +39,6 @@ export { CLOSE_REASONS, Close, type Control, closeReason, controlBytes, parseCon
 export {
   LENGTH_PREFIX, MAX_CONTROL_RECORD, MAX_HANDSHAKE_MESSAGE, MAX_RECORD, MessageReader, lengthPrefix,
 } from "./wire/framing.ts";
-export { type SignMode } from "./wire/group-message.ts";
 export { type Host, type HostKind } from "./wire/host.ts";
 export { Invite } from "./wire/invite.ts";
 export { PeerId } from "./wire/peer-id.ts";

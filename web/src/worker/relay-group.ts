@@ -9,7 +9,6 @@ import { type GroupName, type NodeSecret } from "../protocol/group/secret.ts";
 import { RUN_LEN } from "../protocol/group/sheet.ts";
 import { type Identity } from "../protocol/keys/identity.ts";
 import { type Suite } from "../protocol/seal/suite.ts";
-import { type GroupOffer } from "../protocol/session/hosting.ts";
 import { type OutgoingFrame } from "../protocol/session/session.ts";
 import { type StreamInfo } from "../protocol/unit/info.ts";
 import { type SoundInfo } from "../protocol/unit/sound-info.ts";
@@ -67,7 +66,6 @@ interface Seated {
 /** Leads the group. Calls take their turn by themselves; what fails in one is told to `events`. */
 export class GroupHost {
   readonly name: GroupName;
-  readonly offer: GroupOffer;
   readonly #parts: GroupHostParts;
   readonly #sealer: GroupSealer;
   readonly #keys: KeyTrack;
@@ -94,8 +92,7 @@ export class GroupHost {
     this.#end = end;
     this.#oldest = sealer.epoch;
     this.name = { camera: parts.identity.peerId, stream: STREAM };
-    this.offer = { stream: STREAM, sign: "frame", suite: parts.suite.id };
-    this.#keys = new KeyTrack(sealer.epoch * GROUPS_PER_EPOCH, { type: "group", ...this.offer });
+    this.#keys = new KeyTrack(sealer.epoch * GROUPS_PER_EPOCH, sealer.terms);
   }
 
   /** A group without members. @throws ProtocolError `storage` if no epoch numbers can be reserved */
@@ -106,6 +103,11 @@ export class GroupHost {
     const config = { identity, stream: STREAM, suite };
     const sealer = await GroupSealer.create(time.now(), config, numbers, random().slice(0, RUN_LEN), random());
     return new GroupHost(parts, sealer, numbers.end);
+  }
+
+  /** The terms of its run. */
+  get terms(): Bytes {
+    return this.#sealer.terms;
   }
 
   /** The newest announced epoch. */

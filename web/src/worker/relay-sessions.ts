@@ -137,7 +137,7 @@ export class RelaySessions {
     const { identity, suites, mechanisms, rekey, time, random } = this.#parts;
     const helloKeys = await this.#admission.helloKeys();
     const handshake = { role: "publisher", identity, helloKeys, suites, mechanisms } as const;
-    const config = { handshake, side: "responder", rekey, offers: this.#host.offer } as const;
+    const config = { handshake, side: "responder", rekey, terms: this.#host.terms } as const;
     const driver = new SessionDriver(Session.respond(config, random(), time.now()), carrier, {
       event: (event) => {
         this.#event(one, event);

@@ -5,6 +5,7 @@ import { aesKey, aesSeal, expandLabel } from "../../src/protocol/crypto/primitiv
 import { ROOT, above, parentOf } from "../../src/protocol/group/node.ts";
 import { type Group, type GroupName, NodeSecret, soundOf } from "../../src/protocol/group/secret.ts";
 import { type Scope, signedSheet } from "../../src/protocol/group/sheet.ts";
+import { type Stated, termsBytes } from "../../src/protocol/group/terms.ts";
 import { wireNumber } from "../../src/protocol/keys/epoch.ts";
 import { type Identity, identityFromSeed } from "../../src/protocol/keys/identity.ts";
 import { challengeLeaf, nameOf } from "../../src/protocol/live/answer.ts";
@@ -91,6 +92,11 @@ export class GroupCamera {
 
   static async create(identity?: Identity, run = 9): Promise<GroupCamera> {
     return new GroupCamera(identity ?? (await identityFromSeed(new Uint8Array(32).fill(7))), run);
+  }
+
+  /** The terms of the run, which state this of it. */
+  terms(stated: Partial<Stated> = {}): Promise<Bytes> {
+    return termsBytes(this.#group, { sign: "frame", suite: AES_256_GCM.id, name: "", ...stated }, this.identity);
   }
 
   /** Seats a viewer that shares these 32 bytes with the camera, from the next epoch on. Returns its leaf. */

@@ -13,7 +13,6 @@ import { HelloKeys } from "../../src/protocol/keys/psk.ts";
 import { Responder } from "../../src/protocol/keys/responder.ts";
 import { openRecord } from "../../src/protocol/seal/open-record.ts";
 import { type Sealer, WIDEST_LIMITS } from "../../src/protocol/seal/sealer.ts";
-import { type GroupOffer } from "../../src/protocol/session/hosting.ts";
 import { type GroupPolicy } from "../../src/protocol/session/membership.ts";
 import { type Output } from "../../src/protocol/session/output.ts";
 import { Session } from "../../src/protocol/session/session.ts";
@@ -84,10 +83,10 @@ async function deceived(
   return { victim, now: NOW, seal, control, drain: () => drain(victim), heard, identity, binding, exporter };
 }
 
-/** A viewer that watches a lying publisher, and joins its group if it has this policy. */
-export async function deceivedViewer(group?: GroupPolicy): Promise<Deceived> {
+/** A viewer that watches a camera of a lying publisher, and joins its group if it has this policy. */
+export async function deceivedViewer(group?: GroupPolicy, camera = ""): Promise<Deceived> {
   const [own, other] = [await identityFromSeed(new Uint8Array(32).fill(1)), await identityFromSeed(new Uint8Array(32))];
-  const handshake = await config("viewer", own, other);
+  const handshake = { ...(await config("viewer", own, other)), wish: { media: "frames", camera } } as const;
   const random = new Uint8Array(32);
   const joins = group === undefined ? {} : { group };
   const victim = await Session.initiate({ handshake, side: "initiator", pinned: other.peerId, ...joins }, random, NOW);
@@ -104,11 +103,11 @@ export async function deceivedViewer(group?: GroupPolicy): Promise<Deceived> {
   return pair;
 }
 
-/** A publisher that a lying viewer watches, and that offers this group. */
-export async function deceivedPublisher(offers?: GroupOffer): Promise<Deceived> {
+/** A publisher that a lying viewer watches, and that has a group on these terms. */
+export async function deceivedPublisher(terms?: Bytes): Promise<Deceived> {
   const [own, other] = [await identityFromSeed(new Uint8Array(32).fill(1)), await identityFromSeed(new Uint8Array(32))];
   const victim = Session.respond(
-    { handshake: await config("publisher", own, own), side: "responder", ...(offers && { offers }) },
+    { handshake: await config("publisher", own, own), side: "responder", ...(terms && { terms }) },
     new Uint8Array(32), NOW,
   );
   const liar = await Initiator.begin(await config("viewer", other, own), own.peerId, new Uint8Array(32));

@@ -19,7 +19,7 @@ import { RelayCarrier } from "../../src/relay/carrier.ts";
 import { Inlet } from "../../src/relay/inlet.ts";
 import { Outlet } from "../../src/relay/outlet.ts";
 import { type Relay } from "../../src/relay/relay.ts";
-import { GROUP_STREAM, GroupCamera, answerTo } from "./group-camera.ts";
+import { GroupCamera, answerTo } from "./group-camera.ts";
 import { type MemoryRelay, type MemoryTrack } from "./memory-relay.ts";
 import { type VirtualTime } from "./virtual-time.ts";
 
@@ -39,7 +39,7 @@ export interface RelaySession {
 export class RelayCamera {
   readonly group: GroupCamera;
   readonly sessions: RelaySession[] = [];
-  /** What it says that it signs. */
+  /** What its terms say that it signs. */
   signs: "frame" | "off" = "frame";
   /** False: it leaves viewers alone. */
   takes = true;
@@ -131,7 +131,7 @@ export class RelayCamera {
         this.#enrolled = [await PresharedKey.fromBytes(step.agreed.enrolment.slice())];
         this.sessions.push(speaking);
         await speaking.say({ type: "welcome" });
-        await speaking.say({ type: "group", stream: GROUP_STREAM, sign: this.signs, suite: 2 });
+        await speaking.say(await this.#terms());
       }
     };
     carrier.receive({
@@ -165,11 +165,15 @@ export class RelayCamera {
     }
   }
 
+  async #terms(): Promise<Control> {
+    return { type: "group-terms", terms: await this.group.terms({ sign: this.signs }) };
+  }
+
   /** New keys for all, of which the relay is told. */
   async rekey(): Promise<void> {
     await this.group.announce();
     this.keys.begin();
-    this.keys.write(controlBytes({ type: "group", stream: GROUP_STREAM, sign: this.signs, suite: 2 }));
+    this.keys.write(controlBytes(await this.#terms()));
     this.keys.write(controlBytes({ type: "key-sheet", sheet: await this.group.sheet() }));
   }
 

@@ -2,7 +2,6 @@
 
 import { type Bytes } from "../bytes.ts";
 import { controlBytes } from "../wire/control.ts";
-import { type GroupMessage } from "../wire/group-message.ts";
 
 /** Sheets on the track at most: who comes late goes by the newest, if pictures stand still for so long. */
 const MAX_LISTED = 64;
@@ -14,23 +13,23 @@ interface Listed {
 }
 
 /**
- * The newest group of objects on the track of keys: what signatures to expect, and the sheets from the one on under
+ * The newest group of objects on the track of keys: the terms, and the sheets from the one on under
  * which the group of pictures that is under way began. Who comes late needs that one to open it from its beginning. All
  * sheets are full, so each begins a group of objects.
  */
 export class KeyTrack {
   #number: bigint;
-  readonly #offer: Bytes;
+  readonly #terms: Bytes;
   #sheets: readonly Listed[] = [];
 
   /**
    * A track without sheets.
    * @param number above that of any group that was ever on it
-   * @param offer what a session would say (groups.md, section 10)
+   * @param terms those of the run
    */
-  constructor(number: bigint, offer: GroupMessage) {
+  constructor(number: bigint, terms: Bytes) {
     this.#number = number;
-    this.#offer = controlBytes(offer);
+    this.#terms = controlBytes({ type: "group-terms", terms });
   }
 
   /** Takes the full sheet of a newly announced epoch. `oldest`: that of the group of pictures under way. */
@@ -53,6 +52,6 @@ export class KeyTrack {
 
   /** The objects of the newest group. */
   get objects(): readonly Bytes[] {
-    return [this.#offer, ...this.#sheets.map(({ object }) => object)];
+    return [this.#terms, ...this.#sheets.map(({ object }) => object)];
   }
 }

@@ -1,19 +1,21 @@
-// A viewer's side of a group: it takes key sheets, and opens records (groups.md, sections 6 and 8).
+// A viewer's side of a group: it takes terms and key sheets, and opens records (groups.md, sections 6 and 8).
 
 import { type Bytes, equal } from "../bytes.ts";
 import { type Refusal } from "../error.ts";
 import { type SignatureCheck } from "../keys/identity.ts";
 import { type Suite } from "../seal/suite.ts";
+import { type SignMode, covers } from "../sign/mode.ts";
 import { type Accept, Kind, parseHeader } from "../wire/header.ts";
 import { type Base, GroupEpochs, MAX_RATCHET, type OpenedInEpoch } from "./epochs.ts";
 import { DEPTH, above, isLeaf } from "./node.ts";
 import { type Group, type GroupName, type NodeSecret, hasSound } from "./secret.ts";
 import { type Scope, type Sheet, parseSheet, renews } from "./sheet.ts";
+import { type Terms, type TermsRefusal } from "./terms.ts";
 
 /** Why a sheet is refused, in the order of the checks. A refused sheet changes nothing. */
 export type SheetRefusal =
-  | "malformed" | "wrong-camera" | "wrong-stream" | "signature" | "suite" | "stale" | "backwards" | "missed" | "no-slot"
-  | "unopened";
+  | "malformed" | "wrong-camera" | "wrong-stream" | "signature" | "wrong-run" | "suite" | "stale" | "backwards"
+  | "missed" | "no-slot" | "unopened";
 
 /** What a sheet that was taken says. */
 export interface TakenSheet {
@@ -27,11 +29,18 @@ export interface TakenSheet {
 export interface MemberConfig {
   /** The camera that is pinned, and the stream of it that is watched. */
   readonly group: GroupName;
+  /** The camera's name that was asked for; empty if none was. */
+  readonly asked: string;
+  /** What must be signed at least. */
+  readonly least: SignMode;
   /** The suites that this end accepts. */
   readonly suites: readonly Suite[];
   /** The check of the camera's signatures. */
   readonly check: SignatureCheck;
 }
+
+/** Terms that were agreed on. */
+type Agreed = Terms & { readonly sign: SignMode };
 
 /** What a member knows since the last sheet. */
 interface State extends Base {
@@ -51,13 +60,65 @@ interface Path {
 export class Member {
   readonly #config: MemberConfig;
   readonly #key: NodeSecret;
+  /** Terms of the last sheet's run, and of the run that begins with its first sheet. */
+  #terms: Agreed | undefined;
+  #next: Agreed | undefined;
   #state: State | undefined;
   #epochs: GroupEpochs | undefined;
 
-  /** A member that has no sheet yet. `key` is its member key, which this takes over. */
+  /** A member that has neither terms nor a sheet yet. `key` is its member key, which this takes over. */
   constructor(config: MemberConfig, key: NodeSecret) {
     this.#config = config;
     this.#key = key;
+  }
+
+  /**
+   * Agrees on terms, from whatever way they came, or says why they are refused. Those of another run than the last
+   * sheet's hold from the first sheet of theirs on, and replace others that wait for this.
+   */
+  async agree(terms: Terms): Promise<TermsRefusal | undefined> {
+    const { asked, least, suites, check } = this.#config;
+    const wrong = this.#isOther(terms);
+    if (wrong !== undefined) {
+      return wrong;
+    }
+    if (asked !== "" && terms.name !== asked) {
+      return "wrong-name";
+    }
+    if (!(await terms.verify(check))) {
+      return "signature";
+    }
+    const { sign } = terms;
+    if (!covers(sign, least)) {
+      return "sign";
+    }
+    if (!suites.some(({ id }) => id === terms.suite)) {
+      return "suite";
+    }
+    const known = this.#termsOf(terms.run);
+    if (known !== undefined) {
+      return equal(known.unsigned, terms.unsigned) ? undefined : "changed";
+    }
+    this.#next = { ...terms, sign };
+    return undefined;
+  }
+
+  /** What the terms of the last sheet's run say that the camera signs. */
+  get sign(): SignMode | undefined {
+    return this.#terms?.sign;
+  }
+
+  #termsOf(run: Bytes): Agreed | undefined {
+    return [this.#terms, this.#next].find((terms) => terms !== undefined && equal(terms.run, run));
+  }
+
+  /** Says why this is not of the group that is watched, if it is not. */
+  #isOther({ camera, stream }: Terms | Sheet): "wrong-camera" | "wrong-stream" | undefined {
+    const { group } = this.#config;
+    if (!equal(camera, group.camera.bytes)) {
+      return "wrong-camera";
+    }
+    return stream === group.stream ? undefined : "wrong-stream";
   }
 
   /** Takes a sheet, from whatever way it came, or says why it is refused. */
@@ -90,23 +151,28 @@ export class Member {
     }
     wipeAll(this.#state?.path ?? []);
     this.#state = state;
+    if (this.#next !== undefined && equal(this.#next.run, group.run)) {
+      [this.#terms, this.#next] = [this.#next, undefined];
+    }
     return { scope, epoch, effect };
   }
 
   /** Checks everything that needs no secret. Returns the suite. */
   async #check(sheet: Sheet): Promise<Suite | SheetRefusal> {
-    const { group, suites, check } = this.#config;
-    if (!equal(sheet.camera, group.camera.bytes)) {
-      return "wrong-camera";
-    }
-    if (sheet.stream !== group.stream) {
-      return "wrong-stream";
+    const { suites, check } = this.#config;
+    const wrong = this.#isOther(sheet);
+    if (wrong !== undefined) {
+      return wrong;
     }
     if (!(await sheet.verify(check))) {
       return "signature";
     }
+    const terms = this.#termsOf(sheet.run);
+    if (terms === undefined) {
+      return "wrong-run";
+    }
     const suite = suites.find(({ id }) => id === sheet.suite);
-    if (suite === undefined) {
+    if (suite?.id !== terms.suite) {
       return "suite";
     }
     const last = this.#state;

@@ -6,15 +6,15 @@ import { type Opened } from "../seal/opener.ts";
 import { type Suite } from "../seal/suite.ts";
 import { FrameHasher, recordHash } from "../sign/digest.ts";
 import { type FrameRefusal, type FrameRefusalCounts, FrameVerifier } from "../sign/frame-verifier.ts";
-import { signsFrames } from "../sign/mode.ts";
+import { type SignMode, signsFrames } from "../sign/mode.ts";
 import { type Statement } from "../sign/statement.ts";
 import { Assembler, type Media } from "../unit/assemble.ts";
 import { SOUND_STREAM } from "../unit/sound-info.ts";
 import { type UnitHeader, splitUnit } from "../unit/unit-header.ts";
-import { type SignMode } from "../wire/group-message.ts";
 import { type Accept, Flag, HEADER_LEN } from "../wire/header.ts";
 import { Member, type MemberConfig, type SheetRefusal, type TakenSheet } from "./member.ts";
 import { type GroupName, type NodeSecret, hasSound } from "./secret.ts";
+import { type Terms, type TermsRefusal } from "./terms.ts";
 
 /** What comes of a record. */
 export interface GroupOpened {
@@ -206,7 +206,6 @@ class Half {
  */
 export class GroupOpener {
   readonly #member: Member;
-  readonly #sign: SignMode;
   readonly #name: GroupName;
   readonly #picture: Half;
   readonly #sound: Half;
@@ -214,22 +213,36 @@ export class GroupOpener {
   acceptsClear = false;
 
   /**
-   * A member that has no sheet yet.
+   * A member that has neither terms nor a sheet yet.
    * @param assembler the session's: it knows which frame came last, whoever it was sealed for
-   * @param sign what the camera signs: frames without it are refused
    * @param key its member key, which this takes over
    */
-  constructor(config: MemberConfig, assembler: Assembler, sign: SignMode, key: NodeSecret) {
+  constructor(config: MemberConfig, assembler: Assembler, key: NodeSecret) {
     this.#member = new Member(config, key);
-    this.#sign = sign;
     this.#name = config.group;
     this.#picture = new Half(this.#member, assembler, config, false);
     this.#sound = new Half(this.#member, new Assembler(), config, true);
   }
 
+  /** Agrees on terms, or says why they are refused; nothing has changed then. */
+  agree(terms: Terms): Promise<TermsRefusal | undefined> {
+    return this.#member.agree(terms);
+  }
+
+  /** What the camera signs in the run of the last sheet: frames without it are refused. No key is there before. */
+  get sign(): SignMode {
+    return this.#member.sign ?? "frame";
+  }
+
   /** Takes a sheet, or says why it is refused; nothing has changed then. */
-  takeSheet(sheet: Bytes): Promise<TakenSheet | SheetRefusal> {
-    return this.#member.take(sheet);
+  async takeSheet(sheet: Bytes): Promise<TakenSheet | SheetRefusal> {
+    const { sign } = this.#member;
+    const taken = await this.#member.take(sheet);
+    if (sign !== undefined && sign !== this.sign) {
+      this.#picture.lost();
+      this.#sound.lost();
+    }
+    return taken;
   }
 
   /** Suite and epoch of the last sheet that was taken. */
@@ -267,7 +280,7 @@ export class GroupOpener {
   }
 
   #accept(isSound: boolean): Accept {
-    const accept = signsFrames(this.#sign) ? "signed" : "group";
+    const accept = signsFrames(this.sign) ? "signed" : "group";
     return this.acceptsClear && !isSound ? `${accept}-clear` : accept;
   }
 
@@ -276,7 +289,7 @@ export class GroupOpener {
     this.#member.retire(now);
     const sound = this.#isSound(record);
     const half = sound ? this.#sound : this.#picture;
-    const signed = signsFrames(this.#sign);
+    const signed = signsFrames(this.sign);
     // The hash does not wait for the tag: what does not open is not used.
     const [found, hash] = await Promise.all([
       this.#member.open(record, this.#accept(sound)), signed ? recordHash(record) : undefined,

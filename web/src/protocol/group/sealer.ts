@@ -21,6 +21,7 @@ import { type Announcement, type EpochNumbers, type InForce, Leader } from "./le
 import { type LeaderRefusal } from "./pending.ts";
 import { type NodeSecret, hasSound } from "./secret.ts";
 import { SoundGroups } from "./sound-groups.ts";
+import { termsBytes } from "./terms.ts";
 
 /** Challenges that one frame answers at most. The others wait for the next frame. */
 const MAX_ANSWERS = 512;
@@ -70,6 +71,8 @@ export interface Sealing {
  * After `admit` and `remove`, and at each `deadline`, call `announce`, and send what it has before the next frame.
  */
 export class GroupSealer {
+  /** The terms of this run, of a publisher's only camera. */
+  readonly terms: Bytes;
   readonly #config: GroupSealerConfig;
   readonly #leader: Leader;
   readonly #signer: FrameSigner;
@@ -85,7 +88,10 @@ export class GroupSealer {
   /** True once a group of pictures has begun. */
   #begun = false;
 
-  private constructor(config: GroupSealerConfig, leader: Leader, first: InForce, now: number, nextGroup: bigint) {
+  private constructor(
+    config: GroupSealerConfig, terms: Bytes, leader: Leader, first: InForce, now: number, nextGroup: bigint,
+  ) {
+    this.terms = terms;
     this.#config = config;
     this.#leader = leader;
     this.#current = first;
@@ -107,7 +113,10 @@ export class GroupSealer {
     const nextGroup = numbers.next * GROUPS_PER_EPOCH;
     const limits = { records: 2 * SOFT_RECORDS, blocks: MAX_BLOCKS };
     const { leader, first } = await Leader.create({ ...config, limits }, numbers, nextGroup, run, seed);
-    return new GroupSealer(config, leader, first, now.monotonic, nextGroup);
+    const { identity, stream, suite } = config;
+    const group = { camera: identity.peerId, stream, run };
+    const terms = await termsBytes(group, { sign: "frame", suite: suite.id, name: "" }, identity);
+    return new GroupSealer(config, terms, leader, first, now.monotonic, nextGroup);
   }
 
   /** As in `Leader`. */

@@ -34,17 +34,21 @@ export function wishBytes({ media, camera }: Wish): Bytes {
   return bytes;
 }
 
-/** The wish that a viewer sent; `undefined` if this version does not know it. */
-export function parseWish(bytes: Bytes): Wish | undefined {
-  const media = MEDIA[(bytes[0] ?? 0) - 1];
-  const length = bytes[1] ?? 0;
-  if (media === undefined || length > MAX_CAMERA || bytes.subarray(2 + length).some((byte) => byte !== 0)) {
-    return undefined;
-  }
+/** A camera's name from its bytes; `undefined` if it is none. */
+export function parseCamera(bytes: Bytes): string | undefined {
   try {
-    const camera = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes.subarray(2, 2 + length));
-    return /\p{Cc}/u.test(camera) ? undefined : { media, camera };
+    const camera = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return bytes.length > MAX_CAMERA || /\p{Cc}/u.test(camera) ? undefined : camera;
   } catch {
     return undefined;
   }
+}
+
+/** The wish that a viewer sent; `undefined` if this version does not know it. */
+export function parseWish(bytes: Bytes): Wish | undefined {
+  const media = MEDIA[(bytes[0] ?? 0) - 1];
+  const end = 2 + (bytes[1] ?? 0);
+  const camera = end > bytes.length ? undefined : parseCamera(bytes.subarray(2, end));
+  const isPadded = bytes.subarray(end).every((byte) => byte === 0);
+  return media === undefined || camera === undefined || !isPadded ? undefined : { media, camera };
 }

@@ -1,5 +1,6 @@
 // Configuration of a session.
 
+import { type Bytes } from "../bytes.ts";
 import { misuse } from "../error.ts";
 import { type Side } from "../keys/epoch.ts";
 import { type HandshakeConfig } from "../keys/handshake.ts";
@@ -7,7 +8,6 @@ import { type SealLimits } from "../seal/sealer.ts";
 import { MAX_BLOCKS } from "../seal/suite.ts";
 import { type PeerId } from "../wire/peer-id.ts";
 import { type Unit } from "../unit/unit.ts";
-import { type GroupOffer } from "./hosting.ts";
 import { type GroupPolicy } from "./membership.ts";
 import { type ShapePlan } from "./shape-plan.ts";
 
@@ -83,8 +83,8 @@ export interface SessionConfig {
   readonly rekey?: RekeyPolicy;
   /** Viewer: which groups it joins; none if it does not say. */
   readonly group?: GroupPolicy;
-  /** Publisher: the group that is offered to the viewer; none if it does not say. */
-  readonly offers?: GroupOffer;
+  /** Publisher: the terms of its group, which is offered to the viewer by them; without them it has none. */
+  readonly terms?: Bytes;
   /** Publisher: what one record holds; `frame` if it does not say. */
   readonly unit?: Unit;
   /** Publisher: repeats the choice of a selection by rate. Not a secret. */

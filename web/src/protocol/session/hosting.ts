@@ -4,26 +4,30 @@ import { type Bytes, wipe } from "../bytes.ts";
 import { type Now } from "../clock/now.ts";
 import { ProtocolError } from "../error.ts";
 import { type GroupName, NodeSecret } from "../group/secret.ts";
+import { parseTerms } from "../group/terms.ts";
 import { type GroupMessage, type MediaFrom } from "../wire/group-message.ts";
 import { type Link } from "./link.ts";
 import { type Outbox } from "./output.ts";
 
-/** What a publisher offers to its viewers. */
-export type GroupOffer = Omit<Extract<GroupMessage, { type: "group" }>, "type">;
 /** What only a viewer says of a group. */
 type OfViewer = Extract<GroupMessage, { type: "join" | "challenge" }>;
 
 /** Offers the group in one session. The program leads the group, and says what there is to be told. */
 export class Hosting {
-  readonly #offer: GroupOffer;
+  readonly #terms: Bytes;
+  readonly #stream: number;
   readonly #exporter: Bytes;
   readonly #link: Link;
   readonly #out: Outbox;
   #joined: MediaFrom | undefined;
 
-  /** @param exporter a secret of the session, which this takes over */
-  constructor(offer: GroupOffer, exporter: Bytes, link: Link, out: Outbox) {
-    this.#offer = offer;
+  /**
+   * @param terms those of the group's run
+   * @param exporter a secret of the session, which this takes over
+   */
+  constructor(terms: Bytes, exporter: Bytes, link: Link, out: Outbox) {
+    this.#terms = terms;
+    this.#stream = parseTerms(terms).stream;
     this.#exporter = exporter;
     this.#link = link;
     this.#out = out;
@@ -31,7 +35,7 @@ export class Hosting {
 
   /** Offers it, once, after the welcome. */
   begin(now: Now): Promise<void> {
-    return this.tell(now, { type: "group", ...this.#offer });
+    return this.tell(now, { type: "group-terms", terms: this.#terms });
   }
 
   tell(now: Now, message: GroupMessage): Promise<void> {
@@ -56,7 +60,7 @@ export class Hosting {
     // Said once more by who has its frames from a relay, it means that a sheet is missing.
     const once = message.media === "session" || message.media === "sealed";
     const twice = again && (this.#joined !== message.media || once);
-    if (message.stream !== this.#offer.stream || twice) {
+    if (message.stream !== this.#stream || twice) {
       throw new ProtocolError("protocol-error");
     }
     this.#joined = message.media;

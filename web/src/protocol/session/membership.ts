@@ -3,20 +3,22 @@
 import { type Bytes, wipe } from "../bytes.ts";
 import { type Now } from "../clock/now.ts";
 import { ProtocolError, type Refusal, asProtocolError, malformed, misuse } from "../error.ts";
+import { type SheetRefusal } from "../group/member.ts";
 import { GroupOpener } from "../group/opener.ts";
 import { NodeSecret } from "../group/secret.ts";
+import { parseTerms } from "../group/terms.ts";
 import { signatureCheck } from "../keys/identity.ts";
 import { parseAnswer } from "../live/answer.ts";
 import { type AgeState, type AgeTimes, PictureAge } from "../live/picture-age.ts";
 import { type Suite } from "../seal/suite.ts";
-import { acceptCertificate } from "../sign/certificate.ts";
+import { type GopKey, acceptCertificate } from "../sign/certificate.ts";
 import { type FrameRefusal, type FrameRefusalCounts } from "../sign/frame-verifier.ts";
 import { GopVerifiers } from "../sign/gop-verifier.ts";
-import { covers, signsFrames, signsGops } from "../sign/mode.ts";
+import { type SignMode, type StatedSign, signsFrames, signsGops } from "../sign/mode.ts";
 import { type Statement } from "../sign/statement.ts";
 import { Assembler } from "../unit/assemble.ts";
 import { type Control, parseControl } from "../wire/control.ts";
-import { type GroupMessage, type SignMode } from "../wire/group-message.ts";
+import { type GroupMessage } from "../wire/group-message.ts";
 import { type PeerId } from "../wire/peer-id.ts";
 import { type Link } from "./link.ts";
 import { type Outbox } from "./output.ts";
@@ -62,6 +64,8 @@ export interface MembershipConfig {
   readonly policy: GroupPolicy | undefined;
   readonly suites: readonly Suite[];
   readonly camera: PeerId;
+  /** The camera's name that was asked for; empty if none was. */
+  readonly asked: string;
   /** A secret of the session, which this takes over. */
   readonly exporter: Bytes;
   /** The session's. */
@@ -76,11 +80,11 @@ type OfPublisher = Exclude<GroupMessage, { type: "join" | "challenge" }>;
 /** A group that was joined. */
 interface Seat {
   readonly opener: GroupOpener;
-  readonly sign: SignMode;
   readonly stream: number;
   readonly age: PictureAge;
-  /** Where groups of pictures are signed. */
-  readonly gops: GopVerifiers | undefined;
+  /** Where groups of pictures are signed, and the key of these signatures once its certificate has come. */
+  gops: GopVerifiers | undefined;
+  key: GopKey | undefined;
   /** True from the first sheet on: all media is the group's. */
   begun: boolean;
   /** The program was told that a challenge is due, and has not made one yet. */
@@ -131,19 +135,20 @@ export class Membership {
     if (seat === undefined || keys === undefined) {
       return undefined;
     }
-    const { opener, sign, age, gops } = seat;
+    const { opener, age, gops } = seat;
     return {
-      signed: sign, suite: keys.suite.name, epoch: keys.epoch, accepted: opener.accepted, refused: opener.refused,
+      signed: opener.sign, suite: keys.suite.name, epoch: keys.epoch,
+      accepted: opener.accepted, refused: opener.refused,
       unproven: gops?.unproven ?? 0, proofsMissing: (gops?.missingAt ?? Infinity) <= now,
-      ...(signsFrames(sign) && { age: age.state(now) }),
+      ...(signsFrames(opener.sign) && { age: age.state(now) }),
     };
   }
 
   /** Handles what a publisher says of its group. @throws ProtocolError `protocol-error` */
   async said(now: Now, message: OfPublisher): Promise<void> {
     switch (message.type) {
-      case "group":
-        await this.#offered(now, message);
+      case "group-terms":
+        await this.#offered(now, message.terms);
         return;
       case "key-sheet":
         await this.#sheet(this.#joined(), message.sheet);
@@ -174,31 +179,39 @@ export class Membership {
     return this.#seat;
   }
 
-  /** Joins if the offer is good enough; else everything stays as it is. */
-  async #offered(now: Now, { stream, sign, suite: id }: Extract<GroupMessage, { type: "group" }>): Promise<void> {
+  /** Joins if the terms are good enough; else everything stays as it is. */
+  async #offered(now: Now, bytes: Bytes): Promise<void> {
     if (this.#seat !== undefined) {
       throw new ProtocolError("protocol-error");
     }
-    const { policy, suites, camera, exporter, assembler } = this.#config;
-    const isKnown = suites.some((known) => known.id === id);
-    if (policy === undefined || !isKnown || !covers(sign, policy.sign)) {
+    const { policy, suites, camera, asked, exporter, assembler } = this.#config;
+    const terms = parseTerms(bytes);
+    const { stream } = terms;
+    const group = { camera, stream };
+    const config = { group, asked, least: policy?.sign ?? "off", suites, check: await signatureCheck(camera) };
+    const key = await NodeSecret.ofMember(exporter, group);
+    // What the session itself brings is another stream of records than a relay's.
+    const opener = new GroupOpener(config, this.isRelayed ? new Assembler() : assembler, key);
+    const refused = await opener.agree(terms);
+    if (refused !== undefined && refused !== "sign" && refused !== "suite") {
+      // On the session with the camera itself nobody else can have sent bad ones.
+      throw new ProtocolError("protocol-error", `the terms of the group are refused: ${refused}`);
+    }
+    if (refused !== undefined || policy === undefined) {
+      opener.wipe();
       if (this.isRelayed) {
-        this.#out.event({ type: "unfit-group", signed: sign });
-      } else if (policy !== undefined && isKnown) {
-        this.#out.event({ type: "declined-group", signed: sign });
+        this.#out.event({ type: "unfit-group", signed: terms.sign });
+      } else if (refused === "sign" && policy !== undefined) {
+        this.#out.event({ type: "declined-group", signed: terms.sign });
       }
       return;
     }
-    const group = { camera, stream };
-    const config = { group, suites, check: await signatureCheck(camera) };
-    const key = await NodeSecret.ofMember(exporter, group);
     this.#seat = {
-      // What the session itself brings is another stream of records then.
-      opener: new GroupOpener(config, this.isRelayed ? new Assembler() : assembler, sign, key),
-      sign, stream, begun: false, challengeDue: false,
+      opener, stream, begun: false, challengeDue: false,
       age: new PictureAge(this.#times(HOPED_GROUP), now.monotonic), groupBegan: undefined, group: HOPED_GROUP,
-      gops: signsGops(sign) ? new GopVerifiers(stream) : undefined,
+      gops: undefined, key: undefined,
     };
+    this.#expect(this.#seat, terms.sign);
     await this.#join(now, stream);
   }
 
@@ -211,19 +224,37 @@ export class Membership {
     return { roundTrip: this.#roundTrip ?? HOPED_ROUND_TRIP, group };
   }
 
-  async #sheet(seat: Seat, sheet: Bytes): Promise<void> {
+  /** From here on the camera signs this. */
+  #expect(seat: Seat, sign: StatedSign): void {
+    if (signsGops(sign) !== (seat.gops !== undefined)) {
+      seat.gops = signsGops(sign) ? new GopVerifiers(seat.stream) : undefined;
+      if (seat.key !== undefined) {
+        seat.gops?.certified(seat.key);
+      }
+    }
+  }
+
+  async #take(seat: Seat, sheet: Bytes): Promise<SheetRefusal | undefined> {
     const taken = await seat.opener.takeSheet(sheet);
-    if (taken === "stale" && this.isRelayed) {
+    if (typeof taken === "string") {
+      return taken;
+    }
+    this.#expect(seat, seat.opener.sign);
+    return undefined;
+  }
+
+  async #sheet(seat: Seat, sheet: Bytes): Promise<void> {
+    const refused = await this.#take(seat, sheet);
+    if (refused === "stale" && this.isRelayed) {
       // The relay brought it before.
       return;
     }
-    if (typeof taken === "string") {
-      // On the session with the camera itself nobody else can have sent a bad one.
-      throw new ProtocolError("protocol-error", `a key sheet is refused: ${taken}`);
+    if (refused !== undefined) {
+      throw new ProtocolError("protocol-error", `a key sheet is refused: ${refused}`);
     }
     if (!seat.begun) {
       seat.begun = true;
-      this.#out.event({ type: "joined-group", signed: seat.sign });
+      this.#out.event({ type: "joined-group", signed: seat.opener.sign });
     }
   }
 
@@ -233,6 +264,7 @@ export class Membership {
     if (typeof key === "string") {
       throw new ProtocolError("protocol-error", `the certificate of a key is refused: ${key}`);
     }
+    seat.key = key;
     seat.gops?.certified(key);
   }
 
@@ -265,15 +297,19 @@ export class Membership {
         await this.#proofs.verify(seat.gops, message.signature);
       }
     } else if (track === "keys" && message.type === "key-sheet") {
-      const taken = await seat.opener.takeSheet(message.sheet);
+      const refused = await this.#take(seat, message.sheet);
       // Before the newest sheet there are those of the present group of pictures, from before this end was a member.
-      if (typeof taken === "string" && taken !== "stale" && taken !== "no-slot") {
-        this.#refusedOf("keys", taken);
+      if (refused !== undefined && refused !== "stale" && refused !== "no-slot") {
+        this.#refusedOf("keys", refused);
       }
     } else if (track === "keys" && message.type === "gop-key") {
       await this.#certified(seat, message.certificate);
-    } else if (track !== "keys" || message.type !== "group") {
-      // The offer was made in the session, and counts there.
+    } else if (track === "keys" && message.type === "group-terms") {
+      const refused = await seat.opener.agree(parseTerms(message.terms));
+      if (refused !== undefined) {
+        this.#refusedOf("keys", refused);
+      }
+    } else {
       throw malformed();
     }
   }
@@ -384,14 +420,14 @@ export class Membership {
 
   get #challengeDeadline(): number {
     const seat = this.#seat;
-    const challenges = seat?.begun === true && signsFrames(seat.sign) && !seat.challengeDue;
+    const challenges = seat?.begun === true && signsFrames(seat.opener.sign) && !seat.challengeDue;
     return challenges ? seat.age.deadline : Infinity;
   }
 
   /** Sends a challenge of 16 fresh random bytes. */
   async challenge(now: Now, random: Bytes): Promise<void> {
     const seat = this.#seat;
-    if (seat?.begun !== true || !signsFrames(seat.sign)) {
+    if (seat?.begun !== true || !signsFrames(seat.opener.sign)) {
       throw misuse("only a member challenges a camera, and only one that signs frames");
     }
     seat.challengeDue = false;

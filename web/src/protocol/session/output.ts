@@ -4,8 +4,9 @@ import { type Bytes } from "../bytes.ts";
 import { type ClockReading } from "../clock/exchange.ts";
 import { type Peer } from "../keys/handshake.ts";
 import { type GopVerdict } from "../sign/gop-verifier.ts";
+import { type SignMode, type StatedSign } from "../sign/mode.ts";
 import { type Media } from "../unit/assemble.ts";
-import { type MediaFrom, type OfferedSign, type SignMode } from "../wire/group-message.ts";
+import { type MediaFrom } from "../wire/group-message.ts";
 import { type Selection } from "../wire/selection.ts";
 import { type RekeyCause } from "./rekey.ts";
 import { type RelayTrack } from "./relayed.ts";
@@ -45,11 +46,11 @@ export type SessionEvent =
   /** Viewer: it is a member of the publisher's group, which signs this. Media is sealed for all from here on. */
   | { readonly type: "joined-group"; readonly signed: SignMode }
   /** Viewer through a relay: the camera signs less than its policy asks for, or has no suite of its. */
-  | { readonly type: "unfit-group"; readonly signed: OfferedSign }
+  | { readonly type: "unfit-group"; readonly signed: StatedSign }
   /** Member: something of this track of a relay was refused, and why. It changed nothing. */
   | { readonly type: "relay-refused"; readonly track: RelayTrack; readonly reason: string }
   /** Viewer: the publisher's group signs this, which is not enough here. Media is sealed for this end alone. */
-  | { readonly type: "declined-group"; readonly signed: OfferedSign }
+  | { readonly type: "declined-group"; readonly signed: StatedSign }
   /** Member: answer with `challenge`, and look at the picture's age. */
   | { readonly type: "challenge-due" }
   /** Member: what the signature of a group of pictures says of the frames that were handed out. */

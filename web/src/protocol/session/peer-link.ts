@@ -289,7 +289,7 @@ export class PeerLink {
       case "shape":
         this.#shapeAnnounced(now, message);
         return;
-      case "group":
+      case "group-terms":
       case "key-sheet":
       case "answer":
       case "gop-key":

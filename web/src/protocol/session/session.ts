@@ -293,16 +293,17 @@ export class Session {
     const epochs = new Epochs(exchange, link, this.#out);
     const assembler = new Assembler();
     const group = {
-      policy: this.#config.group, suites: handshake.suites, camera: peer.id, exporter, assembler,
+      policy: this.#config.group, suites: handshake.suites, camera: peer.id, asked: handshake.wish?.camera ?? "",
+      exporter, assembler,
       refusedOfRelay: (reason: Refusal) => {
         this.#refusals.count(reason);
       },
     };
-    const { offers } = this.#config;
+    const { terms } = this.#config;
     const place = this.#leads
-      ? { ...(offers && { hosting: new Hosting(offers, exporter, link, this.#out) }) }
+      ? { ...(terms && { hosting: new Hosting(terms, exporter, link, this.#out) }) }
       : { membership: new Membership(group, link, this.#out) };
-    if (this.#leads && offers === undefined) {
+    if (this.#leads && terms === undefined) {
       wipe(exporter);
     }
     return {

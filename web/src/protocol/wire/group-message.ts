@@ -6,12 +6,6 @@ import { MAX_STREAM } from "./header.ts";
 import { type Reader } from "./reader.ts";
 import { type Writer } from "./writer.ts";
 
-/** What a camera signs. */
-export type SignMode = "off" | "frame" | "both";
-/** The same by its number on the wire. `gop` and `tesla` are reserved: earlier versions had them. */
-export const SIGN_NUMBERS = ["off", "frame", "gop", "both", "tesla"] as const;
-export type OfferedSign = (typeof SIGN_NUMBERS)[number];
-
 /** Bytes of a challenge. */
 export const CHALLENGE_LEN = 16;
 /**
@@ -21,10 +15,10 @@ export const CHALLENGE_LEN = 16;
 const MEDIA = ["session", "relay", "relay-enrolled", "sealed"] as const;
 export type MediaFrom = (typeof MEDIA)[number];
 
-/** A control message of a group. Sheets, answers, certificates and signatures are read by whom they are for. */
+/** A control message of a group. Terms, sheets, answers, certificates and signatures are read by whom they are for. */
 export type GroupMessage =
-  /** The publisher offers to seal for a group instead of this session. */
-  | { readonly type: "group"; readonly stream: number; readonly sign: OfferedSign; readonly suite: number }
+  /** The publisher offers to seal for a group instead of this session, on these terms. */
+  | { readonly type: "group-terms"; readonly terms: Bytes }
   /** The viewer wants to be a member. */
   | { readonly type: "join"; readonly stream: number; readonly media: MediaFrom }
   | { readonly type: "key-sheet"; readonly sheet: Bytes }
@@ -39,8 +33,8 @@ export type GroupMessage =
 /** Appends the payload of a group's control record. */
 export function writeGroupMessage(message: GroupMessage, out: Writer): Writer {
   switch (message.type) {
-    case "group":
-      return out.u8(20).u16(message.stream).u8(SIGN_NUMBERS.indexOf(message.sign)).u8(message.suite);
+    case "group-terms":
+      return out.u8(20).bytes(message.terms);
     case "join":
       return out.u8(21).u16(message.stream).u8(MEDIA.indexOf(message.media));
     case "key-sheet":
@@ -56,27 +50,18 @@ export function writeGroupMessage(message: GroupMessage, out: Writer): Writer {
   }
 }
 
-function stream(reader: Reader): number {
-  const number = reader.u16();
-  if (number < 1 || number > MAX_STREAM) {
+function join(reader: Reader): GroupMessage {
+  const [stream, media] = [reader.u16(), MEDIA[reader.u8()]];
+  if (stream < 1 || stream > MAX_STREAM || media === undefined) {
     throw malformed();
   }
-  return number;
-}
-
-/** One of the values that a byte stands for. */
-function oneOf<T>(values: readonly T[], reader: Reader): T {
-  const value = values[reader.u8()];
-  if (value === undefined) {
-    throw malformed();
-  }
-  return value;
+  return { type: "join", stream, media };
 }
 
 /** The parser of each type's fields, by its number. */
 export const GROUP_PARSERS: Readonly<Record<number, (reader: Reader) => GroupMessage>> = {
-  20: (reader) => ({ type: "group", stream: stream(reader), sign: oneOf(SIGN_NUMBERS, reader), suite: reader.u8() }),
-  21: (reader) => ({ type: "join", stream: stream(reader), media: oneOf(MEDIA, reader) }),
+  20: (reader) => ({ type: "group-terms", terms: reader.rest() }),
+  21: join,
   22: (reader) => ({ type: "key-sheet", sheet: reader.rest() }),
   23: (reader) => ({ type: "challenge", challenge: reader.bytes(CHALLENGE_LEN) }),
   24: (reader) => ({ type: "answer", answer: reader.rest() }),
