@@ -14,7 +14,7 @@ pub use clip::{Clip, lacks, missing, order, order_looped};
 pub use program::{Home, Program, total, until};
 pub use proxy::{Act, Direction, Proxy, Seen};
 pub use puppet::{PING, Puppet, WANT_KEYFRAME};
-pub use quic::QuicAttacker;
+pub use quic::{QuicAttacker, tls_client};
 pub use recording::{Row, excused, gaps, overflowed, record};
 pub use stage::Stage;
 pub use tap::{Tap, carries_media, carries_record, kind};

@@ -19,9 +19,9 @@ use super::{LENGTH, PATIENCE, websocket};
 use crate::ends::hello_keys;
 
 /// A peer after its handshake.
-pub struct Puppet {
-    /// Its connection.
-    pub stream: TcpStream,
+pub struct Puppet<S = TcpStream> {
+    /// What it sends on.
+    pub stream: S,
     keys: EpochKeys,
 }
 
@@ -78,6 +78,24 @@ impl Puppet {
         stream
     }
 
+    /// Sends a control message; returns true if the other end still accepts it.
+    pub fn say(&mut self, payload: &[u8]) -> bool {
+        let record = self.seal(payload);
+        self.stream.write_all(&record).is_ok()
+    }
+
+    /// Sends a message to a camera gateway; returns true if the gateway still accepts it.
+    pub fn tell(&mut self, message: &GatewayMessage) -> bool {
+        let bytes = message.to_bytes().expect("it fits");
+        self.say(&Control::Gateway(&bytes).to_bytes())
+    }
+}
+
+impl<S> Puppet<S> {
+    pub(super) fn after(stream: S, keys: EpochKeys) -> Self {
+        Self { stream, keys }
+    }
+
     /// A control record with this payload, framed.
     pub fn seal(&mut self, payload: &[u8]) -> Vec<u8> {
         let wall = SystemTime::now()
@@ -94,18 +112,6 @@ impl Puppet {
         let mut framed = Vec::new();
         write_framed(&mut framed, &record);
         framed
-    }
-
-    /// Sends a control message; returns true if the other end still accepts it.
-    pub fn say(&mut self, payload: &[u8]) -> bool {
-        let record = self.seal(payload);
-        self.stream.write_all(&record).is_ok()
-    }
-
-    /// Sends a message to a camera gateway; returns true if the gateway still accepts it.
-    pub fn tell(&mut self, message: &GatewayMessage) -> bool {
-        let bytes = message.to_bytes().expect("it fits");
-        self.say(&Control::Gateway(&bytes).to_bytes())
     }
 }
 

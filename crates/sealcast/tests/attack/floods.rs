@@ -5,11 +5,13 @@ use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use rustls::{ClientConnection, StreamOwned};
 use sealcast_testkit::attack::websocket::{frame, part, upgrade};
-use sealcast_testkit::attack::{Home, PATIENCE, Program, Puppet, Stage, until};
+use sealcast_testkit::attack::{Home, PATIENCE, Program, Puppet, Stage, tls_client, until};
 use sealcast_testkit::gateways::{Camera, Plain, camera_gateway};
 use sealcast_testkit::program::{free_port, home, metrics_address};
 use socket2::{Domain, Socket, Type};
@@ -115,6 +117,42 @@ fn of_players() -> Vec<Flood> {
     ]
 }
 
+/// A port that is flooded.
+#[derive(Clone, Copy)]
+struct Listener {
+    name: &'static str,
+    port: u16,
+    tls: bool,
+}
+
+impl Listener {
+    fn new(name: &'static str, port: u16) -> Self {
+        let tls = false;
+        Self { name, port, tls }
+    }
+
+    /// As a stranger from one of the addresses of this machine, or as a browser that opened a WebSocket.
+    fn reached(self, host: u32, websocket: Option<&str>) -> Box<dyn Write> {
+        let mut stream = connect(host, self.port);
+        if self.tls {
+            let name = "localhost".try_into().expect("a name");
+            let client = ClientConnection::new(Arc::new(tls_client("http/1.1")), name);
+            let mut tls = StreamOwned::new(client.expect("a client"), stream);
+            match websocket {
+                Some(headers) => upgrade(&mut tls, headers),
+                None => tls.flush().expect("it speaks TLS"),
+            }
+            tls.sock.set_nonblocking(true).expect("a socket option");
+            return Box::new(tls);
+        }
+        if let Some(headers) = websocket {
+            upgrade(&mut stream, headers);
+        }
+        stream.set_nonblocking(true).expect("a socket option");
+        Box::new(stream)
+    }
+}
+
 /// Connects from an address of this machine, with buffers as small as can be.
 fn connect(host: u32, port: u16) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
@@ -196,7 +234,8 @@ fn drown<S: Write>(floods: &mut [Flooding<S>], bytes: &[u8]) {
 }
 
 /// Floods a port with each of these as strangers, and checks what becomes of them.
-fn strangers(listener: &str, port: u16, memory: impl Fn() -> u64, floods: Vec<Flood>) {
+fn strangers(at: Listener, memory: impl Fn() -> u64, floods: Vec<Flood>) {
+    let listener = at.name;
     for (
         number,
         Flood {
@@ -209,11 +248,7 @@ fn strangers(listener: &str, port: u16, memory: impl Fn() -> u64, floods: Vec<Fl
     {
         let before = memory();
         let connections = (0..STRANGERS).map(|host| {
-            let mut stream = connect(STRANGERS * number + host, port);
-            if websocket {
-                upgrade(&mut stream, "");
-            }
-            stream.set_nonblocking(true).expect("a socket option");
+            let stream = at.reached(STRANGERS * number + host, websocket.then_some(""));
             Flooding::new(stream)
         });
         let mut connections: Vec<_> = connections.collect();
@@ -238,7 +273,9 @@ fn strangers(listener: &str, port: u16, memory: impl Fn() -> u64, floods: Vec<Fl
 
 /// The port in the last URL of a line that a program printed.
 fn port_in(printed: &str) -> u16 {
-    let address = printed.rsplit("http://").next().expect("a URL");
+    let begins = |scheme: &str| printed.rfind(scheme).map(|at| at + scheme.len());
+    let begins = begins("http://").max(begins("https://")).expect("a URL");
+    let address = &printed[begins..];
     let port = address.split(['/', ';', ':']).find_map(|part| part.parse().ok());
     port.unwrap_or_else(|| panic!("no port in {printed}"))
 }
@@ -255,20 +292,15 @@ fn strangers_who_read_no_answer_hold_little_of_a_publisher_s_memory() {
     let (stage, port) = page("--control control");
     let publisher = &stage.publisher;
     let memory = || publisher.rss();
-    strangers("the page", port, memory, of_http(""));
-    strangers("the page", port, memory, of_websockets());
+    strangers(Listener::new("the page", port), memory, of_http(""));
+    strangers(Listener::new("the page", port), memory, of_websockets());
     assert!(publisher.counts(r#"sealcast_turned_away_total{reason="unread"}"#) >= f64::from(STRANGERS));
     let metrics = metrics_address(&publisher.said());
-    strangers(
-        "the metrics",
-        port_in(&format!("http://{metrics}")),
-        memory,
-        of_http(""),
-    );
+    let metrics = port_in(&format!("http://{metrics}"));
+    strangers(Listener::new("the metrics", metrics), memory, of_http(""));
     let tls = [&[0x16, 3, 1, 2, 0][..], &[7; 512]].concat();
     strangers(
-        "the port of TCP",
-        stage.port(),
+        Listener::new("the port of TCP", stage.port()),
         memory,
         vec![
             flood("HTTP", "GET / HTTP/1.1\r\n\r\n", Then::HangsUp),
@@ -289,6 +321,21 @@ fn strangers_who_read_no_answer_hold_little_of_a_publisher_s_memory() {
     drop(clients);
     let held = publisher.counts(r#"sealcast_peer_bytes{queue="session"}"#);
     assert!(held < f64::from(1 << 20), "{held} bytes are still held");
+    stage.unharmed();
+}
+
+#[test]
+fn strangers_who_read_no_answer_over_tls_hold_little_of_a_publisher_s_memory() {
+    let options = "--web https://127.0.0.1:0 --report report.json";
+    let stage = Stage::new(|home, clip| home.publish(clip, options));
+    let page = Listener {
+        name: "the page over TLS",
+        port: port_in(&stage.publisher.page_link()),
+        tls: true,
+    };
+    let memory = || stage.publisher.rss();
+    strangers(page, memory, of_http(""));
+    strangers(page, memory, of_websockets());
     stage.unharmed();
 }
 
@@ -351,7 +398,8 @@ fn strangers_who_read_no_answer_hold_little_of_other_listeners_memory() {
     };
     let listening = "watch --listen tcp://127.0.0.1:0 --web http://127.0.0.1:0 --ticket-file - --to null:";
     let (viewer, port) = served(listening, "http://127");
-    strangers("a listening viewer's page", port, || viewer.rss(), of_websockets());
+    let page = Listener::new("a listening viewer's page", port);
+    strangers(page, || viewer.rss(), of_websockets());
     drop(viewer);
     for (name, arguments, websockets) in [
         ("the demo's page", "demo --page http://127.0.0.1:0?token=@token", true),
@@ -366,25 +414,22 @@ fn strangers_who_read_no_answer_hold_little_of_other_listeners_memory() {
         if websockets {
             let mut floods = of_websockets();
             floods.retain(|flood| flood.name.ends_with("pings"));
-            guests(name, port, memory, floods, &known);
+            guests(Listener::new(name, port), memory, floods, &known);
         } else {
-            strangers(name, port, memory, of_http(&known));
+            strangers(Listener::new(name, port), memory, of_http(&known));
         }
-        strangers(name, port, memory, of_http(""));
+        strangers(Listener::new(name, port), memory, of_http(""));
     }
 }
 
 /// As [`strangers`], over WebSockets that show the token of the page.
-fn guests(listener: &str, port: u16, memory: impl Fn() -> u64, floods: Vec<Flood>, known: &str) {
+fn guests(at: Listener, memory: impl Fn() -> u64, floods: Vec<Flood>, known: &str) {
+    let listener = at.name;
     for (number, Flood { name, bytes, .. }) in (100..).zip(floods) {
         let before = memory();
         // A page has 64 places in all.
-        let connections = (0..STRANGERS / 2).map(|host| {
-            let mut stream = connect(STRANGERS * number + host, port);
-            upgrade(&mut stream, known);
-            stream.set_nonblocking(true).expect("a socket option");
-            Flooding::new(stream)
-        });
+        let connections =
+            (0..STRANGERS / 2).map(|host| Flooding::new(at.reached(STRANGERS * number + host, Some(known))));
         let mut connections: Vec<_> = connections.collect();
         drown(&mut connections, &bytes);
         let grown = memory().saturating_sub(before);
@@ -416,7 +461,7 @@ fn players_who_read_no_answer_hold_little_of_a_gateway_s_memory() {
         let size = line.and_then(|line| line.trim().strip_suffix(" kB")).expect("a size");
         size.trim().parse().expect("a number")
     };
-    strangers("the players' port", port, memory, of_players());
+    strangers(Listener::new("the players' port", port), memory, of_players());
     let mut honest = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
     honest.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     until("a player is served again", || {

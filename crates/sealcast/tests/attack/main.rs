@@ -13,3 +13,4 @@ mod relay_client;
 mod udp;
 mod udp_port;
 mod web_port;
+mod webtransport;

@@ -195,7 +195,7 @@ fn an_admitted_viewer_costs_little_memory_whatever_it_announces() {
     let attacker = QuicAttacker::new(&stage.ticket, true);
     let memory = stage.publisher.rss();
     let held: Vec<_> = (0..VIEWERS)
-        .map(|number| attacker.enter(host(number), Role::Viewer))
+        .map(|number| attacker.enter(&stage.ticket, host(number), Role::Viewer))
         .collect();
     until("all watch", || {
         (stage.publisher.count("a viewer watches") > held.len()).then_some(())
