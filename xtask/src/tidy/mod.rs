@@ -3,6 +3,7 @@
 mod code;
 mod functions;
 mod links;
+mod promises;
 mod rules;
 
 use std::fs;
@@ -85,6 +86,7 @@ fn examine(root: &Path) -> (usize, Vec<Finding>) {
         rules::examine(file, &mut findings);
         links::examine(root, file, &mut findings);
     }
+    promises::examine(&files, &mut findings);
     (files.len(), findings)
 }
 

@@ -396,6 +396,11 @@ mod tests {
         let session = Config::default().session;
         assert_eq!(session.suites, suite_names());
         assert_eq!(session.mechanisms, mechanism::DEFAULT);
+        assert_eq!(
+            mechanism::DEFAULT,
+            ["x25519-mlkem768"],
+            "a hybrid that holds against quantum computers"
+        );
         check(&Settings::default()).expect("the defaults are valid");
     }
 }
