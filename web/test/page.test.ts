@@ -9,9 +9,12 @@ import { pageFor, readLink, roleIn, ticketIn } from "../src/page/link.ts";
 import { Log, MAX_LINES } from "../src/page/log.ts";
 import { NoticeBoard } from "../src/page/notice.ts";
 import {
-  SELECTIONS, ageWords, alarmWords, encryptsAll, mechanismKind, mechanismWords, selectionWarning,
+  NOTICES, SELECTIONS, ageWords, alarmWords, encryptsAll, mechanismKind, mechanismWords, selectionWarning,
 } from "../src/page/wording.ts";
 import { DEFAULT_MECHANISMS } from "../src/protocol/crypto/policy.ts";
+import { ProtocolError, type Reason } from "../src/protocol/error.ts";
+import { handshakeOutcome, lossOutcome } from "../src/worker/outcome.ts";
+import { publisherOutcome } from "../src/worker/publish-outcome.ts";
 import { assert, reasonOf, same, test } from "./support/harness.ts";
 
 const PEER = "lbmkkmjbacmg6k2e3k4pd6eqdejjmckmqeijfa46wvwwoj3bhuaa";
@@ -243,6 +246,8 @@ test("where nothing but refused records comes, the page says so", () => {
   board.take(state("live"), 0);
   board.take(figures(0), 0);
   same(board.at(0), "waiting", "nothing was refused");
+  board.take(figures(0, { "unknown-epoch": 4 }), 400);
+  same(board.at(400), "waiting", "what comes too late for its keys is no attack");
   board.take(figures(0, { tag: 2, replay: 1 }), 500);
   same(board.at(500), "tampered", "nothing else came");
   board.take(figures(1, { tag: 3 }), 1_000);
@@ -254,6 +259,28 @@ test("where nothing but refused records comes, the page says so", () => {
   board.take(state("lost"), 7_000);
   board.take(state("live"), 7_100);
   same(board.at(7_100), "waiting", "another session");
+});
+
+test("words of attack are those for refused tags and replays alone", () => {
+  const accusing = /altere|attack|forge|interfer|manipul|somebody|tamper/i;
+  const reasons: [Reason, boolean][] = [
+    ["malformed", false], ["version", false], ["role", false], ["no-common-suite", false],
+    ["no-common-mechanism", false], ["not-offered", false], ["share", false], ["retry", false], ["alert", false],
+    ["mac", false], ["timeout", false], ["framing", false], ["protocol-error", false], ["peer-lost", false],
+    ["key-limit", false], ["sealed", true], ["too-many-refusals", true],
+  ];
+  for (const [reason, accuses] of reasons) {
+    const error = new ProtocolError(reason);
+    const outcomes = [handshakeOutcome(error), lossOutcome(error)];
+    const words = outcomes.flatMap((outcome) => [outcome.words, publisherOutcome(outcome, "").words]).join(" ");
+    same(accusing.test(words), accuses, `${reason}: ${words}`);
+  }
+  for (const cause of ["freeze", "stale"] as const) {
+    const words = alarmWords({ age: { state: "alarm", cause }, proofsMissing: true });
+    assert(!accusing.test(words), words);
+  }
+  assert(!accusing.test(lossOutcome(undefined).words), "a lost connection");
+  assert(accusing.test(NOTICES.tampered.words), "records that were refused");
 });
 
 test("nothing follows the end, and a publisher sees its own picture once it is live", () => {

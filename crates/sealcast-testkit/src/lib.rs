@@ -43,3 +43,4 @@ pub mod skips;
 #[cfg(feature = "program")]
 pub mod udp;
 pub mod vectors;
+pub mod words;

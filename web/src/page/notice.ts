@@ -10,9 +10,10 @@ import { type Notice } from "./wording.ts";
  */
 const SILENCE = 5_000;
 
-/** Records that were refused, and frames of a group. */
+/** Records that were refused though no delay explains it, as of an epoch that is over, and frames of a group. */
 function refusedIn({ refused, membership }: Figures): number {
-  const counts = [...Object.values(refused), ...Object.values(membership?.refused ?? {})];
+  const records = Object.entries(refused).filter(([reason]) => reason !== "unknown-epoch");
+  const counts = [...records.map(([, count]) => count), ...Object.values(membership?.refused ?? {})];
   return counts.reduce((sum, count) => sum + count, 0);
 }
 

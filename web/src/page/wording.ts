@@ -29,7 +29,7 @@ export const NOTICES: Readonly<Record<Exclude<Notice, "none">, NoticeWords>> = {
   waiting: { title: "Waiting for the first picture", words: "The connection is there and protected.", sign: "busy" },
   tampered: {
     title: "Nothing authentic comes",
-    words: "What arrives was altered on the way, so it is refused and counted. There is no live picture. " +
+    words: "What arrives was altered or repeated on the way, so it is refused and counted. There is no live picture. " +
       "Try another network or carrier; if it stays so, somebody between the two ends interferes.",
     sign: "refused",
   },
@@ -222,10 +222,10 @@ export function alarmWords({ age, proofsMissing }: Pick<Membership, "age" | "pro
 
 function ageAlarm(cause: "freeze" | "stale"): string {
   return cause === "freeze"
-    ? "The picture may be old: no frame comes that the camera signed. The camera stands still, or somebody on the " +
-      "way holds the frames back."
+    ? "The picture may be old: no frame comes that the camera signed. The camera stands still, or frames are " +
+      "held up on the way."
     : "The picture may be old: frames come, but none answers this page in time. They are late or repeated, or " +
-      "somebody on the way drops the answers.";
+      "the answers get lost on the way.";
 }
 
 /** The carrier's name as its makers write it. */

@@ -11,7 +11,7 @@ import { type LinkParts } from "./link.ts";
 const ALARMS = {
   freeze: "the picture may be old: no frame comes that the camera signed",
   stale: "the picture may be old: frames come, and none answers this page in time, so they are late or repeated, " +
-    "or somebody drops the answers",
+    "or the answers get lost",
 } as const;
 const PROOFS_MISSING = "pictures are shown without the proof that holds against quantum computers: the signatures of " +
   "their groups do not come";
@@ -78,7 +78,7 @@ export class MemberReport {
         this.#refusedOfRelay += 1;
         if (Number.isInteger(Math.log2(this.#refusedOfRelay))) {
           const what = `${event.track} that the relay gave were refused (${event.reason})`;
-          this.#news(`${what}, ${this.#refusedOfRelay} in all: somebody may have altered them`, true);
+          this.#news(`${what}, ${this.#refusedOfRelay} in all`, true);
         }
         break;
       default:

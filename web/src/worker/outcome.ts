@@ -87,8 +87,7 @@ export function handshakeOutcome(error: Error | undefined): Outcome {
   }
   if (reason === "alert") {
     const words =
-      "The publisher refused the handshake: its settings may not fit this page's, or somebody between altered what " +
-      "was said. Ask the publisher; its log says why.";
+      "The publisher refused the handshake: its settings may not fit this page's. Ask the publisher; its log says why.";
     return { state: "refused", cause: "handshake", words };
   }
   const state = error.fault === "own" || error.fault === "caller" ? "failed" : "refused";

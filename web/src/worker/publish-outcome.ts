@@ -20,7 +20,7 @@ const WORDS: Readonly<Record<string, string>> = {
     "new link over a channel that you trust.",
   handshake:
     "The other end refused the handshake. It may publish itself, and this link be for watching it; its settings may " +
-    "not fit yours, so try other suites and mechanisms; or somebody between altered what was said. Its log says why.",
+    "not fit yours, so try other suites and mechanisms. Its log says why.",
   role: "The other end publishes as well: this link is for watching it.",
 };
 

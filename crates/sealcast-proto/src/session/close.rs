@@ -93,7 +93,7 @@ impl Session {
                 }
                 self.state = State::Over;
             }
-            SessionError::Handshake(HandshakeError::Timeout | HandshakeError::Altered) => {}
+            SessionError::Handshake(HandshakeError::Timeout | HandshakeError::Unfit) => {}
             // Also of the first hello: its MAC was right.
             SessionError::Handshake(_) if matches!(self.state, State::Responding(_)) => {
                 self.send_handshake(now, ALERT.to_vec());

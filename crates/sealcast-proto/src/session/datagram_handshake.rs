@@ -304,7 +304,7 @@ impl DatagramHandshake {
     /// Reason why the handshake fails at its timeout.
     pub(super) fn late(&self) -> HandshakeError {
         if self.altered {
-            HandshakeError::Altered
+            HandshakeError::Unfit
         } else {
             HandshakeError::Timeout
         }

@@ -287,7 +287,7 @@ pub enum SessionError {
     #[error("the keys reached their limit and the peer agreed on no new ones")]
     KeyLimit,
     /// Framing was lost: the received bytes are no record.
-    #[error("what arrived is no record: the stream was altered on the way")]
+    #[error("what arrived is no record of sealcast")]
     Framing,
     /// [`MAX_CONSECUTIVE_REFUSALS`] records in a row were refused, or far too many in all.
     #[error("too many records in a row were refused: the stream was altered on the way")]

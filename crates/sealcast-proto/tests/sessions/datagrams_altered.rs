@@ -105,7 +105,7 @@ fn a_handshake_on_a_path_that_alters_everything_fails_at_its_deadline_and_says_s
     run(&mut world, HANDSHAKE_TIMEOUT - Duration::from_millis(1));
     assert_eq!(world.initiator.error, None);
     run(&mut world, Duration::from_millis(2));
-    let expected = Some(SessionError::Handshake(HandshakeError::Altered));
+    let expected = Some(SessionError::Handshake(HandshakeError::Unfit));
     assert_eq!(world.initiator.error, expected);
     assert!(world.initiator.session.refusals().total() > 5);
     assert!(!world.initiator.session.is_established() && !world.responder.session.is_established());

@@ -242,7 +242,7 @@ impl Checking<'_> {
             let from = show_time(head.began);
             self.fault(format!(
                 "another archive, {other} after {before}, begins with segment {number} at {from}: when the recording \
-                 went on, the head of the segment before could not be read, or somebody put these segments here"
+                 went on, the head of the segment before could not be read, or these segments were put here later"
             ));
         } else {
             self.fault(format!(

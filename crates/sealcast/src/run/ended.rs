@@ -47,7 +47,7 @@ pub(super) fn turned_away(ended: &Ended, established: bool) -> TurnedAway {
 /// The metric label of a handshake that failed.
 pub(super) fn handshake_outcome(ended: &Ended) -> HandshakeOutcome {
     match ended {
-        Ended::Session(SessionError::Handshake(HandshakeError::Timeout | HandshakeError::Altered)) => {
+        Ended::Session(SessionError::Handshake(HandshakeError::Timeout | HandshakeError::Unfit)) => {
             HandshakeOutcome::TimedOut
         }
         Ended::Session(SessionError::Handshake(HandshakeError::Malformed) | SessionError::Framing) => {
@@ -106,25 +106,110 @@ pub(super) fn handshake_failure(remote: &str, error: HandshakeError) -> Failure 
         ),
         HandshakeError::Alert => (
             FailureKind::Refused,
-            "it may accept other mechanisms or suites (--mech, --suite), or the hello was altered on the way",
+            "it may accept other mechanisms or suites (--mech, --suite); its own log says why",
         ),
         HandshakeError::Timeout => (
             FailureKind::Network,
             "check the network, and that the ticket is this publisher's: it does not answer to any other",
         ),
-        HandshakeError::Altered => (
+        HandshakeError::Unfit => (
             FailureKind::Network,
-            "something on the path alters what it carries, or answers in the other end's place; try another network",
+            "check the port, and that it is a sealcast publisher's; if it is, try another network",
+        ),
+        HandshakeError::Sealed => (
+            FailureKind::Refused,
+            "check that the ticket is this publisher's; if it is, somebody between may be altering what is sent",
         ),
         HandshakeError::Library | HandshakeError::Misuse => (FailureKind::Internal, "please report this"),
         HandshakeError::Malformed | HandshakeError::Version => (
             FailureKind::Refused,
             "check the port, and that both ends run the same version of sealcast",
         ),
-        _ => (
-            FailureKind::Refused,
-            "check that both ends run the same version, and who is between",
-        ),
+        _ => (FailureKind::Refused, "check that both ends run the same version"),
     };
     Failure::new(kind, format!("the handshake with {remote} failed: {error}"), hint)
+}
+
+/// Advice to a viewer whose session has ended.
+pub(super) fn viewers_hint(ended: &Ended, established: bool) -> &'static str {
+    match ended {
+        Ended::Session(SessionError::TooManyRefusals) => "somebody between may be altering the stream",
+        Ended::Session(SessionError::PeerMisbehaved) => "check that both ends run the same version",
+        Ended::Session(SessionError::Misuse) => "please report this",
+        _ if established => "the publisher may be restarting, or the network was away",
+        _ => "check that it is a sealcast publisher and that it runs",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Error;
+
+    use sealcast_proto::keys::PeerId;
+    use sealcast_testkit::words::accusation;
+
+    use super::*;
+
+    /// All that a user is told of this end, before a session was established and after.
+    fn said(ended: Ended) -> String {
+        let hints = [false, true].map(|established| viewers_hint(&ended, established));
+        let failure = match &ended {
+            Ended::Session(SessionError::Handshake(error)) => handshake_failure("camera:9553", *error).to_string(),
+            _ => hints.join("; "),
+        };
+        format!("{}; {failure}", ended.in_words().unwrap_or_default())
+    }
+
+    #[test]
+    fn words_of_attack_are_those_for_refused_tags_alone() {
+        let sessions = [
+            (SessionError::PeerLost, false),
+            (SessionError::PeerForgot, false),
+            (SessionError::KeyLimit, false),
+            (SessionError::Framing, false),
+            (SessionError::TooManyRefusals, true),
+            (SessionError::PeerMisbehaved, false),
+            (SessionError::SignsTooLittle, false),
+            (SessionError::Misuse, false),
+        ];
+        let peer = PeerId::parse(&("b".repeat(51) + "a")).expect("a peer id");
+        let handshakes = [
+            (HandshakeError::Mac, false),
+            (HandshakeError::Psk, false),
+            (HandshakeError::Identity, false),
+            (HandshakeError::Malformed, false),
+            (HandshakeError::Version, false),
+            (HandshakeError::Role, false),
+            (HandshakeError::NoCommonSuite, false),
+            (HandshakeError::NoCommonMechanism, false),
+            (HandshakeError::NotOffered, false),
+            (HandshakeError::Share, false),
+            (HandshakeError::Sealed, true),
+            (HandshakeError::WrongPeer(peer), false),
+            (HandshakeError::OwnIdentity, false),
+            (HandshakeError::Signature, false),
+            (HandshakeError::Wish, false),
+            (HandshakeError::Retry, false),
+            (HandshakeError::Alert, false),
+            (HandshakeError::Timeout, false),
+            (HandshakeError::Unfit, false),
+            (HandshakeError::Library, false),
+            (HandshakeError::Misuse, false),
+        ];
+        let handshakes = handshakes.map(|(error, accuses)| (SessionError::Handshake(error), accuses));
+        let sessions = sessions.into_iter().chain(handshakes);
+        let connections = [
+            Ended::Carrier(Error::from(std::io::ErrorKind::ConnectionReset)),
+            Ended::Eof,
+            Ended::PeerNotReading,
+            Ended::Closed,
+        ];
+        let ends = sessions
+            .map(|(error, accuses)| (Ended::Session(error), accuses))
+            .chain(connections.into_iter().map(|end| (end, false)));
+        for (ended, accuses) in ends {
+            let said = said(ended);
+            assert_eq!(accusation(&said).is_some(), accuses, "{said}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::accept::PendingSession;
 use super::connection::{Ended, Listener};
-use super::ended::{handshake_failure, last_words_failure};
+use super::ended::{handshake_failure, last_words_failure, viewers_hint};
 use super::group_proofs::GroupProofs;
 use super::received::{Delivered, Receiver};
 use super::relay::RelayUrl;
@@ -267,11 +267,7 @@ pub(super) fn after<L: Listener>(task: &SessionTask<AnyTransport, L>, ended: End
         }
         (ended, None) => {
             let words = ended.in_words().unwrap_or_default();
-            let hint = match ended {
-                Ended::Session(_) => "somebody between may be altering the stream",
-                _ if established => "the publisher may be restarting",
-                _ => "check that it is a sealcast publisher and that it runs",
-            };
+            let hint = viewers_hint(&ended, established);
             After::Broken(Failure::new(FailureKind::Network, format!("{remote}: {words}"), hint))
         }
     }

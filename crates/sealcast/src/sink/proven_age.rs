@@ -80,7 +80,7 @@ pub(crate) fn alarm_words(cause: AlarmCause) -> &'static str {
     match cause {
         AlarmCause::Freeze => "no frame came that the camera signed",
         AlarmCause::Stale => {
-            "frames come, and none answers our challenges: they are late or repeated, or somebody drops the answers"
+            "frames come, and none answers our challenges: they are late or repeated, or the answers get lost"
         }
     }
 }

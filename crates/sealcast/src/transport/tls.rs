@@ -82,7 +82,7 @@ pub(crate) async fn connect_pinned(
         Some(pinned) if pinned == shown => Ok(line),
         Some(pinned) => {
             let what = format!("{camera} shows the certificate {shown} and not {pinned}, which is pinned");
-            let hint = "somebody may be in between; if the camera has a new certificate, compare and pin that";
+            let hint = "compare it with the one on the camera itself, and pin it only if they are the same";
             Err(Failure::new(FailureKind::Refused, what, hint))
         }
         None => {

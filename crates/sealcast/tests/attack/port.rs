@@ -10,6 +10,7 @@ use sealcast_proto::wire::{MAX_HANDSHAKE_MESSAGE, MAX_RECORD};
 use sealcast_testkit::attack::{
     Clip, Home, PATIENCE, PING, Program, Proxy, Puppet, Stage, WANT_KEYFRAME, excused, until,
 };
+use sealcast_testkit::words::accusation;
 use socket2::{Domain, Socket, Type};
 
 /// Limit for the growth of a publisher's memory because of an attacker, in KiB: the queues and buffers of a viewer, and
@@ -423,6 +424,7 @@ fn a_viewer_survives_what_a_false_publisher_says() {
         let code = viewer.ends();
         let said = viewer.said();
         assert!(matches!(code, 5 | 6), "{name}: {code}\n{said}");
+        assert_eq!(accusation(&said), None, "{name} is no attack: {said}");
         assert_eq!(
             said.lines().filter(|line| line.starts_with("sealcast: ")).count(),
             1,

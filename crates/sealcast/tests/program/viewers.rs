@@ -11,6 +11,7 @@ use sealcast_testkit::program::{
     watch,
 };
 use sealcast_testkit::skips::has_ipv6;
+use sealcast_testkit::words::accusation;
 use tempfile::TempDir;
 
 /// Printed by an end when the other one is silent for too long.
@@ -270,5 +271,13 @@ fn an_end_that_freezes_is_missed_and_found_again() {
     viewer.program.signal("CONT");
     viewer.program.says_times("watching", sessions + 1, PATIENCE);
     viewer.goes_on();
+    for end in [&publisher.program, &viewer.program] {
+        assert_eq!(
+            accusation(&end.said()),
+            None,
+            "a lost link is no attack: {}",
+            end.said()
+        );
+    }
     viewer.stops();
 }

@@ -38,7 +38,7 @@ pub enum HandshakeError {
     #[error("its public key or ciphertext is not valid")]
     Share,
     /// A sealed part cannot be opened: it or an earlier message was altered in transit, or its sender lacks the key.
-    #[error("a sealed part of the handshake was altered on the way")]
+    #[error("a sealed part of the handshake was altered on the way, or its sender lacks the secret of the ticket")]
     Sealed,
     /// The peer is not the pinned one.
     #[error("it is {0}, not the peer in the ticket")]
@@ -62,10 +62,10 @@ pub enum HandshakeError {
     /// The peer did not complete the handshake in time.
     #[error("it did not complete the handshake within 5 s")]
     Timeout,
-    /// Over datagrams: nothing that fits came in time, but something that does not. It was altered in transit, or
-    /// somebody else sent it.
-    #[error("what came within 5 s was altered on the way, or somebody else sent it")]
-    Altered,
+    /// Over datagrams: nothing that fits came in time, but something that does not. Another program answers at the
+    /// address, or it was altered in transit.
+    #[error("what came within 5 s does not fit the handshake")]
+    Unfit,
     /// The cryptographic library failed at this end.
     #[error("the cryptographic library failed on this machine")]
     Library,
@@ -98,7 +98,7 @@ impl HandshakeError {
             Self::Psk | Self::Alert | Self::Library | Self::Misuse => true,
             Self::Mac | Self::Malformed | Self::Version | Self::Role | Self::NoCommonSuite => false,
             Self::NoCommonMechanism | Self::NotOffered | Self::Share | Self::Sealed | Self::Retry => false,
-            Self::Timeout | Self::Altered => false,
+            Self::Timeout | Self::Unfit => false,
         }
     }
 
@@ -123,7 +123,7 @@ impl HandshakeError {
             Self::Retry => "retry",
             Self::Alert => "alert",
             Self::Timeout => "timeout",
-            Self::Altered => "altered",
+            Self::Unfit => "unfit",
             Self::Library => "library",
             Self::Misuse => "misuse",
         }

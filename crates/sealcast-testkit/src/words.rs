@@ -1,0 +1,13 @@
+//! What the program's messages say, and must not say.
+
+/// Beginnings of words that accuse somebody of an attack.
+const ACCUSING: [&str; 10] = [
+    "altere", "altering", "attack", "forge", "impostor", "interfer", "intru", "manipul", "somebody", "tamper",
+];
+
+/// The accusing word in a message, if there is one. Such words belong to refused tags and replays: said of a lost link
+/// or of a foreign server they teach their reader to pass over the true alarm.
+pub fn accusation(said: &str) -> Option<&'static str> {
+    let said = said.to_lowercase();
+    ACCUSING.into_iter().find(|word| said.contains(word))
+}
