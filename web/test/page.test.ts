@@ -11,6 +11,7 @@ import { NoticeBoard } from "../src/page/notice.ts";
 import {
   NOTICES, SELECTIONS, ageWords, alarmWords, encryptsAll, mechanismKind, mechanismWords, selectionWarning,
 } from "../src/page/wording.ts";
+import { plain } from "../src/plain.ts";
 import { DEFAULT_MECHANISMS } from "../src/protocol/crypto/policy.ts";
 import { ProtocolError, type Reason } from "../src/protocol/error.ts";
 import { handshakeOutcome, lossOutcome } from "../src/worker/outcome.ts";
@@ -139,6 +140,16 @@ test("the chart keeps one minute and what reaches into it", () => {
   same(samples.length, SPAN / 500 + 2, "bounded");
   samples = withSample(samples, sample(10 * SPAN, { network: 1 }));
   same(samples.length, 1, "after a long pause only the new one");
+});
+
+test("words of others begin no line and turn none around, in the log and elsewhere", () => {
+  const hostile = "a\nb\rc\u001b[2Jd\u202ee\u2028f\u009bg\0h\u2067i\u200fj";
+  const clean = "a\ufffdb\ufffdc\ufffd[2Jd\ufffde\ufffdf\ufffdg\ufffdh\ufffdi\ufffdj";
+  same(plain(hostile), clean, "what the page shows");
+  same(plain("ä 日本 שלום 🎥"), "ä 日本 שלום 🎥", "words that do no harm");
+  const log = new Log();
+  log.add(new Date(0), `the viewer said: ${hostile}`, false);
+  same(log.lines[0]?.words, `the viewer said: ${clean}`, "the log");
 });
 
 test("labels never overlap and stay inside", () => {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use sealcast_proto::words::plain;
+
 /// The kind of a failure. Each kind has its own exit code, listed in `docs/exit-codes.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
@@ -54,12 +56,13 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of `kind`: `what` is the problem, `hint` the remedy.
+    /// A failure of `kind`: `what` is the problem, `hint` the remedy. Both may repeat words of peers, of children and
+    /// of files, so they are made [plain].
     pub fn new(kind: FailureKind, what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             kind,
-            what: what.into(),
-            hint: hint.into(),
+            what: plain(&what.into()),
+            hint: plain(&hint.into()),
         }
     }
 }

@@ -1,5 +1,6 @@
 // Takes the sound of a microphone, and hands sound to the worker. Nothing is opened before the user asks for it.
 
+import { plain } from "../plain.ts";
 import { CaptureError, processorOf } from "./capture.ts";
 
 /** Samples a second that are asked for: what Opus codes. A microphone with others is taken as it is. */
@@ -70,5 +71,5 @@ export async function microphones(): Promise<(readonly [id: string, name: string
   const devices = await navigator.mediaDevices.enumerateDevices().catch(() => []);
   const named = devices.filter(({ kind, label, deviceId }) =>
     kind === "audioinput" && label !== "" && deviceId !== "" && deviceId !== "default");
-  return [["", "the system's choice"], ...named.map(({ deviceId, label }) => [deviceId, label] as const)];
+  return [["", "the system's choice"], ...named.map(({ deviceId, label }) => [deviceId, plain(label)] as const)];
 }

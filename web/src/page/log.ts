@@ -1,5 +1,7 @@
 // The lines of the log of events: bounded, and the same thing over and over is one line with a count.
 
+import { plain } from "../plain.ts";
+
 /** Lines that are kept. */
 export const MAX_LINES = 100;
 /** Characters of a line. */
@@ -24,7 +26,8 @@ export class Log {
 
   /** Adds an event. True if it is a line of its own, false if the newest line now counts one more. */
   add(at: Date, text: string, bad: boolean): boolean {
-    const words = text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text;
+    const line = plain(text);
+    const words = line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH)}…` : line;
     const newest = this.#lines[0];
     if (newest?.words === words && newest.bad === bad) {
       this.#lines[0] = { at, words, bad, times: newest.times + 1 };

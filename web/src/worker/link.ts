@@ -2,6 +2,7 @@
 
 import { type Carrier } from "../carrier/carrier.ts";
 import { type Figures, type LinkState, type Protection } from "../messages.ts";
+import { plain } from "../plain.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 import { type Now } from "../protocol/clock/now.ts";
 import { type HandshakeConfig } from "../protocol/keys/handshake.ts";
@@ -317,7 +318,7 @@ export class Link {
         }
         break;
       case "closed":
-        live.goodbye = event;
+        live.goodbye = { reason: event.reason, text: plain(event.text) };
         break;
       case "joined-group":
         live.member.event(event);

@@ -87,6 +87,11 @@ fn cameras_may_write_as_they_do() {
     assert_eq!(response.headers.get("CSeq"), Some("2"));
     assert_eq!(response.headers.get("Session"), Some("1; timeout=60"));
     assert_eq!(response.headers.get("server"), Some("caf\u{fffd}"));
+
+    let response =
+        one_response("RTSP/1.0 499 \x1b[2Jno\u{202e}\u{9b}!\nCSeq: 3\nServer: a\x07b\u{2067}c\n\n".as_bytes());
+    assert_eq!(response.reason, "[2Jno!", "what is logged of a camera's reason");
+    assert_eq!(response.headers.get("Server"), Some("abc"));
 }
 
 #[test]

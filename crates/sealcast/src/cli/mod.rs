@@ -11,6 +11,7 @@ mod doctor;
 mod flags;
 mod gateway;
 mod hand_out;
+mod log;
 mod peers;
 mod probe;
 mod publish;
@@ -50,7 +51,7 @@ pub fn run() -> ExitCode {
 pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     keep_new_files_private();
     let arguments = Arguments::parse_from(stdin_source::behind_options(arguments));
-    init_log(arguments.verbose);
+    log::init(arguments.verbose);
     refuse_core_dumps();
     match dispatch(arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -64,22 +65,6 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 /// The commands and their options, for manual pages and completions.
 pub fn command() -> clap::Command {
     Arguments::command()
-}
-
-fn init_log(verbose: u8) {
-    let level = match verbose {
-        // Of the libraries only errors: peers cause warnings of theirs as often as they like.
-        0 => "sealcast=info,error",
-        1 => "sealcast=debug,info",
-        _ => "trace",
-    };
-    let filter = std::env::var("SEALCAST_LOG").unwrap_or_else(|_| level.to_owned());
-    tracing_subscriber::fmt()
-        .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
-        .with_target(false)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .init();
 }
 
 /// Allow no core dump: it would hold keys and pictures. The process stays readable for its own user, who may debug and

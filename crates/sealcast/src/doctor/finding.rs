@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use sealcast_proto::words::plain;
 use serde::Serialize;
 
 use crate::config::secrets::redact;
@@ -51,7 +52,7 @@ pub struct Finding {
 
 impl Finding {
     fn new(check: &'static str, verdict: Verdict, saw: &str, advice: Option<&str>, kind: Option<FailureKind>) -> Self {
-        let line = |text: &str| redact(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned();
+        let line = |text: &str| plain(&redact(&text.split_whitespace().collect::<Vec<_>>().join(" ")));
         Self {
             check,
             verdict,

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use sealcast_proto::words::plain;
+
 /// State of a TCP socket that listens, in `/proc/net/tcp`.
 const LISTENING: &str = "0A";
 
@@ -84,7 +86,7 @@ fn process_of(proc: &Path, inode: u64) -> Option<(String, u32)> {
         links.any(|link| link.as_os_str() == wanted.as_str())
     })?;
     let name = fs::read_to_string(proc.join(format!("{id}/comm"))).unwrap_or_default();
-    Some((name.trim().to_owned(), id))
+    Some((plain(name.trim()), id))
 }
 
 #[cfg(test)]

@@ -190,22 +190,22 @@ mod tests {
     #[tokio::test]
     async fn what_a_client_says_is_read_and_anything_else_refused() {
         let said = [
-            message(STATE, &[2], "it is there".as_bytes()),
+            message(STATE, &[2], "it \x1b\u{202e}left".as_bytes()),
             message(CAME_GROUP, &[1], &7_u64.to_be_bytes()),
             message(CAME_OBJECT, &[0], b"a frame"),
             message(SESSION_OPENED, &[0, 0, 1, 2], b""),
             message(CAME_SESSION_DATA, &[0, 0, 1, 2], b"a record"),
-            message(SESSION_CLOSED, &[0, 0, 1, 2], b"it left"),
+            message(SESSION_CLOSED, &[0, 0, 1, 2], b"it\nleft"),
         ]
         .concat();
         let events = read_all(&said).await.expect("it is right");
         let expected = [
-            RelayEvent::State(LinkState::Online, "it is there".to_owned()),
+            RelayEvent::State(LinkState::Online, "it \u{fffd}\u{fffd}left".to_owned()),
             RelayEvent::Group(Track::Keys),
             RelayEvent::Object(Track::Video, b"a frame".to_vec()),
             RelayEvent::SessionOpened(258),
             RelayEvent::SessionData(258, b"a record".to_vec()),
-            RelayEvent::SessionClosed(258, "it left".to_owned()),
+            RelayEvent::SessionClosed(258, "it\u{fffd}left".to_owned()),
         ];
         assert_eq!(events, expected);
         for end in 1..said.len() {

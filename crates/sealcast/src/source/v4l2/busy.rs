@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use sealcast_proto::words::plain;
+
 /// Programs named in a message.
 const MAX_NAMED: usize = 3;
 
@@ -25,7 +27,7 @@ pub(super) fn holders(device: &Path) -> Vec<String> {
         .filter(|(number, path)| *number != own && holds(path))
         .map(|(number, path)| {
             let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
-            format!("{} (process {number})", name.trim())
+            format!("{} (process {number})", plain(name.trim()))
         })
         .take(MAX_NAMED)
         .collect()
