@@ -79,6 +79,28 @@ pub fn replace_secret(path: &Path, secret: &[u8]) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
+/// Change the text of a file that only its owner can read, which several programs may do: `change` is given what is
+/// there, and returns what is to be there, beside its own result. The folder is made if it is missing. See
+/// [`replace_secret`].
+///
+/// # Errors
+/// That of `change`; the file cannot be read or written. What was there is untouched then.
+pub fn update_secret<T>(path: &Path, change: impl FnOnce(Option<String>) -> io::Result<(String, T)>) -> io::Result<T> {
+    if let Some(folder) = path.parent() {
+        create_folder(folder)?;
+    }
+    let lock: File = options().create(true).append(true).open(path.with_extension("lock"))?;
+    lock.lock()?;
+    let before = match fs::read_to_string(path) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let (text, made) = change(before)?;
+    replace_secret(path, text.as_bytes())?;
+    Ok(made)
+}
+
 /// Read a file that holds a secret, at most 4096 bytes. Refused if anyone but its owner may read or write it. A pipe
 /// has no such mode: who opened it holds it.
 ///

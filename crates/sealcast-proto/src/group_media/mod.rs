@@ -10,7 +10,10 @@ mod relayed;
 #[cfg(test)]
 mod relayed_tests;
 mod release;
+#[cfg(test)]
+mod rewound_tests;
 mod sealer;
+mod seen;
 mod sound;
 #[cfg(test)]
 mod sound_tests;
@@ -26,3 +29,4 @@ pub use opener::{GroupOpener, GroupOpenerConfig, GroupRefusal};
 pub use packets::{DatagramRun, SealedBlock};
 pub use relayed::{KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
 pub use sealer::{GroupSealError, GroupSealer, GroupSealerConfig, SealedFrame, Sealing, UnsignedFrame};
+pub use seen::{GroupStart, Seen};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::Seen;
 use super::release::Release;
 
 use crate::group::{GroupName, Member, MemberConfig, MemberKey, SheetRefusal, Taken, Terms, TermsRefusal};
@@ -41,6 +42,9 @@ pub enum GroupRefusal {
     /// No certificate has come of the key that signs groups of pictures, on which the viewer insists.
     #[error("no certificate of the key that signs groups of pictures has come")]
     Uncertified,
+    /// The frame is the camera's, and older than what the viewer had before it started.
+    #[error("older than what was shown before")]
+    Rewound,
 }
 
 impl GroupRefusal {
@@ -94,6 +98,20 @@ impl GroupOpener {
             picture: half(Release::new(name)),
             sound: half(Release::of_sound(name)),
             member: Member::new(config.member, key),
+        }
+    }
+
+    /// Refuses what begins earlier than what was seen of the group before. To be called before the first sheet.
+    pub(crate) fn begin_at(&mut self, seen: Seen) {
+        self.picture.release.begin_at(seen.picture);
+        self.sound.release.begin_at(seen.sound);
+    }
+
+    /// The newest groups of pictures, and of packets of sound, of which the beginning was released.
+    pub fn seen(&self) -> Seen {
+        Seen {
+            picture: self.picture.release.newest(),
+            sound: self.sound.release.newest(),
         }
     }
 
@@ -294,6 +312,7 @@ impl GroupOpener {
             return described;
         }
         let Some(hash) = hash else {
+            half.release.reach_unsigned(epoch, flags.keyframe() && flags.first())?;
             self.member.confirm(now, epoch);
             let assembled = half.assembler.take(&opened, now).map_err(malformed)?;
             assembled.into_iter().for_each(|media| half.release.pass(media));

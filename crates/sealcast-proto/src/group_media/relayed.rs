@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::waiting::{MAX_WAITING, MAX_WAITING_SOUND, WAIT_FOR_KEY, WaitingFrames};
-use super::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal};
+use super::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal, Seen};
 use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken, Terms, TermsRefusal};
 use crate::keys::CameraName;
 use crate::live::{CHALLENGE_LEN, Challenge, LivenessState, MAX_ROUND_TRIP};
@@ -24,6 +24,8 @@ pub struct RelayedConfig {
     /// What must be signed. Nothing of a camera whose terms say less is shown, and with [`SignMode::Both`] nothing
     /// before the certificate of its key.
     pub least: SignMode,
+    /// What this end has seen of the group before: a relay may have kept what is older.
+    pub seen: Seen,
 }
 
 /// What an object of the track of keys brought.
@@ -182,6 +184,7 @@ impl RelayedViewer {
             tell_units: false,
         };
         let mut opener = GroupOpener::new(config, self.config.key.clone());
+        opener.begin_at(self.config.seen);
         if self.keeps {
             opener.keep_sealed();
         }
@@ -274,6 +277,12 @@ impl RelayedViewer {
     /// How far signatures of groups of pictures have come, if the camera makes them.
     pub fn proofs(&self, now: Duration) -> Option<ProofState> {
         self.view.as_ref()?.evidence.proofs(now)
+    }
+
+    /// What this end has seen of the group, now and before.
+    pub fn seen(&self) -> Seen {
+        let now = self.view.as_ref().map(|view| view.opener.seen());
+        self.config.seen.with(now.unwrap_or_default())
     }
 
     /// Since when a frame waits for its key.

@@ -34,7 +34,11 @@ fn content_with(member: u64, least: SignMode) -> RelayedViewer {
 }
 
 fn asking_for(camera: &str, member: u64, least: SignMode) -> RelayedViewer {
-    RelayedViewer::new(RelayedConfig {
+    RelayedViewer::new(config(camera, member, least))
+}
+
+fn config(camera: &str, member: u64, least: SignMode) -> RelayedConfig {
+    RelayedConfig {
         member: MemberConfig {
             group: group(),
             suites: vec![suite::AES_256_GCM],
@@ -42,7 +46,8 @@ fn asking_for(camera: &str, member: u64, least: SignMode) -> RelayedViewer {
         key: key(member),
         camera_name: CameraName::new(camera).expect("a name"),
         least,
-    })
+        seen: Seen::default(),
+    }
 }
 
 /// A viewer that knows what is signed.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::GroupRefusal;
+use super::{GroupRefusal, GroupStart};
 use crate::group::{GroupName, Member};
 use crate::seal::SealedRecord;
 use crate::sign::{
@@ -40,6 +40,10 @@ pub(super) struct Release {
     out: VecDeque<Assembled>,
     /// The statement of the frame that was released last, for the program's own use of it.
     verified: Option<Verified>,
+    /// What begins earlier was there before the viewer started, and is refused.
+    floor: Option<GroupStart>,
+    /// The newest group of which the beginning was released.
+    newest: Option<GroupStart>,
 }
 
 impl Release {
@@ -69,7 +73,39 @@ impl Release {
             broken: false,
             out: VecDeque::new(),
             verified: None,
+            floor: None,
+            newest: None,
         }
+    }
+
+    /// From here on, nothing is released that begins earlier.
+    pub(super) fn begin_at(&mut self, floor: Option<GroupStart>) {
+        self.floor = floor;
+    }
+
+    /// The newest group of which the beginning was released.
+    pub(super) fn newest(&self) -> Option<GroupStart> {
+        self.newest
+    }
+
+    /// The same as [`reach`](Self::reach) where frames are not signed, and nobody knows their group's number.
+    pub(super) fn reach_unsigned(&mut self, epoch: u64, begins: bool) -> Result<(), GroupRefusal> {
+        let group = self.floor.map_or(0, |floor| floor.group);
+        self.reach(GroupStart { epoch, group }, begins)
+    }
+
+    /// Notes where a frame belongs which is about to be released. `begins` if it is the first of its group.
+    ///
+    /// # Errors
+    /// [`GroupRefusal::Rewound`]: it is older than what the viewer had before it started.
+    pub(super) fn reach(&mut self, at: GroupStart, begins: bool) -> Result<(), GroupRefusal> {
+        if self.floor.is_some_and(|floor| !at.reaches(floor)) {
+            return Err(GroupRefusal::Rewound);
+        }
+        if begins {
+            self.newest = self.newest.max(Some(at));
+        }
+        Ok(())
     }
 
     /// From here on, the camera signs this.
@@ -225,6 +261,8 @@ impl Release {
         if epoch != unproven.epoch || !member.allows(epoch, verified.statement().group) {
             return Err(FrameRefusal::Epoch.into());
         }
+        let (group, begins) = (verified.statement().group, verified.statement().keyframe());
+        self.reach(GroupStart { epoch, group }, begins)?;
         self.verified = Some(verified);
         member.confirm(now, epoch);
         unproven.info.into_iter().for_each(|info| self.pass(info));

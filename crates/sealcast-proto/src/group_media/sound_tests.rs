@@ -307,6 +307,7 @@ fn a_relays_track_of_sound_waits_for_its_key_and_holds_no_picture() {
         key: key(0),
         camera_name: CameraName::NONE,
         least: SignMode::Frame,
+        seen: Seen::default(),
     });
     let terms = crate::wire::GroupMessage::Terms(camera.sealer.terms());
     let terms = crate::wire::Control::Group(terms).to_bytes();

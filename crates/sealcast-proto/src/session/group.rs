@@ -9,7 +9,7 @@ use super::machine::Session;
 use super::{Event, GroupPolicy, Handled, OpenedBy, Output, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::group::{GroupName, MemberConfig, MemberKey, Terms, TermsRefusal};
-use crate::group_media::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame};
+use crate::group_media::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame, Seen};
 use crate::live::{CHALLENGE_LEN, Challenge, LivenessState};
 use crate::sign::{GopVerdict, ProofState, SignMode};
 use crate::wire::{Accept, Control, GroupMessage, Kind, MAX_GROUP_RECORD, MediaFrom};
@@ -459,6 +459,8 @@ impl Session {
             }
             Err(GroupRefusal::Record(reason)) if !spent => self.refuse(now, reason)?,
             Err(GroupRefusal::Record(_) | GroupRefusal::Uncertified) => return Err(SessionError::TooManyRefusals),
+            // A session with the camera itself is new, and so is what it brings.
+            Err(GroupRefusal::Rewound) => Handled::Done,
             Err(GroupRefusal::Frame(reason)) => Handled::NotTheCameras(reason),
             Err(GroupRefusal::Sound(reason)) => Handled::NotTheCamerasSound(reason),
         }))
@@ -535,6 +537,11 @@ impl Session {
     /// call: the session is called more than once a second.
     pub fn proofs(&self, now: Duration) -> Option<ProofState> {
         self.group_view.as_ref()?.evidence.proofs(now)
+    }
+
+    /// Viewer: what it has seen of the group, if it opens its frames.
+    pub fn seen(&self) -> Option<Seen> {
+        self.group_view.as_ref().map(|view| view.opener.seen())
     }
 
     pub(super) fn group_deadline(&self) -> Duration {

@@ -185,7 +185,7 @@ impl Session {
             Err(GroupRefusal::Sound(reason)) => {
                 view.forged.get_or_insert(Handled::NotTheCamerasSound(reason));
             }
-            Err(GroupRefusal::Record(_) | GroupRefusal::Uncertified) | Ok(()) => {}
+            Err(GroupRefusal::Record(_) | GroupRefusal::Uncertified | GroupRefusal::Rewound) | Ok(()) => {}
         }
         view.note(now.monotonic);
         self.out.extend(view.take_late_forgery());

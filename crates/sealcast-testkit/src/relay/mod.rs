@@ -49,6 +49,8 @@ struct Broadcast {
     down: bool,
     /// Nothing that comes is passed on.
     hangs: bool,
+    /// What was kept at some time to be given later.
+    recording: HashMap<u8, Vec<Vec<u8>>>,
     meddling: Option<Meddling>,
     /// Every object that came, with its track.
     seen: Vec<(u8, Vec<u8>)>,
@@ -125,6 +127,19 @@ impl Relay {
     /// From now on, or no more, the relay keeps its connections and passes nothing on.
     pub fn hang(&self, name: &str, hangs: bool) {
         self.with(name, |broadcast| broadcast.hangs = hangs);
+    }
+
+    /// Records what it would give a new viewer now.
+    pub fn record(&self, name: &str) {
+        self.with(name, |broadcast| broadcast.recording = broadcast.newest.clone());
+    }
+
+    /// From now on new viewers are given what was recorded, and nothing that comes is passed on.
+    pub fn rewind(&self, name: &str) {
+        self.with(name, |broadcast| {
+            broadcast.newest = broadcast.recording.clone();
+            broadcast.hangs = true;
+        });
     }
 
     /// Takes connections again, and knows nothing of before.

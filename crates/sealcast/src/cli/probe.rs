@@ -14,6 +14,7 @@ use super::{build, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::End;
+use crate::keys::seen_groups::SeenGroups;
 use crate::meter::metrics::Metrics;
 use crate::private_file::read_secret_line;
 use crate::run::probe::{Probe, ProbeOptions, feed};
@@ -96,6 +97,7 @@ async fn receive(
         sound: false,
         reconnect: true,
         without_session: false,
+        seen: SeenGroups::nowhere(),
         relays: Vec::new(),
     };
     let outcome = watch(options, observing.observation(), stop).await;

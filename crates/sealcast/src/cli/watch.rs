@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sealcast_proto::group::GroupName;
 use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
 use sealcast_proto::wire::Ticket;
@@ -15,10 +16,13 @@ use super::{build, peers, shutdown};
 use crate::config::Settings;
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::files::End;
+use crate::keys::files::{self, End};
 use crate::keys::peers::{ListName, Terms};
+use crate::keys::seen_groups::SeenGroups;
 use crate::meter::metrics::Metrics;
-use crate::run::{Observation, PublisherAt, QueueLimits, RelayUrl, WatchOptions, build_info, watch};
+use crate::run::{
+    GROUP_STREAM, Observation, Offer, PublisherAt, QueueLimits, RelayUrl, WatchOptions, build_info, watch,
+};
 use crate::sink;
 use crate::transport::{DEFAULT_LATENCY_MS, ListenUrl, Listener, WebUrl};
 
@@ -67,6 +71,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         PublisherAt::Listen { admission, .. } => Some(Arc::clone(admission)),
         PublisherAt::Connect(_) => None,
     };
+    let seen = seen_groups(&offer, &publisher);
     let options = WatchOptions {
         publisher,
         offer,
@@ -77,6 +82,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         sound: configured.sound,
         reconnect: configured.reconnect,
         without_session: configured.without_session,
+        seen,
         relays,
     };
     let read_again = async {
@@ -93,6 +99,22 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     };
     let outcome = shutdown::in_time(outcome, began, args.session.seconds, &observing.observation());
     observing.finish(outcome)
+}
+
+/// How far this end has come in the group of the camera that it connects to.
+fn seen_groups(offer: &Offer, publisher: &PublisherAt) -> Arc<SeenGroups> {
+    let PublisherAt::Connect(ticket) = publisher else {
+        return SeenGroups::nowhere();
+    };
+    let group = GroupName {
+        camera: ticket.peer,
+        stream: GROUP_STREAM.into(),
+    };
+    let (own, camera) = (offer.identity.peer_id(), offer.wish.camera);
+    files::home().map_or_else(
+        |_| SeenGroups::nowhere(),
+        |home| SeenGroups::at(&home.join("seen"), &own, &group, camera),
+    )
 }
 
 /// Who opens frames that are sealed for a group: what comes through relays passes no session.

@@ -1,14 +1,14 @@
 //! Numbers of group epochs, none of which a camera uses twice, also when it is started again (docs/groups.md,
 //! section 1).
 
-use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use sealcast_proto::keys::PeerId;
 
 use crate::failure::{Failure, FailureKind, Result};
-use crate::private_file::{create_folder, options, replace_secret};
+use crate::private_file::update_secret;
 
 /// Numbers reserved at once: at one epoch a second they last twelve days.
 const BLOCK: u64 = 1 << 20;
@@ -44,30 +44,20 @@ impl EpochNumbers {
             self.next += BLOCK;
             return Ok(first..self.next);
         };
-        let failed = |error: std::io::Error| failure(file, &format!("{error}"));
-        if let Some(folder) = file.parent() {
-            create_folder(folder).map_err(failed)?;
-        }
         // Two programs with one identity must not be given the same numbers.
-        let lock: File = options()
-            .create(true)
-            .append(true)
-            .open(file.with_extension("lock"))
-            .map_err(failed)?;
-        lock.lock().map_err(failed)?;
-        let first = match std::fs::read_to_string(file) {
-            Ok(text) => text
-                .trim()
-                .parse()
-                .map_err(|_| failure(file, "it has no number in it"))?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0_u64,
-            Err(error) => return Err(failed(error)),
-        };
-        let end = first
-            .checked_add(BLOCK)
-            .ok_or_else(|| failure(file, "the numbers have run out"))?;
-        replace_secret(file, format!("{end}\n").as_bytes()).map_err(failed)?;
-        Ok(first..end)
+        let reserved = update_secret(file, |text| {
+            let first: u64 = match text {
+                Some(text) => text
+                    .trim()
+                    .parse()
+                    .map_err(|_| io::Error::other("it has no number in it"))?,
+                None => 0,
+            };
+            let end = first.checked_add(BLOCK);
+            let end = end.ok_or_else(|| io::Error::other("the numbers have run out"))?;
+            Ok((format!("{end}\n"), first..end))
+        });
+        reserved.map_err(|error| failure(file, &error.to_string()))
     }
 }
 

@@ -11,6 +11,7 @@ pub mod gop_key;
 pub mod mechanism;
 pub mod null_key;
 pub mod peers;
+pub mod seen_groups;
 pub mod startup;
 #[cfg(feature = "study")]
 pub mod study;

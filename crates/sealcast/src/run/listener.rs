@@ -19,6 +19,9 @@ pub trait Listener {
     /// Take a new estimate of the peer's clock. It applies to the media that follows.
     fn clock(&mut self, _: ClockEstimate) {}
 
+    /// The peer has enrolled this end just now: what both share is new.
+    fn enrolled(&mut self) {}
+
     /// A record was refused. If records arrive `in_order`, this record is now missing. Otherwise the session detects
     /// missing records itself, and forged ones have no effect.
     fn refused(&mut self, _reason: Refusal, _in_order: bool) {}

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::clock::ClockEstimate;
+use sealcast_proto::group_media::Seen;
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::{Refusal, SealedFrame};
 use sealcast_proto::session::InboundCounts;
@@ -18,6 +19,7 @@ use super::picture_age::PictureAge;
 use super::queue::Queued;
 use super::serve_viewer::VIDEO;
 use super::{FrameQueue, Observation};
+use crate::keys::seen_groups::SeenGroups;
 use crate::media::{ReceivedFrame, Track};
 use crate::meter::labels::{Direction, DropCause};
 use crate::meter::stage::Stage;
@@ -91,6 +93,8 @@ pub(super) struct Receiver {
     age: PictureAge,
     /// Takes what an archive keeps beside frames.
     proofs: Arc<GroupProofs>,
+    /// Takes how far this end has come in the camera's group.
+    seen: Arc<SeenGroups>,
     /// Frames refused since the camera did not sign them.
     forged: Telling,
     /// Records refused since they do not open.
@@ -117,6 +121,7 @@ impl Receiver {
             counted: InboundCounts::default(),
             age: PictureAge::default(),
             proofs: Arc::new(GroupProofs::new(false)),
+            seen: SeenGroups::nowhere(),
             forged: Telling::default(),
             refused: Telling::default(),
         }
@@ -138,6 +143,19 @@ impl Receiver {
     pub(super) fn keeping(mut self, proofs: Arc<GroupProofs>) -> Self {
         self.proofs = proofs;
         self
+    }
+
+    /// The same, which notes how far it has come in the camera's group.
+    pub(super) fn noting(mut self, seen: Arc<SeenGroups>) -> Self {
+        self.seen = seen;
+        self
+    }
+
+    /// Notes how far this end has come in the camera's group, if it is a member.
+    pub(super) fn note_seen(&self, seen: Option<Seen>) {
+        if let Some(seen) = seen {
+            self.seen.note(seen);
+        }
     }
 
     /// Hands on what the camera said and was verified, if an archive keeps that.
@@ -306,6 +324,10 @@ impl Listener for Receiver {
 
     fn clock(&mut self, estimate: ClockEstimate) {
         self.clock = Some(estimate);
+    }
+
+    fn enrolled(&mut self) {
+        self.seen.clear();
     }
 
     fn refused(&mut self, reason: Refusal, in_order: bool) {

@@ -331,6 +331,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             && let Some(secret) = self.connection.session.take_enrolment()
         {
             known.keep(&secret);
+            self.listener.enrolled();
         }
         if let Some(why) = role.lacks(facts.peer.wish.as_ref()) {
             // Who connected learns the wish of who listens here; who listens has judged it already.

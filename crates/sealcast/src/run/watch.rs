@@ -22,6 +22,7 @@ use super::watch_connect::ConnectingViewer;
 use super::watch_listen::ListeningViewer;
 use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::seen_groups::SeenGroups;
 use crate::sink::{OnAge, Sink};
 use crate::transport::{self, AnyTransport};
 
@@ -61,6 +62,8 @@ pub struct WatchOptions {
     pub reconnect: bool,
     /// True to show what comes through relays although the camera was never heard itself: it may be old.
     pub without_session: bool,
+    /// How far this end has come in the camera's group.
+    pub seen: Arc<SeenGroups>,
     /// Relays that have the publisher's stream. With any, it is asked itself only to enrol this viewer.
     pub relays: Vec<RelayUrl>,
 }
@@ -83,6 +86,8 @@ pub(super) struct ViewerState {
     pub(super) keeps_sealed: bool,
     /// True if what comes through relays is shown although the camera was never heard itself.
     pub(super) without_session: bool,
+    /// How far this end has come in the camera's group.
+    pub(super) seen: Arc<SeenGroups>,
     /// False if the sound is left out.
     sound: bool,
     /// Who shows the age of the picture.
@@ -100,6 +105,7 @@ impl ViewerState {
             budget,
             stream_budget: None,
             without_session: false,
+            seen: SeenGroups::nowhere(),
             sound: false,
             shows_age: None,
             observation,
@@ -121,7 +127,7 @@ impl ViewerState {
     /// What puts frames into the sink's queue.
     pub(super) fn receiver(&self, in_order: bool) -> Receiver {
         let receiver = Receiver::new(in_order, Arc::clone(&self.observation), Arc::clone(&self.queue));
-        let receiver = receiver.with_age(self.shows_age.clone());
+        let receiver = receiver.with_age(self.shows_age.clone()).noting(Arc::clone(&self.seen));
         receiver.with_sound(self.sound).keeping(Arc::clone(&self.proofs))
     }
 
@@ -152,6 +158,7 @@ pub async fn watch(
     let shows_age = options.sink.when_aged();
     let proofs = Arc::new(GroupProofs::new(keeps_sealed));
     let feed = (Arc::clone(&queue), Arc::clone(&proofs));
+    let seen = Arc::clone(&options.seen);
     let sink = sink_thread::start(options.sink, feed, Arc::clone(&observation), failed)?;
     let (session_stop, session_stopped) = watch::channel(false);
     let state = Arc::new(ViewerState {
@@ -160,6 +167,7 @@ pub async fn watch(
         stream_budget: options.stream_budget,
         keeps_sealed,
         without_session: options.without_session,
+        seen: options.seen,
         sound: options.sound,
         shows_age,
         observation,
@@ -183,7 +191,11 @@ pub async fn watch(
         }
     };
     queue.close();
-    let written = tokio::task::spawn_blocking(move || sink.join()).await;
+    let written = tokio::task::spawn_blocking(move || {
+        seen.write();
+        sink.join()
+    })
+    .await;
     let written = match written {
         Ok(Ok(written)) => written,
         _ => Err(Failure::new(
@@ -319,6 +331,7 @@ impl Role<AnyTransport> for WatchingRole<'_> {
         let now = task.observation.clock.now().monotonic;
         let session = &task.connection.session;
         task.listener.note_age(session.picture_age(now), session.proofs(now));
+        task.listener.note_seen(session.seen());
         if task.established && task.listener.take_keyframe_request() {
             task.handle(Input::RequestKeyframe(VIDEO))?;
         }

@@ -177,7 +177,7 @@ impl ConnectingViewer {
                 run
             }
             (Some(line), None) => {
-                let task = session_task(&state, pending, Unwatched);
+                let task = session_task(&state, pending, Unwatched(Arc::clone(&state.seen)));
                 let run = run(task, &mut AttendingRole::new(line, kept_secret), stop).await;
                 line.closed();
                 run

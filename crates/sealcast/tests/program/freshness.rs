@@ -1,5 +1,7 @@
 //! Pictures that a relay may have kept.
 
+use std::path::{Path, PathBuf};
+
 use sealcast_testkit::program::{PATIENCE, home};
 use sealcast_testkit::relay::Relay;
 
@@ -38,4 +40,42 @@ fn what_a_relay_has_kept_is_not_shown_as_live_to_a_viewer_that_starts() {
     goes_on(&does_without);
     assert!(does_without.counts(AGE).is_infinite());
     camera.program.stop();
+}
+
+#[test]
+fn what_a_relay_has_kept_is_refused_by_a_viewer_that_has_seen_more_also_without_a_session() {
+    let homes = [home(), home()];
+    let relay = Relay::start();
+    let card = "test:320x240@25?gop=25";
+    let mut first = camera(&relay, homes[0].path(), card, &["rov"], &[]);
+    let ticket = first.program.line();
+    let without = ["--to", "null:", "--without-session"];
+    let mut enrols = viewer_by(&relay, homes[1].path(), &ticket, &without);
+    enrols.says(KEYED, PATIENCE);
+    goes_on(&enrols);
+    relay.record("rov");
+    // At least one group of pictures more.
+    enrols.has_counted(FRAMES_IN, enrols.counts(FRAMES_IN) + 60.0);
+    enrols.stop();
+    let own = only_entry(&homes[1].path().join("keys/seen"));
+    assert!(own.is_dir(), "a folder for the viewer's identity: {}", own.display());
+    relay.rewind("rov");
+    let starts = viewer_by(&relay, homes[1].path(), &ticket, &without);
+    starts.says(KEYED, PATIENCE);
+    starts.says("the relay gives pictures or sound of before", PATIENCE);
+    assert!(starts.counts(FRAMES_IN) < 1.0, "{}", starts.said());
+    // The run goes on, and so does the camera that is started again.
+    relay.hang("rov", false);
+    starts.has_counted(FRAMES_IN, 30.0);
+    first.program.stop();
+    let again = camera(&relay, homes[0].path(), card, &["rov"], &[]);
+    again.program.says("metrics", PATIENCE);
+    starts.has_counted(FRAMES_IN, starts.counts(FRAMES_IN) + 60.0);
+}
+
+/// The only thing in a folder.
+fn only_entry(folder: &Path) -> PathBuf {
+    let entries: Vec<_> = std::fs::read_dir(folder).expect("a folder").collect();
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    entries[0].as_ref().expect("readable").path()
 }

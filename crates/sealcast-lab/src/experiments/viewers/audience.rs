@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::keys::entropy;
+use sealcast::keys::seen_groups::SeenGroups;
 use sealcast::media::{ReceivedFrame, StreamInfo};
 use sealcast::meter::metrics::Metrics;
 use sealcast::run::{
@@ -202,6 +203,7 @@ fn watching(ticket: Ticket, relay: Option<RelayUrl>, got: Arc<Got>) -> Result<Wa
         sound: false,
         reconnect: false,
         without_session: false,
+        seen: SeenGroups::nowhere(),
         relays: relay.into_iter().collect(),
     })
 }

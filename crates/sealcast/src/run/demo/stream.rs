@@ -20,6 +20,7 @@ use super::price::PriceMeter;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::keys::peers::{KnownPeers, MAX_HOURS, MAX_USES, Terms};
+use crate::keys::seen_groups::SeenGroups;
 use crate::media::StreamInfo;
 use crate::meter::paired::PairedSummary;
 use crate::run::control::Controlled;
@@ -165,6 +166,7 @@ impl Stream {
             sound: false,
             reconnect: true,
             without_session: false,
+            seen: SeenGroups::nowhere(),
             relays: Vec::new(),
         };
         let controlled = publisher.controlled();

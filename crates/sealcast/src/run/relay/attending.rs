@@ -1,6 +1,7 @@
 //! A viewer's session with its camera beside the relays that bring the frames: it enrols, and carries challenges and
 //! what the camera says to them.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use sealcast_proto::keys::PresharedKey;
@@ -10,17 +11,23 @@ use sealcast_proto::wire::MediaFrom;
 
 use super::frames::SharedKey;
 use super::line::{SessionLine, Wish};
+use crate::keys::seen_groups::SeenGroups;
 use crate::run::connection::{Ended, Listener};
 use crate::run::group::GROUP_STREAM;
 use crate::run::session_task::{Role, SessionTask};
 use crate::transport::AnyTransport;
 
-/// Takes the frames that a camera sends before it knows that they come through a relay, and leaves them.
-pub(in crate::run) struct Unwatched;
+/// Takes the frames that a camera sends before it knows that they come through a relay, and leaves them. An enrolment
+/// makes what was seen of the camera's group void.
+pub(in crate::run) struct Unwatched(pub(in crate::run) Arc<SeenGroups>);
 
 impl Listener for Unwatched {
     fn media(&mut self, _: Assembled, _: Instant) -> bool {
         false
+    }
+
+    fn enrolled(&mut self) {
+        self.0.clear();
     }
 }
 

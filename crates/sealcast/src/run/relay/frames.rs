@@ -75,6 +75,8 @@ pub(super) struct RelayedFrames {
     /// When the camera was asked for a sheet.
     asked: Option<Duration>,
     refused_keys: Telling,
+    /// Frames that were older than what was shown before.
+    rewound: Telling,
     /// Frames that came before the certificate, where it is required.
     uncertified: u64,
 }
@@ -98,6 +100,7 @@ impl RelayedFrames {
             no_slot: None,
             asked: None,
             refused_keys: Telling::default(),
+            rewound: Telling::default(),
             uncertified: 0,
         }
     }
@@ -122,6 +125,7 @@ impl RelayedFrames {
             },
             camera_name: self.state.offer.wish.camera,
             least: self.least,
+            seen: self.state.seen.seen(),
         });
         self.relayed = Some(relayed.keeping_sealed(self.state.keeps_sealed));
         for object in std::mem::take(&mut self.kept) {
@@ -308,6 +312,7 @@ impl RelayedFrames {
         if let Some(relayed) = &self.relayed {
             let age = relayed.picture_age(now);
             self.receiver.note_age(age, relayed.proofs(now));
+            self.receiver.note_seen(Some(relayed.seen()));
             for media in self.withheld.release(age) {
                 self.receiver.media(media, arrived);
             }
@@ -348,6 +353,16 @@ impl RelayedFrames {
                 if self.uncertified.is_power_of_two() {
                     let total = self.uncertified;
                     tracing::warn!(total, "a frame is not shown, as --require-sign both says: {refusal}");
+                }
+            }
+            GroupRefusal::Rewound => {
+                if let Some(total) = self.rewound.count(Instant::now()) {
+                    tracing::warn!(
+                        total,
+                        "the relay gives pictures or sound of before: they are {refusal}, and refused; the camera may \
+                         be off, or the relay or somebody on the path plays a recording of it; if the camera has lost \
+                         the file with its numbers of epochs, enrol this viewer anew"
+                    );
                 }
             }
             GroupRefusal::Sound(reason) => {

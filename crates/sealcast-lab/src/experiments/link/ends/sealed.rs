@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::keys::peers::{KnownPeers, Terms};
+use sealcast::keys::seen_groups::SeenGroups;
 use sealcast::keys::{entropy, mechanism};
 use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StampKind, StreamInfo, Track};
 use sealcast::meter::metrics::Metrics;
@@ -101,6 +102,7 @@ pub(super) fn watch(config: &EndConfig) -> Result<Vec<Row>> {
             sound: false,
             reconnect: false,
             without_session: false,
+            seen: SeenGroups::nowhere(),
             relays: Vec::new(),
         };
         let (stop, stopped) = watch::channel(false);
