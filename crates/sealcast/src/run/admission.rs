@@ -19,6 +19,8 @@ use crate::keys::peers::{Decision, Edit, LiveInvite, PeerLists, PeerStore, Peers
 pub(super) const REVOKED: &str = "not admitted any more: removed from the lists";
 /// Text of the close message to a session whose place another one has.
 const REPLACED: &str = "all places were taken, and another session has the place of this one";
+/// The same to a viewer beside a relay whose challenges were answered.
+const ANSWERED: &str = "all places were taken, and another viewer waits for its answer: ask again in a minute";
 
 /// Decides on peers that have proved their identity. Only who changes the lists waits for a disk.
 pub struct Admission {
@@ -58,6 +60,8 @@ pub(super) struct Entry<'a> {
     pub(super) places: &'a Arc<AdmittedPlaces>,
     /// True if it is known that the peer receives what is sent to it: it takes a place at once.
     pub(super) heard: bool,
+    /// The relay that the session goes through.
+    pub(super) relay: Option<Arc<str>>,
     /// Why this end does not have what the peer wishes, if it has not.
     pub(super) lacks: Option<&'static str>,
     /// Monotonic time.
@@ -71,6 +75,8 @@ pub(super) enum Dismissal {
     Revoked,
     /// Another session has its place.
     Replaced,
+    /// The same, once its challenges were answered: it goes on without.
+    Answered,
 }
 
 /// How a peer was admitted. A session keeps it, to learn when that holds no more.
@@ -223,7 +229,7 @@ impl Admission {
         if let Some(why) = entry.lacks {
             return Err(Refusal::NotOffered(why));
         }
-        let place = entry.places.enter(peer.id, entry.heard, entry.now);
+        let place = entry.places.enter(peer.id, entry.heard, entry.relay, entry.now);
         let place = place.map_err(|NoPlace| Refusal::NoPlace)?;
         let (proved, enrolled) = match decision {
             Decision::Enrols(_) => aside(|| self.enrol(peer, wall, secret))?,
@@ -326,6 +332,7 @@ impl Dismissal {
         match self {
             Self::Revoked => (CloseReason::NotAuthorised, REVOKED),
             Self::Replaced => (CloseReason::Replaced, REPLACED),
+            Self::Answered => (CloseReason::Replaced, ANSWERED),
         }
     }
 }
@@ -335,15 +342,22 @@ impl Admitted {
     pub(super) async fn ended(&mut self) -> Dismissal {
         loop {
             tokio::select! {
-                () = self.place.replaced() => return Dismissal::Replaced,
+                () = self.place.replaced() => return self.replaced(),
                 changed = self.changes.changed() => if changed.is_err() {
                     self.place.replaced().await;
-                    return Dismissal::Replaced;
+                    return self.replaced();
                 },
             }
             if !self.admission.admits(&self.id, self.proved) {
                 return Dismissal::Revoked;
             }
+        }
+    }
+
+    fn replaced(&self) -> Dismissal {
+        match self.place.was_answered() {
+            true => Dismissal::Answered,
+            false => Dismissal::Replaced,
         }
     }
 }
@@ -382,6 +396,7 @@ mod tests {
         let entry = Entry {
             places: &AdmittedPlaces::new(places),
             heard: true,
+            relay: None,
             lacks: None,
             now: Duration::ZERO,
         };

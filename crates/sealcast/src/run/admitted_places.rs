@@ -1,6 +1,7 @@
 //! The places of admitted peers, counted by peer, so that no peer keeps all others out.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,12 +16,20 @@ const OWN_AGAIN: Duration = Duration::from_secs(600);
 /// Maximum number of peers whose sessions gave way and are remembered.
 const MAX_REMEMBERED: usize = 1024;
 
+/// Maximum number of sessions through one relay. With those in their handshake (`gate.rs`) they are as many as a relay
+/// client carries.
+pub(super) const MAX_OF_RELAY: usize = 768;
+/// Time from the first answer on after which a session through a relay gives way to a newcomer: its viewer knows that
+/// the picture is live, and goes on without.
+pub(super) const ANSWERED_FOR: Duration = Duration::from_secs(1);
+
 /// No place is free, and nobody has to give up one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoPlace;
 
 /// The places of an end. While some are free a peer may have several. When all are taken a newcomer gets that of the
-/// oldest session of the peer that has most, unless it would then have more itself; or that of its own oldest session.
+/// session that was needed for an answer alone, and has had it for longest; or that of the oldest session of the peer
+/// that has most, unless it would then have more itself; or that of its own oldest session.
 pub(super) struct AdmittedPlaces {
     most: usize,
     state: Mutex<State>,
@@ -40,6 +49,11 @@ struct Session {
     peer: PeerId,
     /// False while nothing is heard of the peer: it takes no place from others then.
     heard: bool,
+    /// The relay that it goes through.
+    relay: Option<Arc<str>>,
+    /// When the first of its challenges was answered, if it is needed for nothing else: its viewer is enrolled, and
+    /// frames and keys come through a relay.
+    answered: Option<Duration>,
     replaced: Arc<Notify>,
 }
 
@@ -47,6 +61,7 @@ struct Session {
 pub(super) struct AdmittedPlace {
     places: Arc<AdmittedPlaces>,
     number: u64,
+    answered: AtomicBool,
     replaced: Arc<Notify>,
 }
 
@@ -63,9 +78,19 @@ impl AdmittedPlaces {
     }
 
     /// Begin a session of `peer`, if there is a place for it, or one to be had. It takes the place now if it was
-    /// `heard`, and else when it [is](AdmittedPlace::heard).
-    pub(super) fn enter(self: &Arc<Self>, peer: PeerId, heard: bool, now: Duration) -> Result<AdmittedPlace, NoPlace> {
+    /// `heard`, and else when it [is](AdmittedPlace::heard). `relay` is the one that it goes through, if it does.
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        peer: PeerId,
+        heard: bool,
+        relay: Option<Arc<str>>,
+        now: Duration,
+    ) -> Result<AdmittedPlace, NoPlace> {
         let mut state = self.state();
+        if relay.is_some() && state.sessions_through(&relay) >= MAX_OF_RELAY {
+            let number = state.answered_longest(now, |session| session.relay == relay);
+            state.give_way(number.ok_or(NoPlace)?, &peer, now);
+        }
         if state.sessions_of(&peer) >= MAX_OF_PEER {
             let number = state.spare_of(&peer, now).ok_or(NoPlace)?;
             state.give_way(number, &peer, now);
@@ -82,6 +107,8 @@ impl AdmittedPlaces {
             number,
             peer,
             heard,
+            relay,
+            answered: None,
             replaced: Arc::clone(&replaced),
         });
         drop(state);
@@ -89,6 +116,7 @@ impl AdmittedPlaces {
         Ok(AdmittedPlace {
             places,
             number,
+            answered: AtomicBool::new(false),
             replaced,
         })
     }
@@ -108,6 +136,18 @@ impl State {
         self.sessions.iter().filter(of_peer).count()
     }
 
+    fn sessions_through(&self, relay: &Option<Arc<str>>) -> usize {
+        self.sessions.iter().filter(|session| session.relay == *relay).count()
+    }
+
+    /// The session whose challenges have been answered for longest, and long enough.
+    fn answered_longest(&self, now: Duration, of: impl Fn(&Session) -> bool) -> Option<u64> {
+        let sessions = self.sessions.iter().filter(|session| session.heard && of(session));
+        let answered = sessions.filter_map(|session| session.answered.map(|at| (at, session.number)));
+        let (at, number) = answered.min()?;
+        (now >= at + ANSWERED_FOR).then_some(number)
+    }
+
     /// The session of `peer` that makes room for another one of it: one that is silent, or else its oldest.
     fn spare_of(&self, peer: &PeerId, now: Duration) -> Option<u64> {
         let mut own = self.sessions.iter().filter(|session| session.peer == *peer);
@@ -118,6 +158,10 @@ impl State {
 
     /// The session with a place that makes room for one of `peer`.
     fn yielding_to(&self, peer: &PeerId, now: Duration) -> Option<u64> {
+        let answered = self.answered_longest(now, |_| true);
+        if answered.is_some() {
+            return answered;
+        }
         let with_place = |session: &&Session| session.heard;
         let others = self
             .sessions
@@ -188,6 +232,22 @@ impl AdmittedPlace {
         }
     }
 
+    /// A challenge of the session was answered, which is needed for nothing else.
+    pub(super) fn answered(&self, now: Duration) {
+        if self.answered.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut state = self.places.state();
+        if let Some(session) = state.sessions.iter_mut().find(|session| session.number == self.number) {
+            session.answered = Some(now);
+        }
+    }
+
+    /// True if the session was needed for an answer alone, and has had it.
+    pub(super) fn was_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
+    }
+
     /// Wait until another session has the place. Cancel-safe.
     pub(super) async fn replaced(&self) {
         self.replaced.notified().await;
@@ -214,7 +274,7 @@ mod tests {
     }
 
     fn enter(places: &Arc<AdmittedPlaces>, byte: u8, second: u32) -> Result<AdmittedPlace, NoPlace> {
-        places.enter(peer(byte), true, S * second)
+        places.enter(peer(byte), true, None, S * second)
     }
 
     /// True once another session has the place.
@@ -274,7 +334,7 @@ mod tests {
     #[test]
     fn who_is_not_heard_takes_no_place_from_others_and_is_counted_as_its_peers() {
         let places = AdmittedPlaces::new(2);
-        let silent = |byte| places.enter(peer(byte), false, S);
+        let silent = |byte| places.enter(peer(byte), false, None, S);
         let shy: Vec<_> = (0..2).map(|byte| silent(byte).expect("room")).collect();
         let (first, second) = (enter(&places, 7, 1).expect("room"), enter(&places, 8, 1).expect("room"));
         assert_eq!(shy[0].heard(S), Err(NoPlace), "others came in the meantime");
@@ -315,6 +375,48 @@ mod tests {
         assert!(held[6].is_some() && held[7].is_some(), "the others have their places");
         assert_eq!(held.iter().flatten().count(), 5);
         assert!(cut <= 3, "{cut} sessions were cut off in five minutes");
+    }
+
+    #[test]
+    fn the_session_that_was_answered_for_longest_gives_way_first_and_none_within_a_second() {
+        let places = AdmittedPlaces::new(3);
+        let held: Vec<_> = (0..3).map(|byte| enter(&places, byte, 0).expect("room")).collect();
+        assert_eq!(enter(&places, 9, 1).err(), Some(NoPlace), "nobody was answered");
+        held[1].answered(S * 5);
+        held[0].answered(S * 6);
+        // Further answers change nothing.
+        held[1].answered(S * 7);
+        assert_eq!(enter(&places, 9, 5).err(), Some(NoPlace), "not for long enough");
+        let first = enter(&places, 9, 6).expect("a place");
+        assert_eq!(replaced(&held), [1]);
+        let second = enter(&places, 10, 7).expect("a place");
+        assert_eq!(replaced(&held), [0, 1]);
+        assert_eq!(
+            enter(&places, 11, 8).err(),
+            Some(NoPlace),
+            "the third waits for its answer"
+        );
+        drop((first, second));
+    }
+
+    #[test]
+    fn through_one_relay_come_no_more_than_it_carries_and_those_of_another_are_left_alone() {
+        let places = AdmittedPlaces::new(10_000);
+        let through = |relay: &str, number: usize| {
+            let mut id = [0; 32];
+            id[..8].copy_from_slice(&number.to_be_bytes());
+            places.enter(PeerId(id), true, Some(relay.into()), S * 3)
+        };
+        let other = through("other", 0).expect("room");
+        other.answered(S);
+        let held: Vec<_> = (1..=MAX_OF_RELAY)
+            .map(|number| through("relay", number).expect("room"))
+            .collect();
+        assert_eq!(through("relay", 5000).err(), Some(NoPlace));
+        held[7].answered(S * 2);
+        let _late = through("relay", 5000).expect("a place");
+        assert_eq!(replaced(&held), [7]);
+        assert!(!is_replaced(&other));
     }
 
     #[tokio::test]

@@ -23,6 +23,8 @@ pub(super) struct Attempts {
     retry: Retry,
     /// True if somebody waits for the program, who can act on a refusal.
     gives_up: bool,
+    /// True if a place that is taken is worth waiting for.
+    awaits_place: bool,
     stood: bool,
     replaced: bool,
     refused: Option<Refused>,
@@ -40,10 +42,16 @@ impl Attempts {
         Self {
             retry: Retry::default(),
             gives_up,
+            awaits_place: false,
             stood: false,
             replaced: false,
             refused: None,
         }
+    }
+
+    /// From now on, that all places are taken ends nothing: through relays sessions give way within seconds.
+    pub(super) fn await_place(&mut self) {
+        self.awaits_place = true;
     }
 
     /// A session was established.
@@ -70,7 +78,7 @@ impl Attempts {
                 self.refused = None;
                 true
             }
-            (FailureKind::Refused, Some(CloseReason::TooManyViewers)) => self.stood,
+            (FailureKind::Refused, Some(CloseReason::TooManyViewers)) => self.stood || self.awaits_place,
             (FailureKind::Refused, Some(_)) => false,
             (FailureKind::Refused, None) => self.stood || !self.is_settled(failure, now),
             _ => false,
@@ -149,6 +157,16 @@ mod tests {
         let alert = failure(FailureKind::Refused, "it refused the handshake");
         let mut at = |second| seldom.go_on(&alert, None, began + Duration::from_secs(second));
         assert_eq!([at(0), at(60), at(61)], [true, true, false]);
+    }
+
+    #[test]
+    fn a_place_behind_a_relay_is_waited_for() {
+        let full = failure(FailureKind::Refused, "all places are taken");
+        let mut attempts = Attempts::new(true);
+        let go_on = |attempts: &mut Attempts| attempts.go_on(&full, Some(CloseReason::TooManyViewers), Instant::now());
+        assert!(!go_on(&mut attempts));
+        attempts.await_place();
+        assert!(go_on(&mut attempts));
     }
 
     #[test]

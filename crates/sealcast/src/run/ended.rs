@@ -79,7 +79,8 @@ pub(super) fn last_words_failure(remote: &str, reason: CloseReason, text: &str) 
         ),
         CloseReason::Replaced => broken(
             FailureKind::Network,
-            "another session of this identity took the place: end one of the two, or give it an identity of its own",
+            "it is tried again in a minute; if another program has this identity, give it one of its own, and if all \
+             places of the publisher are taken, raise --max-viewers there",
         ),
         CloseReason::KeyLimit => broken(FailureKind::Limit, "connect again: a new session has new keys"),
         CloseReason::SourceFailed => broken(FailureKind::Network, "the publisher's camera has to come back"),

@@ -15,6 +15,8 @@ mod clock;
 pub mod connection;
 mod control;
 mod control_backlog;
+#[cfg(test)]
+mod crowd_tests;
 mod delay_rate;
 pub mod demo;
 mod ended;

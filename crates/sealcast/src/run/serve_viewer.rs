@@ -105,6 +105,8 @@ pub(super) struct ViewerRole {
     pub(super) subscription: Option<Subscription>,
     /// How long media may wait for a byte stream: what the viewer said, or the publisher's own.
     stream_budget: Duration,
+    /// True if the viewer needs the session for answers to its challenges alone: else it has all from a relay.
+    pub(super) goes_on_without: bool,
     /// True if the next frame can be sealed.
     ready: bool,
     /// Requested settings, shared by all viewers' tasks.
@@ -147,6 +149,7 @@ async fn serve<T: Transport>(
         shared,
         delay_rate: pending.delay_rate,
         subscription: None,
+        goes_on_without: false,
         ready: false,
     };
     let ended = task.run(&mut role, stop).await;

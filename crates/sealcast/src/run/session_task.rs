@@ -202,10 +202,12 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
     where
         R: Role<T, Listener = L>,
     {
+        let relay = (!self.connection.carries_media()).then(|| self.remote.as_str().into());
         let (kind, from, session) = (R::PEER, &self.remote, &mut self.connection.session);
         let entry = Entry {
             places,
             heard: !session.may_stall(),
+            relay,
             lacks,
             now: self.observation.clock.now().monotonic,
         };
@@ -229,9 +231,21 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
 
     fn dismiss<R: Role<T>>(&mut self, dismissal: Dismissal) -> Result<(), Ended> {
         let (reason, text) = dismissal.words();
-        tracing::warn!(peer = %self.name(), "the session of a {} ends: {text}", R::PEER);
+        let peer = self.name();
+        match dismissal {
+            // Thousands come and go so.
+            Dismissal::Answered => tracing::debug!(peer, "the session of a {} ends: {text}", R::PEER),
+            _ => tracing::warn!(peer, "the session of a {} ends: {text}", R::PEER),
+        }
         self.dismissed = true;
         self.handle(Input::Close(reason, text))
+    }
+
+    /// The peer's challenge is being answered, and it needs the session for nothing else.
+    pub(super) fn note_challenge_answered(&self) {
+        if let Some(admitted) = &self.admitted {
+            admitted.place.answered(self.observation.clock.now().monotonic);
+        }
     }
 
     /// The peer was heard for the first time, or again: its session takes a place.

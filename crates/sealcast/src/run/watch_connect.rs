@@ -79,6 +79,7 @@ impl ConnectingViewer {
     async fn keep_relayed(mut self, relays: Vec<RelayUrl>, reconnect: bool) -> Result<()> {
         let (session_line, inlet_line) = line();
         self.line = Some(session_line);
+        self.attempts.await_place();
         let (state, stop) = (Arc::clone(&self.state), self.stop.clone());
         let camera = RelayedCamera {
             camera: self.ticket.peer,
