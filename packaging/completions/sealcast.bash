@@ -648,12 +648,20 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__control)
-            opts="-v -h --verbose --help"
+            opts="-v -h --name --socket --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1434,7 +1442,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__keygen)
-            opts="-v -h --for --verbose --help"
+            opts="-v -h --for --name --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1442,6 +1450,10 @@ _sealcast() {
             case "${prev}" in
                 --for)
                     COMPREPLY=($(compgen -W "publisher viewer gateway-camera gateway-viewer archive" -- "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

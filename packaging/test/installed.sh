@@ -71,20 +71,20 @@ stream() {
     rm -f /tmp/viewer/report.json
 }
 stream
-first_id=$(cksum <$state/identity-publisher)
+first_id=$(cksum <$state/publishers/test-card/identity)
 
 say "upgrade to $(basename "$second"), with a configuration that was changed"
 sed -i 's/1280x720@30/640x480@25/' /etc/sealcast/publish/test-card.toml
 install "$second"
 grep -q 640x480@25 /etc/sealcast/publish/test-card.toml || fail "the upgrade threw a change away"
-[ "$(cksum <$state/identity-publisher)" = "$first_id" ] || fail "the upgrade changed the identity"
+[ "$(cksum <$state/publishers/test-card/identity)" = "$first_id" ] || fail "the upgrade changed the identity"
 stream
 
 say "remove"
 dpkg --remove sealcast >/dev/null
 [ ! -e /usr/bin/sealcast ] || fail "the program stayed"
 [ -e /etc/sealcast/publish/test-card.toml ] || fail "remove took the configuration"
-[ -e $state/identity-publisher ] || fail "remove took the identity"
+[ -e $state/publishers/test-card/identity ] || fail "remove took the identity"
 
 say "purge"
 echo kept >/etc/sealcast/publish/own.toml

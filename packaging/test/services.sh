@@ -36,7 +36,7 @@ $AS_USER SEALCAST_HOME=/tmp/viewer sealcast watch @$ticket --to file:/tmp/viewer
     { cat /tmp/viewer/log; fail "nobody can watch"; }
 [ "$(stat -c %s /tmp/viewer/out.mp4)" -gt 20000 ] || fail "the recording is short"
 systemctl reload sealcast-publish@test-card || fail "no reload"
-$AS_USER sealcast control /run/sealcast/publish-test-card/control status | grep '^ok' || fail "no control socket"
+$AS_USER sealcast control --socket /run/sealcast/publish-test-card/control status | grep '^ok' || fail "no control socket"
 is sealcast-publish@test-card active
 pid=$(systemctl show --property MainPID --value sealcast-publish@test-card)
 grep -q '^Seccomp:.2' "/proc/$pid/status" || fail "no filter of system calls"

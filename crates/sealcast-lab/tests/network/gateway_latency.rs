@@ -191,7 +191,7 @@ impl Scene {
     fn control(&self, words: &str) -> Output {
         let mut command = sealcast(self.home.path());
         command
-            .arg("control")
+            .args(["control", "--socket"])
             .arg(self.home.path().join("control"))
             .args(words.split(' '));
         command.output().expect("it runs")

@@ -53,7 +53,10 @@ impl Home {
 
     /// The peer id of its `publisher` or `viewer`, whose identity is made if it is missing.
     pub fn peer_id(&self, end: &str) -> String {
-        let file = self.file(&format!("identity-{end}"));
+        let file = self.file(match end {
+            "publisher" => "publishers/camera/identity",
+            _ => "identity-viewer",
+        });
         if !file.exists() {
             assert_eq!(self.start(&format!("keygen --for {end}")).ends(), 0);
         }

@@ -52,7 +52,7 @@ pub(super) enum Command {
     Gateway(GatewayCommands),
     /// Show who is admitted, and change it
     Peers(PeersArgs),
-    /// Send a command to a publisher that runs with --control
+    /// Send a command to a running publisher or camera gateway
     Control(ControlArgs),
     /// Print versions, suites, mechanisms, and which processor features are in use
     PrintConfig(PrintConfigArgs),
@@ -85,6 +85,10 @@ pub(super) struct KeygenArgs {
     /// tells its peer id before
     #[arg(long = "for", value_name = "END", conflicts_with = "file")]
     pub(super) end: Option<End>,
+
+    /// With --for publisher or gateway-camera: the identity of the one with this name
+    #[arg(long, value_name = "NAME", requires = "end")]
+    pub(super) name: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -99,19 +103,25 @@ pub(super) struct PeersArgs {
     #[command(subcommand)]
     pub(super) command: PeersAction,
 
-    /// The lists of this name: the --name of a publisher or camera gateway
+    /// The publisher or camera gateway of this name. Without it: that of the configuration, camera, or the only one
     #[arg(long, value_name = "NAME", global = true, conflicts_with = "lists_of")]
     pub(super) name: Option<String>,
 
-    /// The lists of a publisher that listens at this URL and has no --name
-    #[arg(id = "lists_of", long = "listen", value_name = "URL", global = true)]
+    /// With --viewer: the lists of that which listens at this URL and has no --name
+    #[arg(
+        id = "lists_of",
+        long = "listen",
+        value_name = "URL",
+        global = true,
+        requires = "viewer"
+    )]
     pub(super) listen: Option<String>,
 
     /// The lists of a `watch --listen` instead of a publisher's
     #[arg(long, global = true)]
     pub(super) viewer: bool,
 
-    /// Configuration file (TOML) of the publisher: its name, listening URL and allow list
+    /// Configuration file (TOML) of the publisher: its name and allow list
     #[arg(long, env = "SEALCAST_CONFIG", value_name = "FILE", global = true)]
     pub(super) config: Option<PathBuf>,
 }
@@ -226,8 +236,13 @@ pub(super) struct ReplayArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ControlArgs {
-    /// The publisher's control socket
-    pub(super) path: PathBuf,
+    /// The publisher or camera gateway of this name, a gateway's being `gateway` unless you gave one
+    #[arg(long, value_name = "NAME", default_value = "camera", conflicts_with = "socket")]
+    pub(super) name: String,
+
+    /// The socket that it was given as --control
+    #[arg(long, value_name = "PATH")]
+    pub(super) socket: Option<PathBuf>,
 
     /// The command: encrypt SELECTION, rekey, keyframe, status, peers … or help
     #[arg(required = true)]

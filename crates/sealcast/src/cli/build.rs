@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::{Mechanism, Wish};
+use sealcast_proto::keys::{Identity, Mechanism, Wish};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
@@ -107,12 +107,27 @@ fn distinct<T>(list: Vec<T>, id: impl Fn(&T) -> u8) -> Result<Vec<T>> {
     }
 }
 
-/// Identity, suites, mechanisms and epochs of this end. The identity is the configured one, or the end's default one in
-/// the user's folder.
+/// Identity, suites, mechanisms and epochs of an end without a name. The identity is the configured one, or the end's
+/// default one in the user's folder.
 pub(super) fn own_offer(args: &SessionArgs, end: End, sealing: Sealing, settings: &Settings) -> Result<Offer> {
     let file = settings.config.identity.file.as_deref();
+    offer_of(
+        args,
+        Arc::new(files::identity_or_default(file, end)?),
+        sealing,
+        settings,
+    )
+}
+
+/// As [`own_offer`], for this identity.
+pub(super) fn offer_of(
+    args: &SessionArgs,
+    identity: Arc<Identity>,
+    sealing: Sealing,
+    settings: &Settings,
+) -> Result<Offer> {
     Ok(Offer {
-        identity: Arc::new(files::identity_or_default(file, end)?),
+        identity,
         suites: offered_suites(args, settings)?,
         mechanisms: offered_mechanisms(settings)?,
         rekey: sealing.rekey,
@@ -334,7 +349,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     rate(config)?;
     meter(settings)?;
     listen_url(settings)?;
-    super::peers::list_name(settings)?;
+    super::peers::name_of(settings, End::Publisher)?;
     super::peers::invite_terms(settings)?;
     if let Some(source) = &config.publish.source {
         let source = source.parse::<crate::source::SourceUrl>();

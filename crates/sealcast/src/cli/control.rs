@@ -2,11 +2,13 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 use super::args::ControlArgs;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::peers::{MAX_LISTED, MAX_TABLE};
+use crate::keys::{files, publisher};
 use crate::run::MAX_COMMAND;
 
 /// Time limit for the answer.
@@ -18,9 +20,13 @@ pub(super) fn run(args: &ControlArgs) -> Result<()> {
         let what = format!("a command is one line of fewer than {MAX_COMMAND} bytes");
         return Err(Failure::new(FailureKind::Usage, what, "say help to see the commands"));
     }
-    let answer = ask(args, &command).map_err(|error| {
-        let what = format!("no publisher answers at {} ({error})", args.path.display());
-        let hint = "name the path that was given to publish or gateway camera as --control";
+    let path = match &args.socket {
+        Some(path) => path.clone(),
+        None => publisher::control_socket(&publisher::folder(&files::home()?, &args.name.parse()?)),
+    };
+    let answer = ask(&path, &command).map_err(|error| {
+        let what = format!("no publisher answers at {} ({error})", path.display());
+        let hint = "give the --name of one that runs, or as --socket the path that it was given as --control";
         Failure::new(FailureKind::Network, what, hint)
     })?;
     match answer.strip_prefix("error: ") {
@@ -33,8 +39,8 @@ pub(super) fn run(args: &ControlArgs) -> Result<()> {
 }
 
 /// Ask, and return the answer: one line, or the lines that a line `ok N lines` announces.
-fn ask(args: &ControlArgs, command: &str) -> std::io::Result<String> {
-    let mut stream = UnixStream::connect(&args.path)?;
+fn ask(path: &Path, command: &str) -> std::io::Result<String> {
+    let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(format!("{command}\n").as_bytes())?;

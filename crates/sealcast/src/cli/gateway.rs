@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::BASE32_NOPAD;
@@ -52,10 +53,11 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let selection = selection(&settings)?;
     let sealing = publish::publisher_sealing(&settings)?;
     refuse_shape(&settings, sealing.shape)?;
-    let mut offer = build::own_offer(&args.session, End::GatewayCamera, sealing, &settings)?;
+    let publisher = peers::publisher(&settings, End::GatewayCamera)?;
+    let mut offer = build::offer_of(&args.session, Arc::clone(&publisher.identity), sealing, &settings)?;
     let terms = peers::invite_terms(&settings)?;
-    let control = publish::control_socket(&settings.config)?;
-    let admission = peers::viewers(&settings)?;
+    let admission = peers::viewers(&settings, End::GatewayCamera, &publisher)?;
+    let control = publish::control_socket(&settings.config, &publisher)?;
     let metrics = Metrics::new(build_info());
     // Cameras make packets for an MTU of 1500 bytes. A packet that does not fit together with the bytes that sealing
     // adds needs two datagrams.
@@ -135,7 +137,7 @@ fn renewal(args: &GatewayCameraArgs, first: &Config) -> Result<Renewal> {
     let settings = build::settings(&args.session)?;
     let renewal = Renewal {
         cameras: cameras(args, &settings)?,
-        by_hand: peers::viewers_by_hand(&settings)?,
+        by_hand: peers::viewers_by_hand(&settings, End::GatewayCamera)?,
     };
     if fixed(settings.config) != fixed(first.clone()) {
         tracing::warn!("other settings than cameras and who is let in have changed: they wait for a restart");

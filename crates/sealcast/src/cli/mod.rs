@@ -21,6 +21,7 @@ mod stdin_source;
 mod watch;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser};
@@ -33,8 +34,9 @@ use sealcast_proto::wire::Flags;
 use crate::codec::{self, asm_active};
 use crate::config::{self, Settings};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::files::{self, End};
 use crate::keys::words::words_of;
-use crate::keys::{entropy, files, mechanism, startup};
+use crate::keys::{entropy, mechanism, publisher, startup};
 use crate::media::Codec;
 use crate::platform::compare;
 use crate::platform::print_config::{BuildConfig, Facts};
@@ -128,7 +130,7 @@ fn dispatch(arguments: Arguments) -> Result<()> {
 fn keygen(args: &KeygenArgs) -> Result<()> {
     let path = match (&args.file, args.end) {
         (Some(path), _) => path.clone(),
-        (None, Some(end)) => end.file()?,
+        (None, Some(end)) => default_identity(end, args.name.as_deref())?,
         (None, None) => {
             let what = "it is not said where the identity is to be";
             let hint = "name a new FILE, or the end that will use it, such as --for viewer";
@@ -149,6 +151,28 @@ fn keygen(args: &KeygenArgs) -> Result<()> {
         tracing::info!(words, "to compare aloud");
     }
     Ok(())
+}
+
+/// The file of the identity of this end, and of this name; that of earlier versions as long as nobody took it over.
+fn default_identity(end: End, name: Option<&str>) -> Result<PathBuf> {
+    let home = files::home()?;
+    let former = end
+        .former_file_name()
+        .map(|file| home.join(file))
+        .filter(|file| file.exists());
+    match (name, end.default_name(), former) {
+        (None, _, Some(former)) => Ok(former),
+        (None, _, None) => end.file(),
+        (Some(name), Some(_), _) => Ok(publisher::identity_file(&home, &name.parse()?)),
+        (Some(_), None, _) => {
+            let what = "only a publisher and a camera gateway have a name";
+            Err(Failure::new(
+                FailureKind::Usage,
+                what,
+                "leave out --name, or name a new FILE",
+            ))
+        }
+    }
 }
 
 fn print_config(args: &PrintConfigArgs) -> Result<()> {

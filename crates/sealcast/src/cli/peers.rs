@@ -13,13 +13,12 @@ use super::{build, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
-use crate::keys::files;
+use crate::keys::files::{self, End};
 use crate::keys::peers::{Kind, KnownPeers, ListName, MAX_HOURS, MAX_USES, PeerStore, PeersCommand, Terms, running};
+use crate::keys::publisher::{self, Publisher, Start};
 use crate::run::{Admission, ByHand};
 use crate::transport::ListenUrl;
 
-/// Default allow list of viewers that may watch us.
-const ALLOWED_VIEWERS: &str = "allow";
 /// Default allow list of publishers that may send to us. It is separate because permission to watch must not imply
 /// permission to publish.
 const ALLOWED_PUBLISHERS: &str = "allow-publishers";
@@ -29,16 +28,29 @@ pub(super) fn known() -> KnownPeers {
     files::home().map_or_else(|_| KnownPeers::nowhere(), |home| KnownPeers::at(home.join("known")))
 }
 
-/// The name of a publisher's lists. One that connects to its viewer is found behind its first relay alone.
-pub(super) fn list_name(settings: &Settings) -> Result<ListName> {
-    let publish = &settings.config.publish;
-    if let Some(name) = &publish.name {
-        return name.parse().map_err(|failure| settings.placed("publish.name", failure));
-    }
-    match build::relays(settings, "publish.relay", &publish.relay)?.first() {
-        Some(relay) if publish.to.is_some() => Ok(ListName::of_relay(&relay.to_string())),
-        _ => Ok(ListName::from(&build::listen_url(settings)?)),
-    }
+/// The name of a publisher or camera gateway.
+pub(super) fn name_of(settings: &Settings, end: End) -> Result<ListName> {
+    let name = settings.config.publish.name.as_deref().or(end.default_name());
+    let parsed = name.unwrap_or_default().parse();
+    parsed.map_err(|failure| settings.placed("publish.name", failure))
+}
+
+/// The publisher or camera gateway of these settings, with its identity.
+pub(super) fn publisher(settings: &Settings, end: End) -> Result<Publisher> {
+    Publisher::open(&Start {
+        end,
+        name: &name_of(settings, end)?,
+        identity: settings.config.identity.file.as_deref(),
+        listen: former_name(settings)?.as_ref(),
+    })
+}
+
+/// The name that earlier versions gave the lists of a publisher without a name.
+fn former_name(settings: &Settings) -> Result<Option<ListName>> {
+    let listens = settings.config.publish.to.is_none();
+    listens
+        .then(|| build::listen_url(settings).map(|listen| ListName::from(&listen)))
+        .transpose()
 }
 
 /// What the invite of a publisher's ticket is good for.
@@ -66,10 +78,10 @@ pub(super) fn invite_terms(settings: &Settings) -> Result<Terms> {
     Ok(Terms { uses, hours })
 }
 
-/// The viewers that the user of a publisher admits.
-pub(super) fn viewers_by_hand(settings: &Settings) -> Result<ByHand> {
+/// The viewers that the user of a publisher or camera gateway admits.
+pub(super) fn viewers_by_hand(settings: &Settings, end: End) -> Result<ByHand> {
     Ok(ByHand {
-        allow: AllowList::open(&allow_file(settings)?)?,
+        allow: AllowList::open(&allow_file(settings, &name_of(settings, end)?)?)?,
         open: settings.config.publish.open,
         archive_nodes: archive_nodes(settings)?,
     })
@@ -87,18 +99,17 @@ fn archive_nodes(settings: &Settings) -> Result<Vec<PeerId>> {
     settings.config.publish.archive_node.iter().map(parsed).collect()
 }
 
-fn allow_file(settings: &Settings) -> Result<PathBuf> {
+fn allow_file(settings: &Settings, name: &ListName) -> Result<PathBuf> {
     match &settings.config.publish.allow {
         Some(path) => Ok(path.clone()),
-        None => Ok(files::home()?.join(ALLOWED_VIEWERS)),
+        None => Ok(publisher::allow_list(&files::home()?, name)),
     }
 }
 
 /// The admission rules of a publisher or camera gateway that listens.
-pub(super) fn viewers(settings: &Settings) -> Result<Arc<Admission>> {
-    let by_hand = viewers_by_hand(settings)?;
-    let store = store(Kind::Publisher, &list_name(settings)?)?;
-    Ok(Arc::new(Admission::new(by_hand, store)))
+pub(super) fn viewers(settings: &Settings, end: End, publisher: &Publisher) -> Result<Arc<Admission>> {
+    let by_hand = viewers_by_hand(settings, end)?;
+    Ok(Arc::new(Admission::new(by_hand, store(publisher.folder())?)))
 }
 
 /// The publishers that the user of a listening viewer admits: one, or an allow list.
@@ -121,20 +132,28 @@ pub(super) fn publishers_by_hand(args: &WatchArgs) -> Result<ByHand> {
 /// publisher, no other is admitted.
 pub(super) fn publishers(args: &WatchArgs, default_name: ListName) -> Result<Arc<Admission>> {
     let by_hand = publishers_by_hand(args)?;
-    let store = match (&args.publisher, &args.name) {
-        (Some(_), _) => PeerStore::in_memory(),
-        (None, Some(name)) => store(Kind::Viewer, &name.parse()?)?,
-        (None, None) => store(Kind::Viewer, &default_name)?,
+    let store = match &args.publisher {
+        Some(_) => PeerStore::in_memory(),
+        None => {
+            let name = args.name.as_ref().map_or(Ok(default_name), |name| name.parse())?;
+            let home = files::home().ok();
+            store(
+                home.map(|home| Kind::Viewer.directory(&home).join(name.to_string()))
+                    .as_deref(),
+            )?
+        }
     };
     Ok(Arc::new(Admission::new(by_hand, store)))
 }
 
-/// The lists of this name. Without a home directory they are lost at exit.
-fn store(kind: Kind, name: &ListName) -> Result<PeerStore> {
-    match files::home() {
-        Ok(home) => PeerStore::claim(&kind.directory(&home).join(name.to_string()), Timestamp::now()),
-        Err(failure) => {
-            tracing::warn!("invites and who is enrolled last until this program ends: {failure}");
+/// The lists in this folder. Without a home directory there is none, and they are lost at exit.
+fn store(folder: Option<&Path>) -> Result<PeerStore> {
+    match folder {
+        Some(folder) => PeerStore::claim(folder, Timestamp::now()),
+        None => {
+            tracing::warn!(
+                "invites and who is enrolled last until this program ends: set SEALCAST_HOME to a directory"
+            );
             Ok(PeerStore::in_memory())
         }
     }
@@ -163,11 +182,14 @@ pub(super) fn run(args: &PeersArgs) -> Result<()> {
         PeersAction::Withdraw { invite, with_peers } => PeersCommand::withdraw(invite, *with_peers)?,
     };
     let settings = Settings::gather(args.config.as_deref(), std::env::vars_os(), [])?;
-    let (kind, allow) = match args.viewer {
-        true => (Kind::Viewer, files::home()?.join(ALLOWED_PUBLISHERS)),
-        false => (Kind::Publisher, allow_file(&settings)?),
+    let home = files::home()?;
+    let kind = if args.viewer { Kind::Viewer } else { Kind::Publisher };
+    let name = lists_of(args, &settings, &home, kind)?;
+    let allow = match kind {
+        Kind::Viewer => home.join(ALLOWED_PUBLISHERS),
+        Kind::Publisher => allow_file(&settings, &name)?,
     };
-    let dir = directory(args, &settings, kind)?;
+    let dir = kind.directory(&home).join(name.to_string());
     let now = Timestamp::now();
     let mut store = PeerStore::open(&dir, now)?;
     println!("{}", command.run(&mut store, &AllowList::open(&allow)?, now)?);
@@ -177,19 +199,27 @@ pub(super) fn run(args: &PeersArgs) -> Result<()> {
     Ok(())
 }
 
-/// The directory of the lists that a command is about: those that it or the configuration names, or the only ones.
-fn directory(args: &PeersArgs, settings: &Settings, kind: Kind) -> Result<PathBuf> {
-    let all = kind.directory(&files::home()?);
-    let named = ["publish.name", "publish.listen", "publish.to"];
-    let configured = named.iter().any(|path| settings.origin(path).is_some());
-    let name = match (&args.name, &args.listen) {
-        (Some(name), _) => name.parse()?,
-        (None, Some(listen)) => ListName::from(&listen.parse::<ListenUrl>()?),
-        (None, None) if kind == Kind::Publisher && configured => list_name(settings)?,
-        (None, None) => only(&all)?,
+/// The name of the lists that a command is about: that which it or the configuration names, or the default one, or that
+/// of the only ones.
+fn lists_of(args: &PeersArgs, settings: &Settings, home: &Path, kind: Kind) -> Result<ListName> {
+    let all = kind.directory(home);
+    let configured = settings
+        .config
+        .publish
+        .name
+        .as_deref()
+        .filter(|_| kind == Kind::Publisher);
+    let name = match (args.name.as_deref().or(configured), &args.listen) {
+        (Some(name), _) => Some(name.parse()?),
+        (None, Some(listen)) => Some(ListName::from(&listen.parse::<ListenUrl>()?)),
+        (None, None) => None,
     };
-    let dir = all.join(name.to_string());
-    if !dir.is_dir() && !matches!(args.command, PeersAction::Allow { .. }) {
+    if kind == Kind::Publisher {
+        let first = name.clone().map_or_else(|| name_of(settings, End::Publisher), Ok)?;
+        publisher::take_over_lists(home, &first, former_name(settings)?.as_ref())?;
+    }
+    let name = name.map_or_else(|| default_or_only(&all, kind), Ok)?;
+    if !all.join(name.to_string()).is_dir() && !matches!(args.command, PeersAction::Allow { .. }) {
         let names: Vec<String> = names(&all).iter().map(ListName::to_string).collect();
         let what = format!("there are no lists of the name {name} in {}", all.display());
         let hint = match names.is_empty() {
@@ -198,7 +228,15 @@ fn directory(args: &PeersArgs, settings: &Settings, kind: Kind) -> Result<PathBu
         };
         return Err(Failure::new(FailureKind::Usage, what, hint));
     }
-    Ok(dir)
+    Ok(name)
+}
+
+/// The name of the default publisher, if it has lists, or else of the only lists there are.
+fn default_or_only(all: &Path, kind: Kind) -> Result<ListName> {
+    let default = End::Publisher
+        .default_name()
+        .filter(|name| kind == Kind::Publisher && all.join(name).is_dir());
+    default.map_or_else(|| only(all), str::parse)
 }
 
 /// The name of the only lists there are.
@@ -208,7 +246,7 @@ fn only(all: &Path) -> Result<ListName> {
         [] => Err(Failure::new(
             FailureKind::Usage,
             format!("there are no lists of peers in {}", all.display()),
-            "they are made when a publisher starts, or by peers allow with --name or --listen",
+            "they are made when a publisher starts, or by peers allow with --name",
         )),
         several => {
             let names: Vec<String> = several.iter().map(ListName::to_string).collect();

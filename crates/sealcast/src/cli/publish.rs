@@ -15,8 +15,8 @@ use crate::archive::{MAX_RECIPIENTS, Recipient, parse_recipients};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
-use crate::keys::epoch_numbers::EpochNumbers;
-use crate::keys::files::{self, End};
+use crate::keys::files::End;
+use crate::keys::publisher::{self, Publisher};
 use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
 use crate::private_file::read_secret_line;
@@ -44,12 +44,13 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let rate = build::rate(&settings.config)?;
     let selection = build::selection(&settings)?;
     let sealing = publisher_sealing(&settings)?;
-    let mut offer = build::own_offer(&args.session, End::Publisher, sealing, &settings)?;
+    let publisher = peers::publisher(&settings, End::Publisher)?;
+    let mut offer = build::offer_of(&args.session, Arc::clone(&publisher.identity), sealing, &settings)?;
     let terms = peers::invite_terms(&settings)?;
     let relays = build::relays(&settings, "publish.relay", &configured.relay)?;
-    let group = group(&settings, &offer, selection)?;
-    let control = control_socket(&settings.config)?;
-    let admission = admission(&settings, &relays)?;
+    let group = group(&settings, &publisher, offer.shape, selection)?;
+    let admission = admission(&settings, &relays, &publisher)?;
+    let control = control_socket(&settings.config, &publisher)?;
     let metrics = Metrics::new(build_info());
     let (viewers, mut tickets) = viewers(&settings, &relays, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
@@ -91,7 +92,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         group,
         relays,
     };
-    let by_hand = || peers::viewers_by_hand(&build::settings(&args.session)?);
+    let by_hand = || peers::viewers_by_hand(&build::settings(&args.session)?, End::Publisher);
     service_manager::ready();
     let outcome = tokio::select! {
         outcome = publish(options, observation, stop) => outcome,
@@ -101,15 +102,20 @@ async fn run_async(args: PublishArgs) -> Result<()> {
 }
 
 /// Whom this publisher admits. If it connects to its viewer and names no relay, nobody else comes.
-fn admission(settings: &Settings, relays: &[RelayUrl]) -> Result<Arc<Admission>> {
+fn admission(settings: &Settings, relays: &[RelayUrl], publisher: &Publisher) -> Result<Arc<Admission>> {
     match settings.config.publish.to {
         Some(_) if relays.is_empty() => Ok(Arc::new(Admission::in_memory())),
-        _ => peers::viewers(settings),
+        _ => peers::viewers(settings, End::Publisher, publisher),
     }
 }
 
 /// How frames are sealed once for all viewers, if they are.
-fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Option<GroupOptions>> {
+fn group(
+    settings: &Settings,
+    publisher: &Publisher,
+    shape: Shape,
+    selection: Selection,
+) -> Result<Option<GroupOptions>> {
     let configured = &settings.config.publish;
     let sign = build::sign_mode(settings, "publish.sign", &configured.sign)?;
     let multicast = multicast(settings)?;
@@ -142,7 +148,7 @@ fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Opt
         let what = "for a relay everything is encrypted: who watches there agrees to nothing else";
         return refused("publish.relay", what, "leave out --encrypt, or --relay");
     }
-    if offer.shape.cells().is_some() && (relays || multicast.is_some()) {
+    if shape.cells().is_some() && (relays || multicast.is_some()) {
         let (key, other) = match relays {
             true => ("publish.relay", "a relay"),
             false => ("publish.listen", "a multicast group"),
@@ -150,7 +156,7 @@ fn group(settings: &Settings, offer: &Offer, selection: Selection) -> Result<Opt
         let what = format!("{other} has no constant rate: it gets frames as they come");
         return refused(key, &what, "use --shape pad:padme, or leave out one of the two");
     }
-    let numbers = EpochNumbers::at(files::home()?.join("epochs"), &offer.identity.peer_id(), GROUP_STREAM);
+    let numbers = publisher.epochs(GROUP_STREAM)?;
     let open = |(local, group)| MulticastOut::open(local, group);
     let multicast = multicast.map(open).transpose();
     Ok(Some(GroupOptions {
@@ -268,9 +274,18 @@ pub(super) fn unit_in_force(settings: &Settings, datagrams: Option<&str>) -> Res
     }
 }
 
-/// The socket for commands, if the user wants one.
-pub(super) fn control_socket(config: &Config) -> Result<Option<ControlSocket>> {
-    config.publish.control.as_deref().map(ControlSocket::bind).transpose()
+/// The socket for commands: where the user wants it, or else in the publisher's folder, if it can be there.
+pub(super) fn control_socket(config: &Config, publisher: &Publisher) -> Result<Option<ControlSocket>> {
+    if let Some(path) = &config.publish.control {
+        return ControlSocket::bind(path).map(Some);
+    }
+    let Some(path) = publisher.folder().map(publisher::control_socket) else {
+        return Ok(None);
+    };
+    let bound = ControlSocket::bind(&path);
+    Ok(bound
+        .inspect_err(|failure| tracing::warn!("it takes no commands: {failure}"))
+        .ok())
 }
 
 pub(super) fn source_url(config: &Config) -> Result<String> {

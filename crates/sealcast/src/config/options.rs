@@ -104,14 +104,17 @@ options! {
                 .example("camera.example")
         }
 
-        /// Name of the lists of peers and invites: 1 to 64 letters, digits and .-_
+        /// Name of this publisher: 1 to 64 letters, digits and .-_, no dot first. Each name has an identity, lists of
+        /// peers and invites, and a socket for `sealcast control` of its own, in ~/.config/sealcast/publishers/NAME
         name: Option<String> {
-            flag("name", "NAME", PUBLISHERS).unset("made from listen, such as tcp-0.0.0.0-9553").example("front-door")
+            flag("name", "NAME", PUBLISHERS).unset("camera, or gateway for gateway camera").example("front-door")
         }
 
         /// File with the peer ids to admit, one per line. It is read again on SIGHUP
         allow: Option<PathBuf> {
-            flag("allow", "FILE", PUBLISHERS).unset("~/.config/sealcast/allow").example("/etc/sealcast/allowed")
+            flag("allow", "FILE", PUBLISHERS)
+                .unset("allow in ~/.config/sealcast, or in the folder of a name that you gave")
+                .example("/etc/sealcast/allowed")
         }
 
         /// Admit every peer, whatever its identity: anybody who reaches this end can watch
@@ -185,8 +188,12 @@ options! {
             flag("unit", "UNIT", PUBLISHERS).unset("frame, or packet in datagrams").example("frame").study()
         }
 
-        /// Create a socket for `sealcast control`, which only you can write to
-        control: Option<PathBuf> { flag("control", "PATH", PUBLISHERS).example("/run/sealcast/control") }
+        /// Where to create the socket for `sealcast control`, which only you can write to
+        control: Option<PathBuf> {
+            flag("control", "PATH", PUBLISHERS)
+                .unset("control in the publisher's folder")
+                .example("/run/sealcast/control")
+        }
 
         /// Bit rate of sources that are encoded here, in bits per second, at least 1
         bitrate: Option<NonZeroU32> { key().example("2000000") }
@@ -361,7 +368,10 @@ options! {
         /// missing. Ends with the same identity refuse each other
         file: Option<PathBuf> {
             flag("identity", "FILE", PEERS)
-                .unset("~/.config/sealcast/identity-publisher, -viewer, -gateway-camera, -gateway-viewer or -archive")
+                .unset(
+                    "identity in the folder of its name, or ~/.config/sealcast/identity-viewer, -gateway-viewer or \
+                     -archive",
+                )
                 .example("/etc/sealcast/identity")
         }
     }

@@ -118,9 +118,12 @@ pub(super) fn check_keys(home: &Path) -> Vec<Finding> {
     let (files, whole) = below(home);
     let said = files.iter().filter_map(|path| in_folder(home, path)).take(MAX_SAID);
     findings.extend(said);
-    for end in End::ALL {
-        let path = home.join(end.file_name());
-        if let Some(failure) = path.exists().then(|| read_identity(&path).err()).flatten() {
+    let named = files
+        .iter()
+        .filter(|path| path.ends_with("identity") && path.parent() != Some(home));
+    let of_ends = End::ALL.map(|end| home.join(end.file_name()));
+    for path in of_ends.iter().chain(named) {
+        if let Some(failure) = path.exists().then(|| read_identity(path).err()).flatten() {
             findings.push(Finding::failed(CHECK, &failure));
         }
     }
@@ -188,10 +191,10 @@ fn in_folder(home: &Path, path: &Path) -> Option<Finding> {
         .permissions()
         .mode();
     // Lists of whom to admit are no secrets; all else in the folder may be one.
-    let list = path.parent() == Some(home)
-        && path
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with("allow"));
+    let by_hand = path
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with("allow"));
+    let list = by_hand && (path.parent() == Some(home) || path.ends_with("allow"));
     let (forbidden, right) = match list {
         true => (0o022, "go-w"),
         false => (0o077, "600"),

@@ -57,14 +57,32 @@ impl End {
         Self::Archive,
     ];
 
-    /// Name of its identity file in the folder of keys.
+    /// Its identity file in the folder of keys: of an end that has a name, that of its default name.
     pub const fn file_name(self) -> &'static str {
         match self {
-            Self::Publisher => "identity-publisher",
+            Self::Publisher => "publishers/camera/identity",
             Self::Viewer => "identity-viewer",
-            Self::GatewayCamera => "identity-gateway-camera",
+            Self::GatewayCamera => "publishers/gateway/identity",
             Self::GatewayViewer => "identity-gateway-viewer",
             Self::Archive => "identity-archive",
+        }
+    }
+
+    /// The name of its folder beneath `publishers` unless the user gives one; `None` for an end without one.
+    pub const fn default_name(self) -> Option<&'static str> {
+        match self {
+            Self::Publisher => Some("camera"),
+            Self::GatewayCamera => Some("gateway"),
+            Self::Viewer | Self::GatewayViewer | Self::Archive => None,
+        }
+    }
+
+    /// The file that had the identity of such an end in earlier versions, one for all of an account.
+    pub const fn former_file_name(self) -> Option<&'static str> {
+        match self {
+            Self::Publisher => Some("identity-publisher"),
+            Self::GatewayCamera => Some("identity-gateway-camera"),
+            Self::Viewer | Self::GatewayViewer | Self::Archive => None,
         }
     }
 
@@ -85,15 +103,12 @@ pub fn shared_identity(home: &Path) -> Option<String> {
     let old = home.join(SHARED_IDENTITY);
     old.exists().then(|| {
         let (old, home) = (old.display(), home.display());
+        let names = End::ALL.map(End::file_name);
         format!(
             "{old} is not used: it was the identity of all ends, and each has its own now; to keep its peer id for one \
              end, run: mv -i {old} {home}/{}, or another end's: {}; else delete it",
-            End::Publisher.file_name(),
-            End::ALL[1..]
-                .iter()
-                .map(|end| end.file_name())
-                .collect::<Vec<_>>()
-                .join(", "),
+            names[0],
+            names[1..].join(", "),
         )
     })
 }
@@ -126,29 +141,40 @@ pub fn read_identity(path: &Path) -> Result<Identity> {
     })
 }
 
-/// The identity to use: from the named file, from the systemd credential `sealcast-identity`, or from the default
-/// file of this end, which is created if it does not exist.
+/// The file of the identity that the user has set: the named one, or the systemd credential `sealcast-identity`.
+pub fn identity_file(named: Option<&Path>) -> Option<PathBuf> {
+    let credential = || {
+        let folder = std::env::var_os("CREDENTIALS_DIRECTORY")?;
+        Some(Path::new(&folder).join("sealcast-identity")).filter(|path| path.exists())
+    };
+    named.map(Path::to_owned).or_else(credential)
+}
+
+/// The identity in this file, which is made if it does not exist.
 ///
 /// # Errors
 /// As [`read_identity`] and [`create_identity`].
-pub fn identity_or_default(path: Option<&Path>, end: End) -> Result<Identity> {
-    if let Some(path) = path {
-        return read_identity(path);
-    }
-    let credential = std::env::var_os("CREDENTIALS_DIRECTORY").map(|dir| Path::new(&dir).join("sealcast-identity"));
-    if let Some(path) = credential.filter(|path| path.exists()) {
-        return read_identity(&path);
-    }
-    let path = end.file()?;
-    if let Some(words) = path.parent().and_then(shared_identity) {
+pub fn identity_at(path: &Path) -> Result<Identity> {
+    if let Some(words) = home().ok().as_deref().and_then(shared_identity) {
         tracing::warn!("{words}");
     }
     if path.exists() {
-        return read_identity(&path);
+        return read_identity(path);
     }
-    let identity = create_identity(&path)?;
+    let identity = create_identity(path)?;
     tracing::info!(file = %path.display(), peer = %identity.peer_id(), "made a new identity");
     Ok(identity)
+}
+
+/// The identity of an end without a name: that which the user has set, or else that in the default file of this end.
+///
+/// # Errors
+/// As [`read_identity`] and [`create_identity`].
+pub fn identity_or_default(named: Option<&Path>, end: End) -> Result<Identity> {
+    match identity_file(named) {
+        Some(path) => read_identity(&path),
+        None => identity_at(&end.file()?),
+    }
 }
 
 #[cfg(test)]
@@ -185,7 +211,7 @@ mod tests {
         let words = shared_identity(dir.path()).expect("it is there");
         let shown = dir.path().display();
         assert!(
-            words.contains(&format!("mv -i {shown}/identity {shown}/identity-publisher")),
+            words.contains(&format!("mv -i {shown}/identity {shown}/publishers/camera/identity")),
             "{words}"
         );
         assert!(words.contains("identity-gateway-viewer"), "{words}");

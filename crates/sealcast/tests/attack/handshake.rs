@@ -81,7 +81,7 @@ fn who_is_neither_invited_nor_listed_stays_out_and_the_publisher_says_who() {
     let refused = program.count(STRANGER);
     Home::can_watch(&ticket);
     assert_eq!(program.count(STRANGER), refused);
-    let enrolled = publisher.file("publishers/tcp-127.0.0.1-0/enrolled");
+    let enrolled = publisher.file("publishers/camera/enrolled");
     let enrolled = fs::read_to_string(enrolled).expect("the one that was invited");
     let peers = enrolled.lines().filter(|line| !line.starts_with('#'));
     assert_eq!(peers.count(), 1, "{enrolled}");
@@ -312,7 +312,7 @@ fn a_hello_that_comes_back_is_not_taken_for_a_publisher() {
         &["does not speak the sealcast handshake"],
     );
     // With the publisher's identity nobody can watch its ticket either, and is told what to do.
-    let own = "--identity identity-publisher --no-reconnect";
+    let own = "--identity publishers/camera/identity --no-reconnect";
     let mut viewer = publisher.start(&format!("watch {ticket} --to null: {own}"));
     assert_eq!(viewer.ends(), 6);
     let words = last_words(&viewer);

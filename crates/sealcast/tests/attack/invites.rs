@@ -15,23 +15,28 @@ const GONE: &str = "the invite or the enrolment is not known there any more";
 const REVOKED: &str = "not admitted any more: removed from the lists";
 const READ_AGAIN: &str = "the lists of peers were read again";
 
-/// A publisher at a port of its own, with the directory of its lists.
+/// A publisher at a port of its own, with a name.
 struct House<'h> {
     home: &'h Home,
+    name: &'static str,
     port: u16,
 }
 
 impl<'h> House<'h> {
     fn new(home: &'h Home) -> Self {
+        Self::named(home, "camera")
+    }
+
+    fn named(home: &'h Home, name: &'static str) -> Self {
         let port = free_port();
-        Self { home, port }
+        Self { home, name, port }
     }
 
     /// Starts it; returns the program and its ticket.
     fn open(&self, more: &str) -> (Program, String) {
         let publish = format!(
-            "publish {CARD} --listen tcp://127.0.0.1:{} --ticket-file - {more}",
-            self.port
+            "publish {CARD} --listen tcp://127.0.0.1:{} --ticket-file - --name {} {more}",
+            self.port, self.name
         );
         let program = self.home.start(&publish);
         let ticket = program.ticket();
@@ -39,8 +44,7 @@ impl<'h> House<'h> {
     }
 
     fn list(&self, name: &str) -> PathBuf {
-        self.home
-            .file(&format!("publishers/tcp-127.0.0.1-{}/{name}", self.port))
+        self.home.file(&format!("publishers/{}/{name}", self.name))
     }
 
     /// The first words of the lines of a list.
@@ -106,7 +110,7 @@ fn a_guest_of_one_publisher_is_no_guest_of_another_and_the_hand_written_list_sta
     publisher.says("enrolled a new viewer");
     assert_eq!((viewer.stop(), publisher.stop()), (0, 0));
 
-    let (_second, second) = House::new(&home).open("--no-invite");
+    let (_second, second) = House::named(&home, "vault").open("--no-invite");
     is_turned_away(&guest, &second, STRANGER);
     let gateway = format!(
         "gateway camera --camera rtsp://127.0.0.1:9/ --listen tcp://127.0.0.1:{} --no-invite",
@@ -122,9 +126,9 @@ fn a_guest_of_one_publisher_is_no_guest_of_another_and_the_hand_written_list_sta
 }
 
 #[test]
-fn a_guest_of_two_publishers_of_one_identity_stays_a_guest_of_both() {
+fn a_guest_of_two_publishers_of_one_account_stays_a_guest_of_both() {
     let (home, guest) = (Home::new(), Home::new());
-    let houses = [House::new(&home), House::new(&home)];
+    let houses = ["front", "vault"].map(|name| House::named(&home, name));
     for uses_invite in [true, false] {
         let open = houses.each_ref().map(|house| house.open(""));
         for (publisher, ticket) in &open {
@@ -221,14 +225,14 @@ fn a_removed_viewer_loses_its_session_at_once_and_no_other_does() {
         viewer
     });
     let ids = [&first, &second].map(|home| home.peer_id("viewer"));
-    let (code, said) = run(&home, "control control peers list");
+    let (code, said) = run(&home, "control --socket control peers list");
     assert_eq!(code, 0, "{said}");
     assert!(
         ids.iter().all(|id| said.contains(id)) && said.contains("0 of 3"),
         "{said}"
     );
 
-    let (code, said) = run(&home, &format!("control control peers remove {}", ids[0]));
+    let (code, said) = run(&home, &format!("control --socket control peers remove {}", ids[0]));
     assert_eq!((code, said), (0, format!("ok removed {}\n", ids[0])));
     ends_refused(&mut viewers[0], REVOKED);
     // The command changes the files; the running program is told by a signal.
@@ -243,7 +247,7 @@ fn a_removed_viewer_loses_its_session_at_once_and_no_other_does() {
     assert!(viewers[2].running());
     is_turned_away(&first, &ticket, USED);
 
-    let (code, said) = run(&home, &format!("control control peers allow {} again", ids[0]));
+    let (code, said) = run(&home, &format!("control --socket control peers allow {} again", ids[0]));
     assert_eq!(code, 0, "{said}");
     watches(&watch(&first, without_invite(&ticket)));
 }
@@ -259,7 +263,7 @@ fn a_removed_viewer_gateway_loses_its_session() {
     let link = format!("gateway viewer --peer {ticket} --rtsp 127.0.0.1:{}", free_port());
     let mut viewer = guest.start(&link);
     viewer.says("linked to the camera gateway");
-    let (code, said) = run(&home, "control control peers withdraw all with-peers");
+    let (code, said) = run(&home, "control --socket control peers withdraw all with-peers");
     assert_eq!(
         (code, said.as_str()),
         (0, "ok withdrew 1 invites and removed 1 peers\n")
@@ -318,7 +322,7 @@ fn an_invite_that_was_withdrawn_or_has_expired_is_worth_nothing() {
     let home = Home::new();
     let house = House::new(&home);
     let (mut publisher, ticket) = house.open("--invite-hours 1 --control control");
-    let (code, said) = run(&home, "control control peers withdraw all");
+    let (code, said) = run(&home, "control --socket control peers withdraw all");
     assert_eq!(
         (code, said.as_str()),
         (0, "ok withdrew 1 invites and removed 0 peers\n")

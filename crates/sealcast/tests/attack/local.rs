@@ -230,7 +230,7 @@ fn everything_that_the_program_writes_is_its_users_alone() {
     }
     let found = [modes(home.path()), modes(viewer.path())].concat();
     let names = [
-        "identity-publisher",
+        "publishers/camera/identity",
         "identity-viewer",
         "invites",
         "enrolled",

@@ -6,6 +6,7 @@ mod groups;
 mod handshake;
 mod invites;
 mod local;
+mod names;
 mod port;
 mod quic_port;
 mod records;

@@ -15,7 +15,7 @@ def unix(kind, path):
     with socket.socket(socket.AF_UNIX, kind) as s:
         s.connect(path)
 deeds = {
-    "reads the identity": lambda: open(home + "/identity-publisher").read(),
+    "reads the identity": lambda: open(home + "/publishers/camera/identity").read(),
     "lists the keys": lambda: os.listdir(home),
     "reads a user's file": lambda: open("/etc/passwd").read(),
     "writes a file": lambda: open(home + "/written", "w"),

@@ -13,7 +13,6 @@ fn one_account_publishes_watches_and_runs_both_gateways_at_once() {
     let home = home();
     let camera = Camera::start(Plain::Tcp, vec![(0, vec![1; 500])], true);
     let mut publisher = publish(home.path(), "test:320x240@25", &[]);
-    // Its lists are named after where it listens, and no two ends can have the same.
     let listen = ["--listen", &format!("tcp://127.0.0.1:{}", free_port())];
     let mut camera_end = camera_gateway(home.path(), &camera.url(), &listen);
     let seen = home.path().join("seen.h264");
@@ -52,11 +51,15 @@ fn an_identity_that_all_ends_shared_is_not_used_and_said_to_be_there() {
     let old = create_identity(&shared).expect("made").peer_id().to_string();
     let publisher = publish(home.path(), "test:320x240@25", &[]);
     assert!(!publisher.ticket.contains(&old));
-    let words = format!("mv -i {} {}", path(&shared), path(&keys.join("identity-publisher")));
+    let words = format!(
+        "mv -i {} {}",
+        path(&shared),
+        path(&keys.join("publishers/camera/identity"))
+    );
     publisher.program.says(&words, PATIENCE);
     drop(publisher);
     // What the line says keeps the peer id.
-    fs::rename(&shared, keys.join("identity-publisher")).expect("moved");
+    fs::rename(&shared, keys.join("publishers/camera/identity")).expect("moved");
     let publisher = publish(home.path(), "test:320x240@25", &[]);
     assert!(publisher.ticket.contains(&old), "{}", publisher.ticket);
     assert!(!publisher.program.said().contains("is not used"));
@@ -68,7 +71,7 @@ fn an_identity_is_made_for_one_end_and_never_at_no_place() {
     let run = |arguments: &[&str]| sealcast(home.path()).args(arguments).output().expect("it runs");
     let made = run(&["keygen", "--for", "gateway-camera"]);
     assert!(made.status.success(), "{made:?}");
-    let identity = read_identity(&home.path().join("keys/identity-gateway-camera")).expect("made");
+    let identity = read_identity(&home.path().join("keys/publishers/gateway/identity")).expect("made");
     assert_eq!(
         String::from_utf8_lossy(&made.stdout).trim(),
         identity.peer_id().to_string()
@@ -76,4 +79,19 @@ fn an_identity_is_made_for_one_end_and_never_at_no_place() {
     assert_eq!(run(&["keygen"]).status.code(), Some(2));
     assert_eq!(run(&["keygen", "file", "--for", "viewer"]).status.code(), Some(2));
     assert_eq!(fs::read_dir(home.path().join("keys")).expect("a folder").count(), 1);
+    let named = run(&["keygen", "--for", "publisher", "--name", "front"]);
+    assert!(named.status.success(), "{named:?}");
+    assert!(home.path().join("keys/publishers/front/identity").exists());
+    assert_eq!(
+        run(&["keygen", "--for", "viewer", "--name", "front"]).status.code(),
+        Some(2)
+    );
+    for name in [".front", "a/b", "..", &"x".repeat(65)] {
+        let refused = run(&["keygen", "--for", "publisher", "--name", name]);
+        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(
+            refused.status.code() == Some(2) && words.contains("no dot first"),
+            "{words}"
+        );
+    }
 }

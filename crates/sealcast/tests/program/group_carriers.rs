@@ -107,7 +107,14 @@ fn whoever_is_removed_is_cut_off_and_the_others_go_on_whatever_carries_them() {
     let epoch = camera.program.counts("sealcast_group_epoch");
     // The one over UDP.
     let removed = sealcast(own.path())
-        .args(["control", path(&socket), "peers", "remove", &peer_of(theirs[1].path())])
+        .args([
+            "control",
+            "--socket",
+            path(&socket),
+            "peers",
+            "remove",
+            &peer_of(theirs[1].path()),
+        ])
         .output()
         .expect("it runs");
     assert!(removed.status.success(), "{removed:?}");

@@ -103,7 +103,7 @@ fn a_group_leaves_in_clear_what_all_its_members_agreed_to_and_nothing_before() {
     });
     let answer = home
         .command()
-        .arg("control")
+        .args(["control", "--socket"])
         .arg(&socket)
         .args(["encrypt", "all"])
         .output();

@@ -159,7 +159,14 @@ fn when_a_viewer_is_removed_the_group_gets_new_keys_and_the_others_go_on() {
     goes_on(&leaves);
     let epoch = camera.program.counts("sealcast_group_epoch");
     let removed = sealcast(homes[0].path())
-        .args(["control", path(&socket), "peers", "remove", &peer_of(homes[2].path())])
+        .args([
+            "control",
+            "--socket",
+            path(&socket),
+            "peers",
+            "remove",
+            &peer_of(homes[2].path()),
+        ])
         .output()
         .expect("it runs");
     assert!(removed.status.success(), "{removed:?}");
@@ -189,7 +196,7 @@ fn new_keys_on_demand_are_the_groups_too() {
     camera.program.says(MEMBER, PATIENCE);
     let epoch = camera.program.counts("sealcast_group_epoch");
     let done = sealcast(homes[0].path())
-        .args(["control", path(&socket), "rekey"])
+        .args(["control", "--socket", path(&socket), "rekey"])
         .output()
         .expect("it runs");
     assert!(done.status.success(), "{done:?}");
@@ -211,7 +218,7 @@ fn a_camera_that_was_killed_goes_on_with_higher_numbers_and_its_viewers_come_bac
         publish_by(command)
     };
     let numbers = || {
-        let folder = fs::read_dir(homes[0].path().join("keys/epochs")).expect("a folder");
+        let folder = fs::read_dir(homes[0].path().join("keys/publishers/camera/epochs")).expect("a folder");
         let file = folder
             .map(|entry| entry.expect("an entry").path())
             .find(|file| file.extension().is_none());

@@ -95,7 +95,7 @@ fn every_command_has_a_page_and_every_option_is_on_one() {
         );
     }
     let main = &pages["man/sealcast.1"];
-    for words in ["the port is taken", "identity\\-gateway\\-camera", "SEALCAST_HOME"] {
+    for words in ["the port is taken", "identity\\-gateway\\-viewer", "SEALCAST_HOME"] {
         assert!(main.contains(words), "no \"{words}\" in sealcast(1)");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::stages::check_stages;
 use jiff::Timestamp;
+use sealcast::keys::files;
 use sealcast_testkit::media::path;
 use sealcast_testkit::program::{PATIENCE, home, invite, number, publish, report, unbroken, watch};
 use serde_json::Value;
@@ -212,8 +213,8 @@ fn check_metrics(end: &End, frames: &str) {
 }
 
 /// The secret seed of an identity, as text from its file.
-fn seed(home: &Path, end: &str) -> String {
-    let text = std::fs::read_to_string(home.join(format!("keys/identity-{end}"))).expect("an identity");
+fn seed(home: &Path, end: files::End) -> String {
+    let text = std::fs::read_to_string(home.join("keys").join(end.file_name())).expect("an identity");
     text.lines().nth(1).expect("a seed").to_owned()
 }
 
@@ -245,8 +246,8 @@ fn a_run_leaves_figures_behind_and_no_secrets() {
 
     let secrets = [
         invite(&ticket).to_owned(),
-        seed(publisher.home.path(), "publisher"),
-        seed(viewer.home.path(), "viewer"),
+        seed(publisher.home.path(), files::End::Publisher),
+        seed(viewer.home.path(), files::End::Viewer),
     ];
     for end in [&publisher, &viewer] {
         let everything = end.everything();

@@ -323,11 +323,10 @@ fn of_motion_jpeg_the_headers_are_hidden_and_the_scans_show() {
 
 /// Sends a command to a publisher. Returns the answer, and whether the command succeeded.
 fn control(home: &Home, socket: &Path, command: &str) -> (String, bool) {
-    let mut said = home.command();
-    said.arg("control").arg(socket).args(command.split_whitespace());
-    let output = said.output().expect("the program runs");
-    let text = [output.stdout, output.stderr].concat();
-    (String::from_utf8_lossy(&text).into_owned(), output.status.success())
+    let mut asked = home.start(&format!("control --socket {} {command}", socket.display()));
+    let succeeded = asked.ends() == 0;
+    let text = String::from_utf8_lossy(&asked.stdout()).into_owned() + &asked.said();
+    (text, succeeded)
 }
 
 /// Checks the recording of a clip that was played in a loop, with `sent` frames in all: frames arrived unaltered and in
@@ -427,7 +426,7 @@ fn the_control_socket_refuses_what_it_does_not_know_and_goes_on() {
     drop(UnixListener::bind(&socket).expect("a socket"));
     let (mut publishing, _) = home.publish("test:160x120@5", &options);
 
-    let again = format!("publish test:160x120@5 --listen tcp://127.0.0.1:0 --ticket-file - {options}");
+    let again = format!("publish test:160x120@5 --listen tcp://127.0.0.1:0 --ticket-file - --name other {options}");
     let mut other = home.start(&again);
     assert_eq!(other.ends(), 2);
     assert!(

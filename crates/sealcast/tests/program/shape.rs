@@ -266,7 +266,7 @@ fn a_shape_stays_whole_when_the_control_socket_is_asked_to_leave_something_in_cl
     viewer.grows_by(10_000);
     let said = |command: &[&str]| {
         let mut control = home.command();
-        control.arg("control").arg(&socket).args(command);
+        control.args(["control", "--socket"]).arg(&socket).args(command);
         let output = control.output().expect("the program runs");
         let text = [output.stdout, output.stderr].concat();
         (String::from_utf8_lossy(&text).into_owned(), output.status.success())

@@ -1,4 +1,4 @@
-//! The name under which a listening end keeps its lists.
+//! The name of a publisher or camera gateway, and that under which a listening viewer keeps its lists.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -44,7 +44,7 @@ impl FromStr for ListName {
             true => Ok(Self(text.to_owned())),
             false => Err(Failure::new(
                 FailureKind::Usage,
-                format!("\"{}\" is no name for the lists of peers", text.escape_debug()),
+                format!("\"{}\" is no name of a publisher or its lists", text.escape_debug()),
                 "use 1 to 64 letters, digits and .-_, and no dot first",
             )),
         }
@@ -52,7 +52,7 @@ impl FromStr for ListName {
 }
 
 impl From<&ListenUrl> for ListName {
-    /// The name of an end that has none: its address as written, such as `tcp-0.0.0.0-9553` or `udp-__1-0`.
+    /// The name of a listening viewer that has none: its address as written, such as `tcp-0.0.0.0-9553` or `udp-__1-0`.
     fn from(listen: &ListenUrl) -> Self {
         Self::of_address(listen.transport().name(), listen.address)
     }
@@ -66,14 +66,11 @@ impl From<&WebUrl> for ListName {
 }
 
 impl ListName {
-    /// The name of an end that is found behind a relay alone, whose address without a query this is: such as
-    /// `relay-relay.example-4443-front`.
-    pub fn of_relay(address: &str) -> Self {
-        let place = address.trim_start_matches("https://").chars();
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || ".-".contains(letter);
-        let place = place.map(|letter| if plain(letter) { letter } else { '-' });
-        // Of two that are cut to one name the second end is told to name its lists.
-        Self("relay-".chars().chain(place).take(MAX_NAME).collect())
+    /// True for a name that earlier versions made from the address where a publisher listens, or from its relay.
+    pub fn is_of_address(&self) -> bool {
+        ["tcp-", "udp-", "quic-", "relay-"]
+            .iter()
+            .any(|start| self.0.starts_with(start))
     }
 
     fn of_address(scheme: &str, address: SocketAddr) -> Self {
@@ -104,10 +101,8 @@ mod tests {
             assert_eq!(ListName::from(&url).to_string(), name);
             assert_eq!(ListName::from(&url), name.parse().expect("a name"));
         }
-        let relay = ListName::of_relay("https://relay.example:4443/live/front");
-        assert_eq!(relay.to_string(), "relay-relay.example-4443-live-front");
-        let long = ListName::of_relay(&format!("https://[::1]/{}", "x".repeat(99)));
-        assert_eq!(long, long.to_string().parse().expect("a name"));
+        let of_address = |name: &str| name.parse::<ListName>().expect("a name").is_of_address();
+        assert!(of_address("relay-relay.example-4443-front") && !of_address("front"));
         for wrong in ["", ".", "..", ".hidden", "a/b", "a b", "naïve", &"x".repeat(65)] {
             assert!(wrong.parse::<ListName>().is_err(), "{wrong}");
         }

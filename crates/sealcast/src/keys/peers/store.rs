@@ -7,12 +7,12 @@
 //! Thousands may be enrolled, one after the other. So the list of peers is read only if it is not the file that was
 //! read or written last, and peers that are new are appended to it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
-use std::time::{Duration, Instant};
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use zeroize::Zeroizing;
@@ -21,14 +21,8 @@ use super::lines;
 use super::lists::{Edit, LiveInvite, PeerLists};
 use super::roll::Roll;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::claim::{COMMAND_PATIENCE, PROGRAM_PATIENCE, claim, holder, holder_in_words, lock};
 use crate::private_file;
-
-/// How long a running program waits for an edit of a command; media wait with it.
-const PROGRAM_PATIENCE: Duration = Duration::from_millis(300);
-/// How long a command waits for an edit of another program.
-const COMMAND_PATIENCE: Duration = Duration::from_secs(10);
-/// Interval of the attempts to get a lock.
-const LOOK: Duration = Duration::from_millis(10);
 
 const ENROLLED: &str = "enrolled";
 const INVITES: &str = "invites";
@@ -88,11 +82,10 @@ impl PeerStore {
     /// Another program runs with them.
     pub fn claim(dir: &Path, now: Timestamp) -> Result<Self> {
         let mut store = Self::at(dir, PROGRAM_PATIENCE);
-        let claimed = private_file::create_folder(dir).and_then(|()| lock(&dir.join(RUNNING), PROGRAM_PATIENCE));
-        match claimed.and_then(|file| note_process(&file).map(|()| file)) {
+        match private_file::create_folder(dir).and_then(|()| claim(&dir.join(RUNNING))) {
             Ok(file) => store.claim = Some(file),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let who = running(dir).map_or_else(String::new, |id| format!(" (process {id})"));
+                let who = holder_in_words(&dir.join(RUNNING));
                 let what = format!("another program{who} runs with the lists in {}", dir.display());
                 let hint = "stop it, or give one of the two another --name";
                 return Err(Failure::new(FailureKind::Usage, what, hint));
@@ -299,40 +292,24 @@ impl Seen {
 
 /// The process that runs with the lists in this directory.
 pub fn running(dir: &Path) -> Option<u32> {
-    let file = File::open(dir.join(RUNNING)).ok()?;
-    match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => fs::read_to_string(dir.join(RUNNING)).ok()?.trim().parse().ok(),
-        _ => None,
-    }
+    holder(&dir.join(RUNNING))
 }
 
-fn note_process(mut file: &File) -> io::Result<()> {
-    file.set_len(0)?;
-    writeln!(file, "{}", std::process::id())
+/// True if there are lists in this directory.
+pub fn has_lists(dir: &Path) -> bool {
+    [ENROLLED, INVITES, RUNNING].iter().any(|name| dir.join(name).exists())
+}
+
+/// When a program began to run with the lists in this directory, or when they were changed.
+pub fn last_used(dir: &Path) -> Option<SystemTime> {
+    let times = [RUNNING, INVITES, ENROLLED].map(|name| fs::metadata(dir.join(name)).and_then(|file| file.modified()));
+    times.into_iter().filter_map(io::Result::ok).max()
 }
 
 /// Keep other programs from reading and writing the lists, until this is closed.
 fn lock_for_edit(dir: &Path, patience: Duration) -> io::Result<File> {
     private_file::create_folder(dir)?;
     lock(&dir.join(EDITING), patience)
-}
-
-/// Open and lock a file, which is unlocked when it is closed.
-fn lock(path: &Path, patience: Duration) -> io::Result<File> {
-    let options = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path);
-    let (file, deadline) = (options?, Instant::now() + patience);
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(LOOK),
-            Err(error) => return Err(error.into()),
-        }
-    }
 }
 
 /// The text of a file; empty if there is none yet. Beyond `most` bytes it is not read.

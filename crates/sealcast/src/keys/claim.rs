@@ -1,0 +1,59 @@
+//! Files that a program locks: for an edit, or for as long as it runs.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a starting program waits for one that is just ending, and an edit for another one; media wait with it.
+pub(super) const PROGRAM_PATIENCE: Duration = Duration::from_millis(300);
+/// How long a command waits for an edit of another program.
+pub(super) const COMMAND_PATIENCE: Duration = Duration::from_secs(10);
+/// Interval of the attempts to get a lock.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Open and lock a file, which is unlocked when it is closed.
+///
+/// # Errors
+/// The file cannot be made; kind `WouldBlock`: another program has it locked for longer than that.
+pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<File> {
+    let options = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path);
+    let (file, deadline) = (options?, Instant::now() + patience);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(LOOK),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Lock a file for as long as this program runs, and note in it which program that is.
+///
+/// # Errors
+/// As [`lock`].
+pub(super) fn claim(path: &Path) -> io::Result<File> {
+    let mut file = lock(path, PROGRAM_PATIENCE)?;
+    file.set_len(0)?;
+    writeln!(file, "{}", std::process::id())?;
+    Ok(file)
+}
+
+/// The process that has a file claimed.
+pub(super) fn holder(path: &Path) -> Option<u32> {
+    match File::open(path).ok()?.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => fs::read_to_string(path).ok()?.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// The process that has a file claimed, in words that follow "another program"; nothing if it is not known.
+pub(super) fn holder_in_words(path: &Path) -> String {
+    holder(path).map_or_else(String::new, |id| format!(" (process {id})"))
+}
