@@ -177,8 +177,13 @@ mod tests {
         let child = "--exact platform::compare::tests::speeds_are_printed --nocapture";
         let script = format!("'{}' {child} | sed -n 's/^SPEEDS //p'", exe.display());
         let runs = compare(Path::new("/bin/sh"), &["-c", &script]).unwrap();
-        assert_eq!(runs.first().unwrap().aes_in_use, AesInUse::Hardware, "{runs:?}");
-        assert_eq!(runs.last().unwrap().aes_in_use, AesInUse::Software, "{runs:?}");
+        let aes = |run: &ComparedRun| {
+            let speed = run.speeds.iter().find(|speed| speed.suite == "aes-128-gcm");
+            speed.expect("it is measured").gigabytes_per_second
+        };
+        // They make some ten to twenty times of it, which other work on this machine does not hide.
+        let (with, without) = (aes(&runs[0]), aes(&runs[runs.len() - 1]));
+        assert!(with > without * 3.0, "{runs:?}");
     }
 
     #[test]
