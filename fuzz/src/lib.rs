@@ -11,7 +11,7 @@ use sealcast::media::Codec;
 use sealcast::source::{annexb, mjpeg, obu};
 use sealcast_proto::clock::Now;
 use sealcast_proto::keys::{
-    HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PresharedKey, Role, Side, ticket_mac,
+    HandshakeConfig, HelloKeys, Identity, Invite, Mechanism, PresharedKey, Role, Side, Wish, ticket_mac,
 };
 use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, Suite, suite};
 use sealcast_proto::session::{Carrier, Entry, RekeyPolicy, Session, SessionConfig};
@@ -138,6 +138,7 @@ fn config(
             &responder().peer_id(),
             [&PresharedKey::from_invite(&Invite::new([9; 16]))],
         )),
+        wish: Wish::default(),
     };
     // Small limits, so that rekeying happens within one input.
     let rekey = RekeyPolicy::new(16, Duration::from_secs(2)).expect("within the limits");
