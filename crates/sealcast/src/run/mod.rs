@@ -60,6 +60,7 @@ mod shape;
 mod sink_thread;
 mod source_feed;
 mod source_thread;
+mod stamp_check;
 mod target_rate;
 mod task_timer;
 mod viewer_path;

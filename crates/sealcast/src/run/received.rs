@@ -18,6 +18,7 @@ use super::passage::FrameTimeline;
 use super::picture_age::PictureAge;
 use super::queue::Queued;
 use super::serve_viewer::VIDEO;
+use super::stamp_check::StampCheck;
 use super::{FrameQueue, Observation};
 use crate::keys::seen_groups::SeenGroups;
 use crate::media::{ReceivedFrame, Track};
@@ -83,6 +84,7 @@ pub(super) struct Receiver {
     /// False if the user wants none of the sound.
     wants_sound: bool,
     clock: Option<ClockEstimate>,
+    stamps: StampCheck,
     /// A frame was dropped because the stream's description is missing; the frames that depend on it cannot be shown
     /// either.
     undescribed: bool,
@@ -115,6 +117,7 @@ impl Receiver {
             shown: None,
             wants_sound: true,
             clock: None,
+            stamps: StampCheck::default(),
             undescribed: false,
             last_request: None,
             wants_keyframe: false,
@@ -257,6 +260,7 @@ impl Receiver {
             metrics.record_dropped(DropCause::Gap, frame.skipped);
         }
         if !frame.preamble.kept {
+            self.stamps.note(frame.sealed_at, arrived, &self.observation.clock);
             self.observation.since(Stage::Link, frame.sealed_at, opened, self.clock);
         }
         let timeline = FrameTimeline {
