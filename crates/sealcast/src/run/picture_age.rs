@@ -16,6 +16,8 @@ pub(super) struct PictureAge {
     proofs: Option<ProofState>,
     /// Who shows it.
     shows: Option<OnAge>,
+    /// Pictures are shown before the camera has answered.
+    without_session: bool,
 }
 
 impl PictureAge {
@@ -27,11 +29,22 @@ impl PictureAge {
         }
     }
 
-    /// Notes what is known now. The beginning and the end of an alarm are logged.
-    pub(super) fn note(&mut self, state: LivenessState, metrics: &Metrics) {
+    /// From here on, pictures are shown before the camera has answered.
+    pub(super) fn without_session(&mut self) {
+        self.without_session = true;
+    }
+
+    /// Notes what is known now: nothing if the camera signs no frames. Logs the beginning and the end of an alarm.
+    pub(super) fn note(&mut self, state: Option<LivenessState>, metrics: &Metrics) {
+        let nothing = self.without_session.then_some(LivenessState::Waiting);
+        let Some(state) = state.or(nothing) else { return };
         if let Some(show) = &self.shows {
             let unproven = self.proofs.is_some_and(|proofs| proofs.missing);
-            show(Standing { age: state, unproven });
+            show(Standing {
+                age: state,
+                unproven,
+                without_session: self.without_session,
+            });
         }
         match state {
             // Nothing is known, so it may be any age.

@@ -136,6 +136,14 @@ impl Receiver {
         self
     }
 
+    /// The same, for pictures that are shown before the camera has answered.
+    pub(super) fn without_session(mut self, without: bool) -> Self {
+        if without {
+            self.age.without_session();
+        }
+        self
+    }
+
     /// The same, which hands on sound or not.
     pub(super) fn with_sound(mut self, wanted: bool) -> Self {
         self.wants_sound = wanted;
@@ -177,9 +185,7 @@ impl Receiver {
     pub(super) fn note_age(&mut self, age: Option<LivenessState>, proofs: Option<ProofState>) {
         let metrics = &self.observation.metrics;
         self.age.note_proofs(proofs.unwrap_or_default(), metrics);
-        if let Some(age) = age {
-            self.age.note(age, metrics);
-        }
+        self.age.note(age, metrics);
     }
 
     /// Number of frames that came.

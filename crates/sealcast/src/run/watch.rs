@@ -23,7 +23,7 @@ use super::watch_listen::ListeningViewer;
 use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::seen_groups::SeenGroups;
-use crate::sink::{OnAge, Sink};
+use crate::sink::{OnAge, Sink, WITHOUT_SESSION};
 use crate::transport::{self, AnyTransport};
 
 /// Time limit for sending the close message.
@@ -156,6 +156,10 @@ pub async fn watch(
     };
     let keeps_sealed = options.sink.keeps_sealed();
     let shows_age = options.sink.when_aged();
+    if options.without_session && !options.relays.is_empty() {
+        options.sink.mark(WITHOUT_SESSION);
+        observation.setting("without_session", WITHOUT_SESSION);
+    }
     let proofs = Arc::new(GroupProofs::new(keeps_sealed));
     let feed = (Arc::clone(&queue), Arc::clone(&proofs));
     let seen = Arc::clone(&options.seen);

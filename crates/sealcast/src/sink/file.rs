@@ -61,6 +61,8 @@ pub struct FileSink {
     written: u64,
     codec: Option<Codec>,
     mp4: Option<Fragmenter>,
+    /// What must be known of the pictures.
+    mark: Option<&'static str>,
     /// It was said that sound is left out.
     silence_told: bool,
 }
@@ -96,6 +98,7 @@ impl FileSink {
             written: 0,
             codec: None,
             mp4: None,
+            mark: None,
             silence_told: false,
         })
     }
@@ -162,9 +165,17 @@ impl Sink for FileSink {
         }
         self.codec = Some(info.codec);
         if self.format == Format::Mp4 && self.mp4.is_none() {
-            self.mp4 = Some(Fragmenter::new(info.clone(), self.regular));
+            self.mp4 = Some(Fragmenter::new(info.clone(), self.regular).marked(self.mark));
         }
         Ok(())
+    }
+
+    fn mark(&mut self, words: &'static str) {
+        self.mark = Some(words);
+        if self.format != Format::Mp4 {
+            let file = self.path.display();
+            tracing::warn!(%file, "a file of this kind cannot say of its pictures what only .mp4 can: {words}");
+        }
     }
 
     fn start_sound(&mut self, info: &SoundInfo) -> Result<()> {

@@ -30,6 +30,8 @@ const ROOM: usize = 1024;
 
 /// Size and type of a box without content.
 const BOX_HEADER: usize = 8;
+/// The type of the box that says in words what must be known of the pictures. Players skip it.
+const MARK: [u8; 16] = *b"sealcast remarks";
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -66,6 +68,8 @@ pub(crate) struct Fragmenter {
     sound_placed: bool,
     /// True once the header has a track of sound.
     sound_described: bool,
+    /// What must be known of the pictures. It stands behind the header.
+    mark: Option<&'static str>,
 }
 
 /// What becomes of sound that a file is told of.
@@ -111,7 +115,14 @@ impl Fragmenter {
             begins: None,
             sound_placed: false,
             sound_described: false,
+            mark: None,
         }
+    }
+
+    /// The same, which says behind its header what must be known of the pictures.
+    pub(crate) fn marked(mut self, mark: Option<&'static str>) -> Self {
+        self.mark = mark;
+        self
     }
 
     /// There is sound of this kind.
@@ -261,12 +272,19 @@ impl Fragmenter {
     fn first_header(&mut self, has_sound: bool) -> Result<Vec<u8>> {
         self.header_due = false;
         self.sound_described = has_sound;
-        let header = self.muxer.init_segment_bytes().map_err(|e| e.to_string())?;
-        if has_sound || !self.rewritable {
-            return Ok(header);
+        let mut header = self.muxer.init_segment_bytes().map_err(|e| e.to_string())?;
+        if !has_sound && self.rewritable {
+            self.room = header.len() + ROOM;
+            header = self.padded_header()?;
         }
-        self.room = header.len() + ROOM;
-        self.padded_header()
+        if let Some(mark) = self.mark {
+            let length = BOX_HEADER + MARK.len() + mark.len();
+            header.extend_from_slice(&u32::try_from(length).unwrap_or(0).to_be_bytes());
+            header.extend_from_slice(b"uuid");
+            header.extend_from_slice(&MARK);
+            header.extend_from_slice(mark.as_bytes());
+        }
+        Ok(header)
     }
 
     /// The header with an empty box behind it that fills its room.
@@ -441,6 +459,24 @@ mod tests {
         let last = fragment(mp4.finish().expect("fine")).expect("a fragment");
         assert!(last.ends_with(&[number as u8 + 1; 100]));
         assert!(mp4.finish().expect("fine").is_none());
+    }
+
+    #[test]
+    fn what_must_be_known_of_the_pictures_stands_behind_the_header() {
+        for (rewritable, before) in [(false, &["ftyp", "moov"][..]), (true, &["ftyp", "moov", "free"])] {
+            let mut mp4 = Fragmenter::new(jpegs(), rewritable).marked(Some("they may be old"));
+            let pieces = (0..60).filter_map(|number| mp4.push(&frame(number, 40 * number)).expect("fine"));
+            let file = pieces.flat_map(|piece| piece.fragment).collect::<Vec<_>>();
+            let (mut rest, mut kinds) = (&file[..], Vec::new());
+            while let Some(length) = rest.first_chunk().map(|length| u32::from_be_bytes(*length) as usize) {
+                let (this, more) = rest.split_at(length);
+                let kind = String::from_utf8_lossy(&this[4..BOX_HEADER]).into_owned();
+                assert_eq!(kind == "uuid", this.ends_with(b"they may be old"));
+                (rest, kinds) = (more, [kinds, vec![kind]].concat());
+            }
+            let begins = [before, &["uuid", "moof", "mdat"]].concat();
+            assert_eq!(kinds[..begins.len()], begins, "{rewritable}");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use file::FileSink;
 pub(crate) use file::full_disk;
 pub use null::{NullCounts, NullSink};
 pub use proven_age::{OnAge, Standing};
-pub(crate) use proven_age::{UNPROVEN, alarm_words};
+pub(crate) use proven_age::{UNPROVEN, WITHOUT_SESSION, alarm_words};
 pub use stdout::StdoutSink;
 pub use url::{SINK_URLS, open};
 
@@ -104,6 +104,12 @@ pub trait Sink: Send {
     /// first session.
     fn when_aged(&mut self) -> Option<OnAge> {
         None
+    }
+
+    /// Told once, before the first session: what must be known of all pictures. A sink that keeps them keeps it with
+    /// them, if it can.
+    fn mark(&mut self, words: &'static str) {
+        let _ = words;
     }
 
     /// Takes one frame, in order. The first frame after `start`, and after a gap in the frame numbers, is a keyframe.

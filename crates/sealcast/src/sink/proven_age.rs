@@ -13,6 +13,8 @@ pub struct Standing {
     pub age: LivenessState,
     /// True while the signatures of groups of pictures are missing.
     pub unproven: bool,
+    /// True if pictures are shown before the camera has answered: the user wants it so.
+    pub without_session: bool,
 }
 
 /// Takes what is known of the picture, as soon as it is known. A session calls it, so it must not wait.
@@ -32,6 +34,8 @@ pub(super) enum AgeShown {
     AtMost(Duration),
     /// It may be older than it should be.
     Alarm(AlarmCause),
+    /// It may be of any age: the camera has not answered.
+    Unknown,
 }
 
 impl ProvenAge {
@@ -40,10 +44,10 @@ impl ProvenAge {
         Self { standing, noted }
     }
 
-    /// What is to be shown at `now`; nothing before the camera has answered.
+    /// What is to be shown at `now`; nothing before the camera has answered, unless the picture is shown all the same.
     pub(super) fn shown(self, now: Instant) -> Option<AgeShown> {
         match self.standing.age {
-            LivenessState::Waiting => None,
+            LivenessState::Waiting => self.standing.without_session.then_some(AgeShown::Unknown),
             LivenessState::Live { at_most } => Some(AgeShown::AtMost(at_most + (now - self.noted))),
             LivenessState::Alarm(cause) => Some(AgeShown::Alarm(cause)),
         }
@@ -56,20 +60,30 @@ impl ProvenAge {
 
     /// True while there is an alarm.
     pub(super) fn is_alarm(self) -> bool {
-        matches!(self.standing.age, LivenessState::Alarm(_)) || self.is_unproven()
+        let old = match self.standing.age {
+            LivenessState::Waiting => self.standing.without_session,
+            LivenessState::Live { .. } => false,
+            LivenessState::Alarm(_) => true,
+        };
+        old || self.is_unproven()
     }
 
     /// All alarms in words.
     pub(super) fn alarms(self) -> Option<String> {
         let old = match self.standing.age {
             LivenessState::Alarm(cause) => Some(format!("the picture may be old: {}", alarm_words(cause))),
-            LivenessState::Waiting | LivenessState::Live { .. } => None,
+            LivenessState::Waiting => self.standing.without_session.then(|| WITHOUT_SESSION.to_owned()),
+            LivenessState::Live { .. } => None,
         };
         let unproven = self.is_unproven().then(|| UNPROVEN.to_owned());
         let all: Vec<String> = old.into_iter().chain(unproven).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 }
+
+/// What it means that pictures are shown before the camera has answered.
+pub(crate) const WITHOUT_SESSION: &str =
+    "the picture may be old: it is shown with --without-session, and the camera has not answered";
 
 /// What it means that signatures are missing.
 pub(crate) const UNPROVEN: &str = "pictures are shown without the proof that holds against quantum computers: the \
@@ -90,7 +104,31 @@ mod tests {
     use super::*;
 
     fn noted(age: LivenessState, unproven: bool, noted: Instant) -> ProvenAge {
-        ProvenAge::new(Standing { age, unproven }, noted)
+        let standing = Standing {
+            age,
+            unproven,
+            without_session: false,
+        };
+        ProvenAge::new(standing, noted)
+    }
+
+    #[test]
+    fn what_is_shown_without_an_answer_is_marked_until_there_is_one() {
+        let now = Instant::now();
+        let live = LivenessState::Live {
+            at_most: Duration::ZERO,
+        };
+        let standing = |age| Standing {
+            age,
+            unproven: false,
+            without_session: true,
+        };
+        let waits = ProvenAge::new(standing(LivenessState::Waiting), now);
+        assert_eq!(waits.shown(now), Some(AgeShown::Unknown));
+        assert!(waits.is_alarm() && waits.alarms().is_some_and(|words| words.contains("--without-session")));
+        let answered = ProvenAge::new(standing(live), now);
+        assert_eq!(answered.shown(now), Some(AgeShown::AtMost(Duration::ZERO)));
+        assert!(!answered.is_alarm() && answered.alarms().is_none());
     }
 
     #[test]

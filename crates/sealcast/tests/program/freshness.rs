@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sealcast_testkit::program::{PATIENCE, home};
+use sealcast_testkit::program::{PATIENCE, file_url, home};
 use sealcast_testkit::relay::Relay;
 
 use super::groups::{AGE, FRAMES_IN, goes_on};
@@ -30,15 +30,17 @@ fn what_a_relay_has_kept_is_not_shown_as_live_to_a_viewer_that_starts() {
     assert!(starts.counts(AGE).is_infinite());
     starts.stop();
     // Who wants it all the same is told, and has no age to trust.
-    let does_without = viewer_by(
-        &relay,
-        homes[1].path(),
-        &ticket,
-        &[&to[..], &["--without-session"]].concat(),
-    );
+    let file = homes[1].path().join("without.mp4");
+    let to = file_url(&file);
+    let mut does_without = viewer_by(&relay, homes[1].path(), &ticket, &["--to", &to, "--without-session"]);
     does_without.says("they may be old", PATIENCE);
     goes_on(&does_without);
     assert!(does_without.counts(AGE).is_infinite());
+    does_without.stop();
+    // Who has the file alone is told as well.
+    let file = std::fs::read(&file).expect("a recording");
+    let words = b"the picture may be old: it is shown with --without-session";
+    assert!(file.windows(words.len()).any(|bytes| bytes == words));
     camera.program.stop();
 }
 

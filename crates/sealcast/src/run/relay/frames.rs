@@ -92,7 +92,7 @@ impl RelayedFrames {
             relayed: None,
             enrolment: None,
             kept: Vec::new(),
-            receiver: state.receiver(true),
+            receiver: state.receiver(true).without_session(state.without_session),
             withheld: Withheld::new(state.without_session),
             withheld_since: None,
             observation: Arc::clone(&state.observation),

@@ -133,7 +133,7 @@ async fn health(State(page): State<Page>) -> Response {
     };
     let at_most = match newest.age.and_then(|age| age.shown(Instant::now())) {
         Some(AgeShown::AtMost(age)) => Some(age),
-        Some(AgeShown::Alarm(_)) | None => None,
+        Some(AgeShown::Alarm(_) | AgeShown::Unknown) | None => None,
     };
     let answer = json!({
         "status": status,

@@ -36,7 +36,7 @@ impl Stamp {
 pub(super) fn corner(age: Option<String>, proven: Option<AgeShown>, unproven: bool) -> Option<String> {
     let bound = match proven {
         Some(AgeShown::AtMost(most)) if age.is_some() => Some(format!("<{} ms", most.as_millis() + 1)),
-        Some(AgeShown::Alarm(_)) => Some("MAY BE OLD".to_owned()),
+        Some(AgeShown::Alarm(_) | AgeShown::Unknown) => Some("MAY BE OLD".to_owned()),
         Some(AgeShown::AtMost(_)) | None => None,
     };
     let unproven = unproven.then(|| "UNPROVEN".to_owned());
@@ -62,6 +62,7 @@ mod tests {
             (age(), None, false, Some("12.3 +/-0.5 ms")),
             (age(), most, false, Some("12.3 +/-0.5 ms <130 ms")),
             (None, alarm, false, Some("MAY BE OLD")),
+            (None, Some(AgeShown::Unknown), false, Some("MAY BE OLD")),
             (age(), alarm, false, Some("12.3 +/-0.5 ms MAY BE OLD")),
             (None, most, true, Some("UNPROVEN")),
             (None, alarm, true, Some("MAY BE OLD UNPROVEN")),
