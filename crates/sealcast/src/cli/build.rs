@@ -127,6 +127,7 @@ pub(super) fn offer_of(
     settings: &Settings,
 ) -> Result<Offer> {
     Ok(Offer {
+        known: super::peers::known(&identity.peer_id()),
         identity,
         suites: offered_suites(args, settings)?,
         mechanisms: offered_mechanisms(settings)?,
@@ -134,7 +135,6 @@ pub(super) fn offer_of(
         unit: sealing.unit,
         selection_seed: sealing.seed,
         shape: sealing.shape,
-        known: super::peers::known(),
         group: None,
         wish: Wish::default(),
         attended: args.seconds.is_some() || std::io::stderr().is_terminal(),

@@ -23,9 +23,12 @@ use crate::transport::ListenUrl;
 /// permission to publish.
 const ALLOWED_PUBLISHERS: &str = "allow-publishers";
 
-/// The secrets kept from enrolments with others.
-pub(super) fn known() -> KnownPeers {
-    files::home().map_or_else(|_| KnownPeers::nowhere(), |home| KnownPeers::at(home.join("known")))
+/// The secrets that an identity has kept from enrolments with others.
+pub(super) fn known(own: &PeerId) -> KnownPeers {
+    files::home().map_or_else(
+        |_| KnownPeers::nowhere(),
+        |home| KnownPeers::at(&home.join("known"), own),
+    )
 }
 
 /// The name of a publisher or camera gateway.

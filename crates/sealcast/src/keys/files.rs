@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use sealcast_proto::keys::Identity;
+use sealcast_proto::keys::{Identity, PeerId};
 
 use super::entropy;
 use crate::failure::{Failure, FailureKind, Result};
@@ -93,6 +93,12 @@ impl End {
     pub fn file(self) -> Result<PathBuf> {
         Ok(home()?.join(self.file_name()))
     }
+}
+
+/// The identity file of the end of this account that has this peer id.
+pub fn file_of(peer: &PeerId) -> Option<PathBuf> {
+    let mut files = End::ALL.iter().filter_map(|end| end.file().ok());
+    files.find(|file| file.exists() && read_identity(file).is_ok_and(|identity| identity.peer_id() == *peer))
 }
 
 /// Name of the one identity file that all ends of an account had before each had its own.

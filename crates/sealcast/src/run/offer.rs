@@ -1,9 +1,12 @@
 //! The settings that an end uses in every handshake.
 
+use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Mechanism, PeerId, Role, Side, Wish, WishedMedia};
+use sealcast_proto::keys::{
+    HandshakeConfig, HelloKeys, Identity, Mechanism, PeerId, PresharedKey, PskName, Role, Side, Wish, WishedMedia,
+};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{
     Carrier, Delivery, Fec, GroupPolicy, Mtu, OpenedBy, QuicMedia, RekeyPolicy, Session, SessionConfig,
@@ -16,7 +19,13 @@ use super::delay_rate::{DelayBasedRate, Queues};
 use super::shape::Shape;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
-use crate::keys::peers::{KnownEnd, KnownPeers};
+use crate::keys::files;
+use crate::keys::peers::{KnownEnd, KnownPeers, Turn};
+
+/// Longest wait for another program with the same identity that is being enrolled.
+const ENROLMENT_PATIENCE: Duration = Duration::from_secs(10);
+/// Interval of the looks whether it is.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A session's carrier, and the delivery of media on it.
 #[derive(Clone, Copy)]
@@ -132,15 +141,57 @@ impl Offer {
         }
     }
 
+    /// Wait while another program with this identity is being enrolled by the same ticket, and then be the one; nothing
+    /// is returned if there is no need.
+    async fn turn(&self, ticket: &Ticket) -> Option<File> {
+        let deadline = Instant::now() + ENROLMENT_PATIENCE;
+        loop {
+            match self.known.turn(ticket) {
+                Turn::Own(turn) => return Some(turn),
+                Turn::Others if Instant::now() < deadline => tokio::time::sleep(LOOK).await,
+                Turn::Others | Turn::Unneeded => return None,
+            }
+        }
+    }
+
+    /// What a refusal of an attempt, which proved this, means. True if its invite was refused and this identity has an
+    /// enrolment by now, of another program. Otherwise the failure says which other identity of this account has it.
+    pub(super) fn looks_again(&self, ticket: &Ticket, proved: Option<PskName>, failure: &mut Failure) -> bool {
+        let invite = ticket
+            .invite
+            .as_ref()
+            .map(|invite| PresharedKey::from_invite(invite).name());
+        if failure.kind != FailureKind::Refused || invite.is_none() || proved != invite {
+            return false;
+        }
+        if self.known.end_of(ticket).1.is_enrolled() {
+            tracing::info!("{failure}: trying again, since another program with this identity was enrolled");
+            return true;
+        }
+        if let Some(other) = self.known.enrolled_instead(ticket) {
+            let whose = match files::file_of(&other) {
+                Some(file) => format!("in {}", file.display()),
+                None => format!("{other}"),
+            };
+            failure.hint = format!(
+                "another program of this account, with the identity {whose}, was enrolled by the invite: ask for a \
+                 ticket with a use for each"
+            );
+        }
+        false
+    }
+
     /// Create the session of the connecting end.
-    pub(super) fn initiate(
+    pub(super) async fn initiate(
         &self,
         role: Role,
         ticket: &Ticket,
         carrier_config: CarrierConfig,
         observation: &Observation,
     ) -> Result<Initiated> {
-        let (psk, known) = self.known.end_of(ticket);
+        let turn = self.turn(ticket).await;
+        let (psk, mut known) = self.known.end_of(ticket);
+        known.hold(turn);
         let config = self.session(
             role,
             Side::Initiator,

@@ -357,6 +357,7 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
             connected = connect => connected,
             () = over(shared, stop) => return Ok(()),
         };
+        let mut proved = None;
         let failed = match connected {
             Ok((transport, carrier)) => {
                 let carrier_config = CarrierConfig {
@@ -368,7 +369,9 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
                 };
                 let initiated = shared
                     .offer
-                    .initiate(Role::Publisher, ticket, carrier_config, &shared.observation)?;
+                    .initiate(Role::Publisher, ticket, carrier_config, &shared.observation)
+                    .await?;
+                proved = initiated.known.proved();
                 let pending = PendingSession {
                     transport,
                     session: initiated.session.into(),
@@ -390,7 +393,10 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
             }
             Err(failure) => Some((failure, None)),
         };
-        if let Some((failure, said)) = failed {
+        if let Some((mut failure, said)) = failed {
+            if shared.offer.looks_again(ticket, proved, &mut failure) {
+                continue;
+            }
             if !attempts.go_on(&failure, said, Instant::now()) {
                 return Err(failure);
             }

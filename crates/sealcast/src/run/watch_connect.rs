@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{self, PresharedKey};
+use sealcast_proto::keys::{self, PresharedKey, PskName};
 use sealcast_proto::session::{Carrier, SessionError};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::{CloseReason, Ticket, TransportKind};
@@ -36,6 +36,8 @@ pub(super) struct ConnectingViewer {
     attempts: Attempts,
     /// The reason of the publisher's close message in the last session, if it sent one.
     said: Option<CloseReason>,
+    /// What the last attempt proved.
+    proved: Option<PskName>,
 }
 
 impl ConnectingViewer {
@@ -50,6 +52,7 @@ impl ConnectingViewer {
             recorder: None,
             attempts,
             said: None,
+            proved: None,
         }
     }
 
@@ -111,11 +114,14 @@ impl ConnectingViewer {
 
     async fn keep_connected(&mut self, reconnect: bool) -> Result<()> {
         loop {
-            self.said = None;
-            let failure = match self.watch_once().await? {
+            (self.said, self.proved) = (None, None);
+            let mut failure = match self.watch_once().await? {
                 After::Done => return Ok(()),
                 After::Broken(failure) => failure,
             };
+            if self.state.offer.looks_again(&self.ticket, self.proved, &mut failure) {
+                continue;
+            }
             let fatal = !self.attempts.go_on(&failure, self.said, Instant::now()) || !reconnect;
             if fatal && (self.said == Some(CloseReason::NotAuthorised) || !self.does_without()) {
                 return Err(failure);
@@ -147,7 +153,9 @@ impl ConnectingViewer {
         };
         let initiated = state
             .offer
-            .initiate(keys::Role::Viewer, ticket, carrier_config, &state.observation)?;
+            .initiate(keys::Role::Viewer, ticket, carrier_config, &state.observation)
+            .await?;
+        self.proved = initiated.known.proved();
         let pending = PendingSession {
             transport,
             session: initiated.session.into(),

@@ -361,3 +361,41 @@ fn two_publishers_do_not_share_lists() {
     assert_eq!(first.stop(), 0);
     let (_again, _) = home.publish(CARD, "--name attic");
 }
+
+#[test]
+fn eight_programs_of_one_identity_come_at_once_by_an_invite_for_one_and_stay_enrolled() {
+    let (home, guest) = (Home::new(), Home::new());
+    let house = House::new(&home);
+    let (publisher, ticket) = house.open("--max-viewers 9");
+    let mut viewers: Vec<_> = (0..8).map(|_| watch(&guest, &ticket)).collect();
+    viewers.iter().for_each(watches);
+    assert_eq!(publisher.count("enrolled a new viewer"), 1);
+    assert!(viewers.iter_mut().all(|viewer| viewer.stop() == 0));
+    // What this end has kept is what the publisher has.
+    for ticket in [&*ticket, without_invite(&ticket)] {
+        watches(&watch(&guest, ticket));
+    }
+    assert_eq!(publisher.count("enrolled a new viewer"), 1);
+}
+
+#[test]
+fn two_identities_of_one_account_come_by_one_ticket_while_its_invite_has_a_use_for_each() {
+    let (home, guest) = (Home::new(), Home::new());
+    assert_eq!(guest.start("keygen other").ends(), 0);
+    let own = format!("known/{}", guest.peer_id("viewer"));
+    for (name, uses) in [("pair", 2), ("single", 1)] {
+        let (publisher, ticket) = House::named(&home, name).open(&format!("--invite-uses {uses}"));
+        let _first = watch(&guest, &ticket);
+        publisher.says("enrolled a new viewer");
+        let second = format!("{ticket} --identity other");
+        if uses == 2 {
+            watches(&watch(&guest, &second));
+            assert_eq!(publisher.count("enrolled a new viewer"), 2);
+        } else {
+            is_turned_away(&guest, &second, USED);
+            let told = format!("the identity in {}", guest.file("identity-viewer").display());
+            is_turned_away(&guest, &second, &told);
+        }
+    }
+    assert!(guest.file(&own).is_dir());
+}

@@ -1,30 +1,36 @@
 //! What the connecting end keeps: for each listening end that enrolled it, the secret of later handshakes.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use sealcast_proto::keys::{PeerId, PresharedKey, PskName};
 use sealcast_proto::wire::Ticket;
 use zeroize::Zeroizing;
 
 use super::lines;
+use crate::keys::claim;
 use crate::private_file::{self, read_secret};
 
 /// Maximum number of listening ends whose secrets are kept. One more removes the oldest.
 const MAX_KNOWN: usize = 1024;
-/// Maximum number of enrolments kept for one peer id: several publishers and gateways may share an identity. One more
-/// removes the oldest.
+/// Maximum number of invites noted for one peer id. One more removes the oldest.
 const MAX_KEPT: usize = 8;
 
-/// The directory of kept secrets: a file for each peer id, with a line for each invite that enrolled this end:
+/// What an account keeps from the enrolments of one of its identities: `known/OWN-ID` has a file for each peer id, with
+/// a line for each invite that enrolled this identity there, the last one at the end:
 ///
 /// ```text
 /// INVITE SECRET ADDRESS
 /// ```
+///
+/// A listening end keeps one secret for each peer, that of its last enrolment, so all lines have the same. The address
+/// is where the peer was found then, for the user: it decides nothing.
 #[derive(Clone, Default)]
 pub struct KnownPeers {
+    /// `known/OWN-ID`.
     dir: Option<PathBuf>,
 }
 
@@ -34,6 +40,8 @@ pub struct KnownEnd {
     peer: PeerId,
     address: String,
     proves: Proves,
+    /// Held until the enrolment is kept, or the attempt is over.
+    turn: Option<File>,
 }
 
 /// What this end proves to the listening one.
@@ -41,8 +49,8 @@ enum Proves {
     Nothing,
     /// An invite. The secret of the handshake is to be kept.
     Invite(PskName),
-    /// The secret kept from an enrolment.
-    Kept,
+    /// The secret kept from an enrolment, with its name.
+    Kept(PskName),
 }
 
 /// A line of a file.
@@ -52,41 +60,88 @@ struct Kept {
     address: String,
 }
 
+/// Whose turn it is to be enrolled at a peer, of several programs with one identity and one ticket.
+pub enum Turn {
+    /// Nobody's: nothing is to be enrolled, or no lock can be had.
+    Unneeded,
+    /// This one's, as long as the file is open.
+    Own(File),
+    /// Another program's.
+    Others,
+}
+
 impl KnownPeers {
     /// Keeps nothing.
     pub fn nowhere() -> Self {
         Self::default()
     }
 
-    /// Keeps secrets in this directory, which is made when the first one is kept.
-    pub fn at(dir: PathBuf) -> Self {
+    /// Keeps the secrets of this identity beneath this directory of an account. What earlier versions kept there, for
+    /// all identities together, is copied for each when it comes first: it does not say whose it is.
+    pub fn at(account: &Path, own: &PeerId) -> Self {
+        let dir = account.join(own.to_string());
+        if !dir.exists()
+            && let Err(error) = take_over(account, &dir)
+        {
+            tracing::warn!(
+                folder = %account.display(),
+                "enrolments that an earlier version kept cannot be taken over ({error}): new tickets are needed"
+            );
+        }
         Self { dir: Some(dir) }
     }
 
     /// The end of a ticket, and the pre-shared key to prove to it: the secret kept from the enrolment by the ticket's
-    /// invite, or else the invite. Without an invite, the secret kept from an enrolment at the ticket's address; at
-    /// another address the same peer may have other lists.
+    /// invite, or else the invite. Without an invite, the secret kept from the last enrolment.
     pub fn end_of(&self, ticket: &Ticket) -> (Option<PresharedKey>, KnownEnd) {
-        let address = format!("{}://{}:{}", ticket.transport.name(), ticket.host, ticket.port);
         let invite = ticket.invite.as_ref().map(PresharedKey::from_invite);
         let name = invite.as_ref().map(PresharedKey::name);
         let mut newest_first = self.read(&ticket.peer).into_iter().rev();
-        let kept = newest_first.find(|kept| match name {
-            Some(name) => kept.invite == name,
-            None => kept.address == address,
-        });
+        let kept = newest_first.find(|kept| name.is_none_or(|name| kept.invite == name));
         let (psk, proves) = match (kept, name) {
-            (Some(kept), _) => (Some(kept.secret), Proves::Kept),
+            (Some(kept), _) => {
+                let name = kept.secret.name();
+                (Some(kept.secret), Proves::Kept(name))
+            }
             (None, Some(name)) => (invite, Proves::Invite(name)),
             (None, None) => (None, Proves::Nothing),
         };
         let end = KnownEnd {
             known: self.clone(),
             peer: ticket.peer,
-            address,
+            address: format!("{}://{}:{}", ticket.transport.name(), ticket.host, ticket.port),
             proves,
+            turn: None,
         };
         (psk, end)
+    }
+
+    /// Whether this program may prove the invite of a ticket now. Of several that did at once, the listening end would
+    /// keep the secret of one and this account perhaps that of another.
+    pub fn turn(&self, ticket: &Ticket) -> Turn {
+        let Some(dir) = self.dir.as_ref().filter(|_| self.end_of(ticket).1.enrols()) else {
+            return Turn::Unneeded;
+        };
+        let file = dir.join(format!(".{}", ticket.peer));
+        let locked = private_file::create_folder(dir).and_then(|()| claim::lock(&file, Duration::ZERO));
+        match locked {
+            // Another one may have been enrolled just before.
+            Ok(file) if self.end_of(ticket).1.enrols() => Turn::Own(file),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Turn::Others,
+            _ => Turn::Unneeded,
+        }
+    }
+
+    /// Another identity of this account that the invite of a ticket has enrolled.
+    pub fn enrolled_instead(&self, ticket: &Ticket) -> Option<PeerId> {
+        let name = PresharedKey::from_invite(ticket.invite.as_ref()?).name();
+        let own = self.dir.as_ref()?;
+        let others = fs::read_dir(own.parent()?).ok()?.flatten().map(|entry| entry.path());
+        others.filter(|dir| dir != own && dir.is_dir()).find_map(|dir| {
+            let id = PeerId::parse(dir.file_name()?.to_str()?)?;
+            let kept = Self { dir: Some(dir) }.read(&ticket.peer);
+            kept.iter().any(|kept| kept.invite == name).then_some(id)
+        })
     }
 
     /// What is kept for a peer, oldest first. What cannot be read is left out with a warning.
@@ -128,16 +183,29 @@ impl KnownEnd {
 
     /// True if the other end has enrolled this one.
     pub fn is_enrolled(&self) -> bool {
-        matches!(self.proves, Proves::Kept)
+        matches!(self.proves, Proves::Kept(_))
     }
 
-    /// Keep the secret of the handshake, in place of earlier ones for the same address: the other end has replaced its
-    /// own. If that is impossible, this is logged, and the next connection proves the invite again.
+    /// The name of what is proved.
+    pub fn proved(&self) -> Option<PskName> {
+        match self.proves {
+            Proves::Nothing => None,
+            Proves::Invite(name) | Proves::Kept(name) => Some(name),
+        }
+    }
+
+    /// Nobody else with this identity is enrolled at the same end until this is over.
+    pub fn hold(&mut self, turn: Option<File>) {
+        self.turn = turn;
+    }
+
+    /// Keep the secret of the handshake, in place of earlier ones: the other end has replaced its own. If that is
+    /// impossible, this is logged, and the next connection proves the invite again.
     pub fn keep(&mut self, secret: &PresharedKey) {
         let Proves::Invite(invite) = self.proves else { return };
         let mut kept = self.known.read(&self.peer);
         kept.retain(|earlier| earlier.invite != invite);
-        for earlier in kept.iter_mut().filter(|earlier| earlier.address == self.address) {
+        for earlier in &mut kept {
             earlier.secret = secret.clone();
         }
         kept.push(Kept {
@@ -147,14 +215,15 @@ impl KnownEnd {
         });
         let excess = kept.len().saturating_sub(MAX_KEPT);
         self.write(&kept[excess..]);
-        self.proves = Proves::Kept;
+        self.proves = Proves::Kept(secret.name());
+        self.turn = None;
     }
 
-    /// The other end has refused this one in words: forget the secret that both have kept.
+    /// The other end has refused this one in words: forget the secret that was proved.
     pub fn forget(&self) {
-        if let Proves::Kept = self.proves {
+        if let Proves::Kept(name) = self.proves {
             let mut kept = self.known.read(&self.peer);
-            kept.retain(|kept| kept.address != self.address);
+            kept.retain(|kept| kept.secret.name() != name);
             self.write(&kept);
         }
     }
@@ -180,6 +249,27 @@ impl KnownEnd {
                 "the secret of the enrolment cannot be kept ({error}): keep the ticket, its invite is needed again"
             ),
         }
+    }
+}
+
+/// Copies what an account kept for all its identities, in one step: whoever is killed before it, or comes at once,
+/// repeats it or finds it done.
+fn take_over(account: &Path, dir: &Path) -> io::Result<()> {
+    let entries = fs::read_dir(account).into_iter().flatten().flatten();
+    let former: Vec<_> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .filter_map(|entry| PeerId::parse(entry.file_name().to_str()?).map(|_| (entry.file_name(), entry.path())))
+        .collect();
+    if former.is_empty() {
+        return Ok(());
+    }
+    let copies = tempfile::Builder::new().prefix(".sealcast").tempdir_in(account)?;
+    for (name, path) in &former {
+        fs::copy(path, copies.path().join(name))?;
+    }
+    match fs::rename(copies.path(), dir) {
+        Err(_) if dir.exists() => Ok(()),
+        renamed => renamed,
     }
 }
 
@@ -233,6 +323,8 @@ mod tests {
         known.end_of(&ticket(port, invite)).0.map(|psk| psk.name())
     }
 
+    const OWN: PeerId = PeerId([1; 32]);
+
     fn keep(known: &KnownPeers, port: u16, invite: u8, secret: u8) -> Option<PskName> {
         let secret = PresharedKey::new([secret; 32]);
         known.end_of(&ticket(port, Some(invite))).1.keep(&secret);
@@ -246,7 +338,7 @@ mod tests {
     #[test]
     fn a_kept_secret_takes_the_place_of_its_invite_and_yields_to_a_new_one() {
         let home = tempfile::tempdir().expect("a temporary directory");
-        let known = KnownPeers::at(home.path().join("known"));
+        let known = KnownPeers::at(&home.path().join("known"), &OWN);
         assert_eq!(proved(&known, 1, None), None);
         assert_eq!(proved(&known, 1, Some(1)), named(1));
         let kept = keep(&known, 1, 1, 9);
@@ -259,7 +351,8 @@ mod tests {
         for invite in [None, Some(1), Some(2)] {
             assert_eq!(proved(&known, 1, invite), newer, "the other end has replaced the first");
         }
-        let file = home.path().join("known").join(PeerId([7; 32]).to_string());
+        let own = home.path().join("known").join(OWN.to_string());
+        let file = own.join(PeerId([7; 32]).to_string());
         let mode = fs::metadata(&file).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         fs::write(&file, "nonsense").expect("written");
@@ -269,35 +362,102 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_share_an_identity_are_kept_apart_up_to_a_bound() {
+    fn addresses_choose_nothing_and_invites_are_noted_up_to_a_bound() {
         let home = tempfile::tempdir().expect("a temporary directory");
-        let known = KnownPeers::at(home.path().to_owned());
-        let kept: Vec<_> = (0..=MAX_KEPT as u8)
+        let known = KnownPeers::at(home.path(), &OWN);
+        let newest = (0..=MAX_KEPT as u8)
             .map(|end| keep(&known, end.into(), end, 100 + end))
-            .collect();
-        for (end, kept) in (0_u8..).zip(kept).skip(1) {
-            assert_eq!(proved(&known, end.into(), None), kept);
-            assert_eq!(proved(&known, end.into(), Some(end)), kept);
+            .last();
+        let newest = newest.expect("several");
+        for (port, invite) in [(0, None), (1, Some(1)), (1000, None), (1000, Some(8))] {
+            assert_eq!(proved(&known, port, invite), newest, "{port}, {invite:?}");
         }
-        assert_eq!(proved(&known, 0, None), None, "the oldest is gone");
+        assert_eq!(proved(&known, 0, Some(0)), named(0), "the oldest is gone");
+    }
+
+    #[test]
+    fn identities_of_an_account_are_kept_apart_and_one_is_told_that_another_is_enrolled() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let other = PeerId([2; 32]);
+        let known = [OWN, other].map(|own| KnownPeers::at(home.path(), &own));
+        let first = keep(&known[0], 1, 1, 9);
+        assert_eq!(proved(&known[1], 1, Some(1)), named(1));
+        assert_eq!(known[1].enrolled_instead(&ticket(1, Some(1))), Some(OWN));
+        assert_eq!(known[1].enrolled_instead(&ticket(1, Some(2))), None);
+        assert_eq!(known[0].enrolled_instead(&ticket(1, Some(1))), None);
+        let second = keep(&known[1], 1, 1, 10);
         assert_eq!(
-            proved(&known, 1000, None),
-            None,
-            "nothing is shown to an end that did not enrol us"
+            (proved(&known[0], 1, None), proved(&known[1], 1, None)),
+            (first, second)
         );
     }
 
     #[test]
-    fn a_secret_that_was_refused_is_forgotten_and_no_other() {
+    fn of_several_programs_with_one_identity_one_at_a_time_is_enrolled() {
         let home = tempfile::tempdir().expect("a temporary directory");
-        let known = KnownPeers::at(home.path().to_owned());
+        let known = KnownPeers::at(home.path(), &OWN);
+        let ticket = ticket(1, Some(1));
+        let Turn::Own(file) = known.turn(&ticket) else {
+            panic!("nobody else wants it")
+        };
+        assert!(matches!(known.turn(&ticket), Turn::Others));
+        let mut end = known.end_of(&ticket).1;
+        end.hold(Some(file));
+        end.keep(&PresharedKey::new([9; 32]));
+        assert!(
+            matches!(known.turn(&ticket), Turn::Unneeded),
+            "they are enrolled by the first"
+        );
+        end.forget();
+        let Turn::Own(file) = known.turn(&ticket) else {
+            panic!("it is to be enrolled again")
+        };
+        drop(file);
+        assert!(matches!(known.turn(&ticket), Turn::Own(_)), "who ended has no turn");
+    }
+
+    #[test]
+    fn what_was_kept_for_all_identities_is_taken_over_for_each_in_one_step() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let mut other = ticket(2, Some(2));
+        other.peer = PeerId([8; 32]);
+        let made = tempfile::tempdir().expect("a temporary directory");
+        let earlier = KnownPeers::at(made.path(), &OWN);
+        let kept = keep(&earlier, 1, 1, 9);
+        earlier.end_of(&other).1.keep(&PresharedKey::new([10; 32]));
+        let files = made.path().join(OWN.to_string());
+        let copy = |to: &Path| {
+            fs::create_dir_all(to).expect("made");
+            for entry in fs::read_dir(&files).expect("a folder").flatten() {
+                fs::copy(entry.path(), to.join(entry.file_name())).expect("copied");
+            }
+        };
+        copy(home.path());
+        // Somebody was killed on the way.
+        copy(&home.path().join(".sealcastAbCdEf"));
+        for own in [OWN, PeerId([2; 32])] {
+            let known = KnownPeers::at(home.path(), &own);
+            assert_eq!(proved(&known, 1, Some(1)), kept);
+            assert!(known.end_of(&other).1.is_enrolled());
+            // What it forgets does not come back.
+            known.end_of(&ticket(1, Some(1))).1.forget();
+            assert_eq!(proved(&KnownPeers::at(home.path(), &own), 1, None), None);
+        }
+    }
+
+    #[test]
+    fn a_secret_that_was_refused_is_forgotten_and_not_one_that_was_not_shown() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let known = KnownPeers::at(home.path(), &OWN);
         keep(&known, 1, 1, 9);
-        let other = keep(&known, 2, 2, 10);
         known.end_of(&ticket(1, Some(3))).1.forget();
         assert!(proved(&known, 1, None).is_some(), "only an invite was shown");
+        let shown = known.end_of(&ticket(1, None)).1;
+        let newer = keep(&known, 1, 2, 10);
+        shown.forget();
+        assert_eq!(proved(&known, 1, None), newer);
         known.end_of(&ticket(1, None)).1.forget();
         assert_eq!(proved(&known, 1, None), None);
-        assert_eq!(proved(&known, 2, None), other);
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod store;
 mod store_tests;
 
 pub use command::{MAX_LISTED, MAX_TABLE, PeersCommand, table};
-pub use known::{KnownEnd, KnownPeers};
+pub use known::{KnownEnd, KnownPeers, Turn};
 pub use lists::{Decision, Edit, LiveInvite, MAX_HOURS, MAX_INVITES, MAX_USES, PeerLists, Refusal, Terms};
 pub use name::{Kind, ListName};
 pub use roll::MAX_ENROLLED;

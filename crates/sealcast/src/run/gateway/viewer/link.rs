@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys;
+use sealcast_proto::keys::{self, PskName};
 use sealcast_proto::rtsp::GatewayMessage;
 use sealcast_proto::session::{Delivery, Event, InboundCounts, Input, SessionError};
 use sealcast_proto::wire::{CloseReason, Ticket};
@@ -41,6 +41,8 @@ pub(super) struct Link {
     observation: Arc<Observation>,
     cameras: Cameras,
     attempts: Attempts,
+    /// What the last attempt proved.
+    proved: Option<PskName>,
 }
 
 /// Consequence of a session's end for the link.
@@ -68,6 +70,7 @@ impl Link {
             observation,
             cameras: Cameras::new(requests),
             attempts: Attempts::new(attended),
+            proved: None,
         }
     }
 
@@ -83,7 +86,7 @@ impl Link {
                 never = wait_offline(&mut self.cameras) => match never {},
                 _ = turned_on(&mut stop) => return Ok(()),
             };
-            let (failure, said) = match connected {
+            let (mut failure, said) = match connected {
                 Ok((carriage, carrier)) => {
                     let departure = self.run_session(carriage, carrier, stop.clone()).await?;
                     if departure.stood {
@@ -97,6 +100,9 @@ impl Link {
                 }
                 Err(failure) => (failure, None),
             };
+            if self.offer.looks_again(&self.ticket, self.proved.take(), &mut failure) {
+                continue;
+            }
             if !self.attempts.go_on(&failure, said, Instant::now()) {
                 return Err(failure);
             }
@@ -123,7 +129,9 @@ impl Link {
         let carrier_config = CarrierConfig { carrier, delivery };
         let initiated = self
             .offer
-            .initiate(keys::Role::Viewer, &self.ticket, carrier_config, &self.observation)?;
+            .initiate(keys::Role::Viewer, &self.ticket, carrier_config, &self.observation)
+            .await?;
+        self.proved = initiated.known.proved();
         let timer = HandshakeTimer::begin("initiator", Some(initiated.keygen));
         let remote = format!("{}:{}", self.ticket.host, self.ticket.port);
         let observation = Arc::clone(&self.observation);
