@@ -220,6 +220,9 @@ _sealcast() {
             sealcast__subcmd__help__subcmd__peers,remove)
                 cmd="sealcast__subcmd__help__subcmd__peers__subcmd__remove"
                 ;;
+            sealcast__subcmd__help__subcmd__peers,restored)
+                cmd="sealcast__subcmd__help__subcmd__peers__subcmd__restored"
+                ;;
             sealcast__subcmd__help__subcmd__peers,withdraw)
                 cmd="sealcast__subcmd__help__subcmd__peers__subcmd__withdraw"
                 ;;
@@ -235,6 +238,9 @@ _sealcast() {
             sealcast__subcmd__peers,remove)
                 cmd="sealcast__subcmd__peers__subcmd__remove"
                 ;;
+            sealcast__subcmd__peers,restored)
+                cmd="sealcast__subcmd__peers__subcmd__restored"
+                ;;
             sealcast__subcmd__peers,withdraw)
                 cmd="sealcast__subcmd__peers__subcmd__withdraw"
                 ;;
@@ -249,6 +255,9 @@ _sealcast() {
                 ;;
             sealcast__subcmd__peers__subcmd__help,remove)
                 cmd="sealcast__subcmd__peers__subcmd__help__subcmd__remove"
+                ;;
+            sealcast__subcmd__peers__subcmd__help,restored)
+                cmd="sealcast__subcmd__peers__subcmd__help__subcmd__restored"
                 ;;
             sealcast__subcmd__peers__subcmd__help,withdraw)
                 cmd="sealcast__subcmd__peers__subcmd__help__subcmd__withdraw"
@@ -1302,7 +1311,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__help__subcmd__peers)
-            opts="list allow remove withdraw"
+            opts="list allow remove withdraw restored"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1344,6 +1353,20 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__help__subcmd__peers__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sealcast__subcmd__help__subcmd__peers__subcmd__restored)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1464,7 +1487,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__peers)
-            opts="-v -h --name --listen --viewer --config --verbose --help list allow remove withdraw help"
+            opts="-v -h --name --listen --viewer --config --verbose --help list allow remove withdraw restored help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1516,7 +1539,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__peers__subcmd__help)
-            opts="list allow remove withdraw help"
+            opts="list allow remove withdraw restored help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1585,6 +1608,20 @@ _sealcast() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sealcast__subcmd__peers__subcmd__help__subcmd__restored)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sealcast__subcmd__peers__subcmd__help__subcmd__withdraw)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1632,6 +1669,36 @@ _sealcast() {
                 return 0
             fi
             case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sealcast__subcmd__peers__subcmd__restored)
+            opts="-v -h --starts --name --listen --viewer --config --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --starts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

@@ -214,17 +214,18 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_se
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from help" -f -a "camera" -d 'Run beside the cameras: seal their packets, and print the ticket for the viewer gateway'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from help" -f -a "viewer" -d 'Run beside the players: serve them the cameras of a camera gateway by RTSP'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw help" -l name -d 'The publisher or camera gateway of this name. Without it: that of the configuration, camera, or the only one' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw help" -l listen -d 'With --viewer: the lists of that which listens at this URL and has no --name' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw help" -l config -d 'Configuration file (TOML) of the publisher: its name and allow list' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw help" -l viewer -d 'The lists of a `watch --listen` instead of a publisher\'s'
-complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw help" -s v -l verbose -d 'Log more; give it twice to log everything'
-complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw help" -s h -l help -d 'Print help'
-complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw help" -f -a "list" -d 'Show the peers that are admitted, and the invites'
-complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw help" -f -a "allow" -d 'Admit a peer without an invite'
-complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw help" -f -a "remove" -d 'Admit a peer no more'
-complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw help" -f -a "withdraw" -d 'Withdraw an invite'
-complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -l name -d 'The publisher or camera gateway of this name. Without it: that of the configuration, camera, or the only one' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -l listen -d 'With --viewer: the lists of that which listens at this URL and has no --name' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -l config -d 'Configuration file (TOML) of the publisher: its name and allow list' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -l viewer -d 'The lists of a `watch --listen` instead of a publisher\'s'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -s v -l verbose -d 'Log more; give it twice to log everything'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -s h -l help -d 'Print help'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -f -a "list" -d 'Show the peers that are admitted, and the invites'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -f -a "allow" -d 'Admit a peer without an invite'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -f -a "remove" -d 'Admit a peer no more'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -f -a "withdraw" -d 'Withdraw an invite'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -f -a "restored" -d 'The folder of a publisher was restored from an old copy: leave out the key epochs that it may have used since'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and not __fish_seen_subcommand_from list allow remove withdraw restored help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from list" -l name -d 'The publisher or camera gateway of this name. Without it: that of the configuration, camera, or the only one' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from list" -l listen -d 'With --viewer: the lists of that which listens at this URL and has no --name' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from list" -l config -d 'Configuration file (TOML) of the publisher: its name and allow list' -r -F
@@ -250,10 +251,18 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from withdraw" -l viewer -d 'The lists of a `watch --listen` instead of a publisher\'s'
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from withdraw" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from withdraw" -s h -l help -d 'Print help'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from restored" -l starts -d 'At least so many times it was started since the copy was made' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from restored" -l name -d 'The publisher or camera gateway of this name. Without it: that of the configuration, camera, or the only one' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from restored" -l listen -d 'With --viewer: the lists of that which listens at this URL and has no --name' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from restored" -l config -d 'Configuration file (TOML) of the publisher: its name and allow list' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from restored" -l viewer -d 'The lists of a `watch --listen` instead of a publisher\'s'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from restored" -s v -l verbose -d 'Log more; give it twice to log everything'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from restored" -s h -l help -d 'Print help'
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from help" -f -a "list" -d 'Show the peers that are admitted, and the invites'
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from help" -f -a "allow" -d 'Admit a peer without an invite'
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Admit a peer no more'
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from help" -f -a "withdraw" -d 'Withdraw an invite'
+complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from help" -f -a "restored" -d 'The folder of a publisher was restored from an old copy: leave out the key epochs that it may have used since'
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sealcast -n "__fish_sealcast_using_subcommand control" -l name -d 'The publisher or camera gateway of this name, a gateway\'s being `gateway` unless you gave one' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand control" -l socket -d 'The socket that it was given as --control' -r -F
@@ -347,6 +356,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand help; and __fish_seen_
 complete -c sealcast -n "__fish_sealcast_using_subcommand help; and __fish_seen_subcommand_from peers" -f -a "allow" -d 'Admit a peer without an invite'
 complete -c sealcast -n "__fish_sealcast_using_subcommand help; and __fish_seen_subcommand_from peers" -f -a "remove" -d 'Admit a peer no more'
 complete -c sealcast -n "__fish_sealcast_using_subcommand help; and __fish_seen_subcommand_from peers" -f -a "withdraw" -d 'Withdraw an invite'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and __fish_seen_subcommand_from peers" -f -a "restored" -d 'The folder of a publisher was restored from an old copy: leave out the key epochs that it may have used since'
 complete -c sealcast -n "__fish_sealcast_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "check" -d 'Check the file and print the options in force'
 complete -c sealcast -n "__fish_sealcast_using_subcommand help; and __fish_seen_subcommand_from config" -f -a "example" -d 'Print a file that shows every option and sets none'
 complete -c sealcast -n "__fish_sealcast_using_subcommand help; and __fish_seen_subcommand_from archive" -f -a "keygen" -d 'Create the identity of someone who may open archives, and print its recipient for `watch --to archive:`'

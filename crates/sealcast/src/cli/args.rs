@@ -152,6 +152,12 @@ pub(super) enum PeersAction {
         #[arg(long)]
         with_peers: bool,
     },
+    /// The folder of a publisher was restored from an old copy: leave out the key epochs that it may have used since
+    Restored {
+        /// At least so many times it was started since the copy was made
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        starts: u32,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -179,6 +179,7 @@ pub(super) async fn read_again(
 /// `sealcast peers`.
 pub(super) fn run(args: &PeersArgs) -> Result<()> {
     let command = match &args.command {
+        PeersAction::Restored { starts } => return restored(args, *starts),
         PeersAction::List => PeersCommand::List,
         PeersAction::Allow { peer, comment } => PeersCommand::allow(peer, &comment.join(" "))?,
         PeersAction::Remove { peer } => PeersCommand::Remove(peer.clone()),
@@ -199,6 +200,21 @@ pub(super) fn run(args: &PeersArgs) -> Result<()> {
     if let Some(id) = running(&dir).filter(|_| command != PeersCommand::List) {
         eprintln!("a program runs with these lists: have it read them by `kill -HUP {id}`");
     }
+    Ok(())
+}
+
+/// `sealcast peers restored`.
+fn restored(args: &PeersArgs, starts: u32) -> Result<()> {
+    let settings = Settings::gather(args.config.as_deref(), std::env::vars_os(), [])?;
+    let home = files::home()?;
+    if args.viewer {
+        let what = "a listening viewer has no key epochs";
+        return Err(Failure::new(FailureKind::Usage, what, "leave out --viewer"));
+    }
+    let name = lists_of(args, &settings, &home, Kind::Publisher)?;
+    let streams = publisher::raise_epochs(&home, &name, starts)?;
+    println!("{name}: left out {starts} × 2^20 epochs of {streams} streams; its next start is a new run");
+    eprintln!("its lists are those of the copy: see `sealcast peers list`, and `sealcast peers withdraw all`");
     Ok(())
 }
 

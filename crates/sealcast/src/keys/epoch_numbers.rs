@@ -1,9 +1,9 @@
 //! Numbers of group epochs, none of which a camera uses twice, also when it is started again (docs/groups.md,
 //! section 1).
 
-use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use sealcast_proto::keys::PeerId;
 
@@ -27,6 +27,22 @@ impl EpochNumbers {
             file: Some(folder.join(format!("{camera}-{stream}"))),
             next: 0,
         }
+    }
+
+    /// The numbers in each file of this folder.
+    pub fn all_in(folder: &Path) -> Vec<Self> {
+        let files = fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path());
+        let numbers = files.filter(|file| file.extension().is_none());
+        numbers
+            .map(|file| Self {
+                file: Some(file),
+                next: 0,
+            })
+            .collect()
     }
 
     /// Numbers of a camera that begins anew with a new identity.
@@ -61,7 +77,7 @@ impl EpochNumbers {
     }
 }
 
-fn failure(file: &std::path::Path, why: &str) -> Failure {
+fn failure(file: &Path, why: &str) -> Failure {
     Failure::new(
         FailureKind::Keys,
         format!(
@@ -97,7 +113,7 @@ mod tests {
     fn a_file_with_something_else_in_it_is_refused_in_words() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut numbers = EpochNumbers::at(folder.path().to_owned(), &camera(), 1);
-        std::fs::write(folder.path().join(format!("{}-1", camera())), "many\n").expect("written");
+        fs::write(folder.path().join(format!("{}-1", camera())), "many\n").expect("written");
         let failure = numbers.reserve().expect_err("no number");
         assert!(failure.what.contains("no number"), "{failure}");
         assert!(numbers.reserve().is_err(), "nothing is used instead");

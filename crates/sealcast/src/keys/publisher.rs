@@ -13,7 +13,7 @@ use sealcast_proto::keys::Identity;
 use super::claim::{COMMAND_PATIENCE, claim, holder_in_words, lock};
 use super::epoch_numbers::EpochNumbers;
 use super::files::{self, End, identity_at, read_identity};
-use super::peers::{Kind, ListName};
+use super::peers::{Kind, ListName, running};
 use super::take_over;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::private_file::create_folder;
@@ -69,6 +69,27 @@ pub fn take_over_lists(home: &Path, name: &ListName, listen: Option<&ListName>) 
     let Some(end) = end_named(name) else { return Ok(()) };
     let _starting = starting(home).map_err(|error| unusable(home, &error))?;
     take_over::lists(home, name, end, listen, false)
+}
+
+/// Leaves out the epochs that a publisher may have used since the copy was made from which its folder was restored: a
+/// block for each of so many starts. Its next start is a run of its own anyway. Returns how many streams have groups.
+///
+/// # Errors
+/// It runs, or the numbers cannot be read and written.
+pub fn raise_epochs(home: &Path, name: &ListName, starts: u32) -> Result<usize> {
+    let _starting = starting(home).map_err(|error| unusable(home, &error))?;
+    let folder = folder(home, name);
+    if let Some(process) = running(&folder) {
+        let what = format!("the publisher {name} runs (process {process}), and uses epochs meanwhile");
+        return Err(Failure::new(FailureKind::Usage, what, "stop it first"));
+    }
+    let mut all = EpochNumbers::all_in(&folder.join(EPOCHS));
+    for numbers in &mut all {
+        for _ in 0..starts {
+            numbers.reserve()?;
+        }
+    }
+    Ok(all.len())
 }
 
 /// What a publisher or camera gateway starts with.
@@ -209,6 +230,7 @@ mod tests {
 
     use super::*;
     use crate::keys::files::create_identity;
+    use crate::keys::peers::PeerStore;
 
     fn opened(home: &Path, name: &str) -> Result<Publisher> {
         let (name, listen) = (name.parse()?, "tcp-127.0.0.1-9553".parse()?);
@@ -365,6 +387,33 @@ mod tests {
         }
         drop(first);
         opened(home.path(), "vault").expect("it is free again");
+    }
+
+    #[test]
+    fn epochs_of_a_restored_folder_are_raised_by_a_block_for_each_start_while_it_does_not_run() {
+        let home = tempfile::tempdir().expect("a folder");
+        let home = home.path();
+        former(home, "tcp-127.0.0.1-9553", 1000);
+        let camera = "camera".parse().expect("a name");
+        let publisher = opened(home, "camera").expect("it starts");
+        let dir = folder(home, &camera);
+        let store = PeerStore::claim(&dir, jiff::Timestamp::now()).expect("free");
+        let refused = raise_epochs(home, &camera, 1).expect_err("it runs");
+        assert!(refused.to_string().contains("stop it first"), "{refused}");
+        drop(store);
+        assert_eq!(raise_epochs(home, &camera, 3).expect("it does not run"), 2);
+        assert_eq!(
+            publisher
+                .epochs(1)
+                .and_then(|mut numbers| numbers.reserve())
+                .expect("numbers")
+                .start,
+            4 << 20
+        );
+        assert_eq!(
+            raise_epochs(home, &"front".parse().expect("a name"), 1).expect("no groups"),
+            0
+        );
     }
 
     #[test]
