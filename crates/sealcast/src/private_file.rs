@@ -4,7 +4,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -43,13 +43,68 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Write a secret to a new file that only its owner can read.
+/// Open a file of the program's own: a pipe, a device or a folder in its place would hold the program up, or never end.
+///
+/// # Errors
+/// It cannot be opened, or is no regular file.
+pub fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    let file = options.custom_flags(libc::O_NONBLOCK).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")),
+    }
+}
+
+/// Read a file of the program's own, as far as its first `most` bytes; `None` if there is none. See [`open_regular`].
+///
+/// # Errors
+/// It cannot be read, or is no regular file.
+pub fn read_regular(path: &Path, most: u64) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+    read_if(path, most, |_| Ok(()))
+}
+
+/// As [`read_regular`], of a file that its owner alone may use.
+///
+/// # Errors
+/// Likewise, or others can read or write it.
+pub fn read_private(path: &Path, most: u64) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+    read_if(path, most, |found| match mode_open_to_others(path, found) {
+        Some(mode) => {
+            let shown = path.display();
+            let why = format!("others can read or write {shown}, mode {mode:04o}; run: chmod 600 {shown}");
+            Err(io::Error::new(ErrorKind::PermissionDenied, why))
+        }
+        None => Ok(()),
+    })
+}
+
+fn read_if(
+    path: &Path,
+    most: u64,
+    allowed: impl FnOnce(&fs::Metadata) -> io::Result<()>,
+) -> io::Result<Option<Zeroizing<Vec<u8>>>> {
+    let file = match open_regular(path, OpenOptions::new().read(true)) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    allowed(&file.metadata()?)?;
+    // With room for all of it no copy of a secret is left behind.
+    let length = file.metadata()?.len().min(most);
+    let mut bytes = Zeroizing::new(Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1));
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Write a secret to a new file that only its owner can read: whole or not at all, also if the program is killed.
 ///
 /// # Errors
 /// Kind `Keys`: the file exists already, or cannot be written.
 pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
-    let opened = options().write(true).create_new(true).open(path);
-    let written = opened.and_then(|mut file| file.write_all(secret).and_then(|()| file.sync_all()));
+    let written = written_beside(path, secret).and_then(|file| {
+        file.persist_noclobber(path).map_err(|error| error.error)?;
+        File::open(folder_of(path))?.sync_all()
+    });
     written.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Failure::new(
             FailureKind::Keys,
@@ -70,18 +125,29 @@ pub fn write_secret(path: &Path, secret: &[u8]) -> Result<()> {
 /// # Errors
 /// The file cannot be written; the one that was there is untouched.
 pub fn replace_secret(path: &Path, secret: &[u8]) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    // A temporary file has mode 0600.
-    let mut file = tempfile::Builder::new().prefix(".sealcast").tempfile_in(directory)?;
+    let file = written_beside(path, secret)?;
+    file.persist(path).map_err(|error| error.error)?;
+    File::open(folder_of(path))?.sync_all()
+}
+
+/// A new temporary file, which has mode 0600, in the folder of `path`.
+fn written_beside(path: &Path, secret: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::Builder::new()
+        .prefix(".sealcast")
+        .tempfile_in(folder_of(path))?;
     file.write_all(secret)?;
     file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    File::open(directory)?.sync_all()
+    Ok(file)
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new(".")).to_owned()
 }
 
 /// Change the text of a file that only its owner can read, which several programs may do: `change` is given what is
-/// there, and returns what is to be there, beside its own result. The folder is made if it is missing. See
-/// [`replace_secret`].
+/// there, and returns what is to be there, beside its own result. Beyond 4 MiB it is not read. The folder is made if it
+/// is missing. See [`replace_secret`].
 ///
 /// # Errors
 /// That of `change`; the file cannot be read or written. What was there is untouched then.
@@ -89,14 +155,10 @@ pub fn update_secret<T>(path: &Path, change: impl FnOnce(Option<String>) -> io::
     if let Some(folder) = path.parent() {
         create_folder(folder)?;
     }
-    let lock: File = options().create(true).append(true).open(path.with_extension("lock"))?;
+    let lock = open_regular(&path.with_extension("lock"), options().create(true).append(true))?;
     lock.lock()?;
-    let before = match fs::read_to_string(path) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    let (text, made) = change(before)?;
+    let before = read_regular(path, MAX_LIST_FILE)?;
+    let (text, made) = change(before.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))?;
     replace_secret(path, text.as_bytes())?;
     Ok(made)
 }
@@ -122,9 +184,8 @@ pub fn read_secret(path: &Path) -> Result<Zeroizing<String>> {
     // The mode of the open file: another file may take its place under the same name.
     let file = File::open(path).map_err(unreadable)?;
     let found = file.metadata().map_err(unreadable)?;
-    let mode = found.permissions().mode();
-    if found.is_file() && mode & open_to_others(path, &found) != 0 {
-        let what = format!("{shown} can be read or written by others (mode {:04o})", mode & 0o7777);
+    if let Some(mode) = mode_open_to_others(path, &found) {
+        let what = format!("{shown} can be read or written by others (mode {mode:04o})");
         return Err(fail(what, &format!("run: chmod 600 {shown}")));
     }
     let mut text = Zeroizing::new(String::with_capacity(MAX_SECRET_FILE as usize + 1));
@@ -157,15 +218,16 @@ pub fn read_secret_line(path: &Path) -> Result<Zeroizing<String>> {
     }
 }
 
-/// The bits of the mode of a secret file that would open it to others. systemd gives a service its credentials as
-/// files of root, readable through an access control list, whose mask stands where the group's bits are: there the
-/// group may read.
-fn open_to_others(path: &Path, found: &fs::Metadata) -> u32 {
+/// The mode of a secret file if it opens it to others. systemd gives a service its credentials as files of root,
+/// readable through an access control list, whose mask stands where the group's bits are: there the group may read.
+fn mode_open_to_others(path: &Path, found: &fs::Metadata) -> Option<u32> {
     let folder = std::env::var_os("CREDENTIALS_DIRECTORY").filter(|folder| !folder.is_empty());
-    match folder.is_some_and(|folder| path.starts_with(folder)) && found.uid() == 0 {
+    let others = match folder.is_some_and(|folder| path.starts_with(folder)) && found.uid() == 0 {
         true => 0o037,
         false => 0o077,
-    }
+    };
+    let mode = found.permissions().mode() & 0o7777;
+    (found.is_file() && mode & others != 0).then_some(mode)
 }
 
 /// Read a list of whom to admit, at most 4 MiB. Others may read it; refused if others may write it, because they could
@@ -191,6 +253,8 @@ pub fn read_list(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{CWD, FileType, mknodat};
+
     use super::*;
 
     fn set_mode(path: &Path, mode: u32) {
@@ -261,5 +325,40 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).expect("exists").permissions().mode() & 0o777;
         assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
         write_secret(&file, b"x").expect_err("it exists already");
+        assert_eq!(fs::read(&file).expect("readable"), b"");
+        let secret = folder.path().join("secret");
+        write_secret(&secret, b"hush").expect("new");
+        assert_eq!(
+            (mode(&secret), fs::read(&secret).expect("readable")),
+            (0o600, b"hush".to_vec())
+        );
+        let left = fs::read_dir(folder.path()).expect("a folder").count();
+        assert_eq!(left, 2, "nothing stays beside it");
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let (pipe, device) = (folder.path().join("pipe"), folder.path().join("device"));
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).expect("a pipe");
+        std::os::unix::fs::symlink("/dev/zero", &device).expect("a link");
+        for path in [&pipe, &device, &folder.path().to_owned()] {
+            assert!(read_regular(path, 10).is_err(), "{}", path.display());
+            let changed = update_secret(path, |_| Ok((String::new(), ())));
+            assert!(changed.is_err(), "{}", path.display());
+        }
+        fs::rename(&pipe, folder.path().join("file.lock")).expect("moved");
+        let locked = update_secret(&folder.path().join("file"), |_| Ok((String::new(), ())));
+        assert!(locked.is_err());
+    }
+
+    #[test]
+    fn what_is_no_text_is_replaced() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let file = folder.path().join("file");
+        fs::write(&file, b"\xff\xfe").expect("written");
+        let before = update_secret(&file, |text| Ok(("new".to_owned(), text)));
+        assert_eq!(before.expect("it is writable").as_deref(), Some("\u{fffd}\u{fffd}"));
+        assert_eq!(fs::read(&file).expect("readable"), b"new");
     }
 }

@@ -5,6 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use sealcast_proto::words::plain;
+
 use super::args::ControlArgs;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::peers::{MAX_LISTED, MAX_TABLE};
@@ -32,7 +34,8 @@ pub(super) fn run(args: &ControlArgs) -> Result<()> {
     match answer.strip_prefix("error: ") {
         Some(why) => Err(Failure::new(FailureKind::Usage, why, "say help to see the commands")),
         None => {
-            println!("{answer}");
+            let lines: Vec<String> = answer.lines().map(plain).collect();
+            println!("{}", lines.join("\n"));
             Ok(())
         }
     }

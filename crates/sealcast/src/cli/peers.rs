@@ -13,10 +13,10 @@ use super::{build, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
-use crate::keys::files::{self, End};
+use crate::keys::files::{self, End, read_identity};
 use crate::keys::peers::{Kind, KnownPeers, ListName, MAX_HOURS, MAX_USES, PeerStore, PeersCommand, Terms, running};
 use crate::keys::publisher::{self, Publisher, Start};
-use crate::run::{Admission, ByHand};
+use crate::run::{Admission, ByHand, GROUP_STREAM};
 use crate::transport::ListenUrl;
 
 /// Default allow list of publishers that may send to us. It is separate because permission to watch must not imply
@@ -212,8 +212,10 @@ fn restored(args: &PeersArgs, starts: u32) -> Result<()> {
         return Err(Failure::new(FailureKind::Usage, what, "leave out --viewer"));
     }
     let name = lists_of(args, &settings, &home, Kind::Publisher)?;
-    let streams = publisher::raise_epochs(&home, &name, starts)?;
-    println!("{name}: left out {starts} × 2^20 epochs of {streams} streams; its next start is a new run");
+    let file = files::identity_file(settings.config.identity.file.as_deref());
+    let identity = read_identity(&file.unwrap_or_else(|| publisher::identity_file(&home, &name)))?;
+    publisher::raise_epochs(&home, &name, &identity, GROUP_STREAM, starts)?;
+    println!("{name}: left out {starts} × 2^20 epochs of its group; its next start is a new run");
     eprintln!("its lists are those of the copy: see `sealcast peers list`, and `sealcast peers withdraw all`");
     Ok(())
 }

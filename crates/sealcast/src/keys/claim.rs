@@ -1,10 +1,11 @@
 //! Files that a program locks: for an edit, or for as long as it runs.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+use crate::private_file::{open_regular, options};
 
 /// How long a starting program waits for one that is just ending, and an edit for another one; media wait with it.
 pub(super) const PROGRAM_PATIENCE: Duration = Duration::from_millis(300);
@@ -18,13 +19,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// # Errors
 /// The file cannot be made; kind `WouldBlock`: another program has it locked for longer than that.
 pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<File> {
-    let options = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path);
-    let (file, deadline) = (options?, Instant::now() + patience);
+    let file = open_regular(path, options().write(true).create(true).truncate(false))?;
+    let deadline = Instant::now() + patience;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),

@@ -1,15 +1,17 @@
 //! Numbers of group epochs, none of which a camera uses twice, also when it is started again (docs/groups.md,
 //! section 1).
 
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use sealcast_proto::keys::PeerId;
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::private_file::update_secret;
 
+/// Folder of the numbers.
+const EPOCHS: &str = "epochs";
 /// Numbers reserved at once: at one epoch a second they last twelve days.
 const BLOCK: u64 = 1 << 20;
 
@@ -21,28 +23,12 @@ pub struct EpochNumbers {
 }
 
 impl EpochNumbers {
-    /// The numbers of a camera's stream, in this folder.
-    pub fn at(folder: PathBuf, camera: &PeerId, stream: u16) -> Self {
+    /// The numbers of a camera's stream, in the home of the account: they go by its identity, whatever its name is.
+    pub fn at(home: &Path, camera: &PeerId, stream: u16) -> Self {
         Self {
-            file: Some(folder.join(format!("{camera}-{stream}"))),
+            file: Some(home.join(EPOCHS).join(format!("{camera}-{stream}"))),
             next: 0,
         }
-    }
-
-    /// The numbers in each file of this folder.
-    pub fn all_in(folder: &Path) -> Vec<Self> {
-        let files = fs::read_dir(folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path());
-        let numbers = files.filter(|file| file.extension().is_none());
-        numbers
-            .map(|file| Self {
-                file: Some(file),
-                next: 0,
-            })
-            .collect()
     }
 
     /// Numbers of a camera that begins anew with a new identity.
@@ -91,6 +77,7 @@ fn failure(file: &Path, why: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::private_file::create_folder;
 
     fn camera() -> PeerId {
         sealcast_proto::keys::Identity::from_seed(&[1; 32]).peer_id()
@@ -99,7 +86,7 @@ mod tests {
     #[test]
     fn no_number_is_given_twice_also_not_to_another_program() {
         let folder = tempfile::tempdir().expect("a folder");
-        let numbers = || EpochNumbers::at(folder.path().join("epochs"), &camera(), 1);
+        let numbers = || EpochNumbers::at(folder.path(), &camera(), 1);
         let mut one = numbers();
         let first = one.reserve().expect("writable");
         let second = numbers().reserve().expect("writable");
@@ -112,8 +99,10 @@ mod tests {
     #[test]
     fn a_file_with_something_else_in_it_is_refused_in_words() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut numbers = EpochNumbers::at(folder.path().to_owned(), &camera(), 1);
-        fs::write(folder.path().join(format!("{}-1", camera())), "many\n").expect("written");
+        let mut numbers = EpochNumbers::at(folder.path(), &camera(), 1);
+        let file = folder.path().join(format!("epochs/{}-1", camera()));
+        create_folder(file.parent().expect("a folder")).expect("made");
+        std::fs::write(file, "many\n").expect("written");
         let failure = numbers.reserve().expect_err("no number");
         assert!(failure.what.contains("no number"), "{failure}");
         assert!(numbers.reserve().is_err(), "nothing is used instead");

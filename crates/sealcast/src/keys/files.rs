@@ -143,7 +143,11 @@ pub fn read_identity(path: &Path) -> Result<Identity> {
     let text = read_secret(path)?;
     Identity::from_file_text(&text).map_err(|error| {
         let what = format!("{} is not an identity file: {error}", path.display());
-        Failure::new(FailureKind::Keys, what, "make one with: sealcast keygen FILE")
+        Failure::new(
+            FailureKind::Keys,
+            what,
+            "move it away, and make one with: sealcast keygen FILE",
+        )
     })
 }
 

@@ -1,5 +1,5 @@
 //! A publisher or camera gateway of this account: a name, and the folder `publishers/NAME` with its identity, its
-//! lists, the numbers of its groups and its control socket.
+//! lists and its control socket.
 //!
 //! The identity is what others know it by and what all keys are bound to. The name is a label of this account.
 
@@ -20,8 +20,6 @@ use crate::private_file::create_folder;
 
 /// Name of the identity in the folder of a publisher.
 pub(super) const IDENTITY: &str = "identity";
-/// Folder of the numbers of its groups.
-pub(super) const EPOCHS: &str = "epochs";
 /// Its hand-written list of peers to admit.
 const ALLOW: &str = "allow";
 /// Its socket for commands.
@@ -72,24 +70,18 @@ pub fn take_over_lists(home: &Path, name: &ListName, listen: Option<&ListName>) 
 }
 
 /// Leaves out the epochs that a publisher may have used since the copy was made from which its folder was restored: a
-/// block for each of so many starts. Its next start is a run of its own anyway. Returns how many streams have groups.
+/// block for each of so many starts. Its next start is a run of its own anyway.
 ///
 /// # Errors
 /// It runs, or the numbers cannot be read and written.
-pub fn raise_epochs(home: &Path, name: &ListName, starts: u32) -> Result<usize> {
+pub fn raise_epochs(home: &Path, name: &ListName, identity: &Identity, stream: u16, starts: u32) -> Result<()> {
     let _starting = starting(home).map_err(|error| unusable(home, &error))?;
-    let folder = folder(home, name);
-    if let Some(process) = running(&folder) {
+    if let Some(process) = running(&folder(home, name)) {
         let what = format!("the publisher {name} runs (process {process}), and uses epochs meanwhile");
         return Err(Failure::new(FailureKind::Usage, what, "stop it first"));
     }
-    let mut all = EpochNumbers::all_in(&folder.join(EPOCHS));
-    for numbers in &mut all {
-        for _ in 0..starts {
-            numbers.reserve()?;
-        }
-    }
-    Ok(all.len())
+    let mut numbers = EpochNumbers::at(home, &identity.peer_id(), stream);
+    (0..starts).try_for_each(|_| numbers.reserve().map(drop))
 }
 
 /// What a publisher or camera gateway starts with.
@@ -109,6 +101,8 @@ pub struct Publisher {
     /// Its identity.
     pub identity: Arc<Identity>,
     /// `None` if there is no home directory.
+    home: Option<PathBuf>,
+    /// Likewise.
     folder: Option<PathBuf>,
     _in_use: Option<File>,
 }
@@ -126,6 +120,7 @@ impl Publisher {
             (Err(_), Some(path)) => {
                 return Ok(Self {
                     identity: Arc::new(read_identity(path)?),
+                    home: None,
                     folder: None,
                     _in_use: None,
                 });
@@ -149,10 +144,7 @@ impl Publisher {
             (None, Err(error)) => return Err(unusable(home, error)),
         };
         let in_use = match &starting {
-            Ok(_) => {
-                take_over::epochs(home, &folder, &identity.peer_id())?;
-                Some(claim_identity(home, &identity, &path)?)
-            }
+            Ok(_) => Some(claim_identity(home, &identity, &path)?),
             Err(error) => {
                 let failure = unusable(home, error);
                 tracing::warn!("whether another program uses this identity is not known: {failure}");
@@ -161,6 +153,7 @@ impl Publisher {
         };
         Ok(Self {
             identity: Arc::new(identity),
+            home: Some(home.to_owned()),
             folder: Some(folder),
             _in_use: in_use,
         })
@@ -176,8 +169,8 @@ impl Publisher {
     /// # Errors
     /// There is no home directory.
     pub fn epochs(&self, stream: u16) -> Result<EpochNumbers> {
-        match &self.folder {
-            Some(folder) => Ok(EpochNumbers::at(folder.join(EPOCHS), &self.identity.peer_id(), stream)),
+        match &self.home {
+            Some(home) => Ok(EpochNumbers::at(home, &self.identity.peer_id(), stream)),
             None => files::home().map(|_| EpochNumbers::nowhere()),
         }
     }
@@ -263,14 +256,7 @@ mod tests {
                 .expect("our own file");
         }
         create_folder(&home.join("epochs")).expect("made");
-        for name in [
-            format!("{id}-1"),
-            format!("{id}-1.lock"),
-            format!("{id}-3"),
-            "another-1".to_owned(),
-        ] {
-            fs::write(home.join("epochs").join(name), "1048576\n").expect("written");
-        }
+        fs::write(home.join("epochs").join(format!("{id}-1")), "1048576\n").expect("written");
         id
     }
 
@@ -292,34 +278,25 @@ mod tests {
     }
 
     /// Where the files of [`former`] belong: the renamings of a take-over, in order.
-    fn renamings(id: &str) -> [(String, String); 5] {
-        let epochs = |name: &str| {
-            (
-                format!("epochs/{id}{name}"),
-                format!("publishers/camera/epochs/{id}{name}"),
-            )
-        };
+    fn renamings() -> [(String, String); 2] {
         [
             (
                 "publishers/tcp-127.0.0.1-9553".to_owned(),
                 "publishers/camera".to_owned(),
             ),
             ("identity-publisher".to_owned(), "publishers/camera/identity".to_owned()),
-            epochs("-1"),
-            epochs("-1.lock"),
-            epochs("-3"),
         ]
     }
 
     #[test]
     fn the_default_name_takes_over_what_is_there_wherever_an_earlier_start_was_killed() {
-        for done in 0..=5 {
+        for done in 0..=2 {
             let home = tempfile::tempdir().expect("a folder");
             let home = home.path();
             let id = former(home, "tcp-127.0.0.1-9553", 1000);
             former(home, "udp-0.0.0.0-1", 2000);
             let before = tree(home);
-            let renamings = renamings(&id);
+            let renamings = renamings();
             let expected: BTreeMap<PathBuf, Vec<u8>> = before
                 .into_iter()
                 .map(|(path, content)| {
@@ -393,27 +370,38 @@ mod tests {
     fn epochs_of_a_restored_folder_are_raised_by_a_block_for_each_start_while_it_does_not_run() {
         let home = tempfile::tempdir().expect("a folder");
         let home = home.path();
-        former(home, "tcp-127.0.0.1-9553", 1000);
         let camera = "camera".parse().expect("a name");
         let publisher = opened(home, "camera").expect("it starts");
-        let dir = folder(home, &camera);
-        let store = PeerStore::claim(&dir, jiff::Timestamp::now()).expect("free");
-        let refused = raise_epochs(home, &camera, 1).expect_err("it runs");
+        let raise = |starts| raise_epochs(home, &camera, &publisher.identity, 1, starts);
+        let store = PeerStore::claim(&folder(home, &camera), jiff::Timestamp::now()).expect("free");
+        let refused = raise(1).expect_err("it runs");
         assert!(refused.to_string().contains("stop it first"), "{refused}");
         drop(store);
-        assert_eq!(raise_epochs(home, &camera, 3).expect("it does not run"), 2);
-        assert_eq!(
+        let next = || {
             publisher
                 .epochs(1)
                 .and_then(|mut numbers| numbers.reserve())
                 .expect("numbers")
-                .start,
-            4 << 20
-        );
-        assert_eq!(
-            raise_epochs(home, &"front".parse().expect("a name"), 1).expect("no groups"),
-            0
-        );
+        };
+        assert_eq!(next().start, 0);
+        raise(3).expect("it does not run");
+        assert_eq!(next().start, 4 << 20);
+    }
+
+    #[test]
+    fn the_epochs_of_an_identity_are_given_once_whatever_its_names() {
+        let home = tempfile::tempdir().expect("a folder");
+        let home = home.path();
+        let first = opened(home, "front").expect("it starts");
+        let mut numbers = first.epochs(1).expect("a home");
+        assert_eq!(numbers.reserve().expect("numbers").start, 0);
+        drop(first);
+        let [front, vault] = ["front", "vault"].map(|name| identity_file(home, &name.parse().expect("a name")));
+        create_folder(vault.parent().expect("a folder")).expect("made");
+        fs::copy(&front, &vault).expect("copied");
+        let copy = opened(home, "vault").expect("the first one has ended");
+        let mut numbers = copy.epochs(1).expect("a home");
+        assert_eq!(numbers.reserve().expect("numbers").start, 1 << 20);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! How far this end has come in a camera's group, kept over restarts: a relay may give it again what is older.
 
 use std::fmt::Write as _;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,11 +10,14 @@ use sealcast_proto::group_media::{GroupStart, Seen};
 use sealcast_proto::keys::{CameraName, PeerId};
 use sealcast_proto::unit::SOUND_STREAM;
 
-use crate::private_file::update_secret;
+use crate::private_file::{read_regular, update_secret};
+
 /// Minimum time between two writes while a viewer runs.
 const WRITE_INTERVAL: Duration = Duration::from_secs(10);
 /// Maximum number of lines: of pictures and sound of a publisher's cameras. One more takes the place of the oldest.
 const MAX_LINES: usize = 64;
+/// Bytes of a file that are read: a line has at most two numbers of 20 digits and a name of 64 bytes.
+const MAX_FILE: u64 = 16 << 10;
 
 /// What this end has seen of a camera's group, in a file for each publisher with a line for each stream and camera:
 ///
@@ -149,9 +151,9 @@ impl SeenGroups {
         let Some(file) = &self.file else {
             return Seen::default();
         };
-        let text = match std::fs::read_to_string(file) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Seen::default(),
+        let text = match read_regular(file, MAX_FILE) {
+            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
+            Ok(None) => return Seen::default(),
             Err(error) => {
                 unreadable(file, &error.to_string());
                 return Seen::default();

@@ -1,5 +1,5 @@
 //! What a publisher or camera gateway takes over from the versions in which an account had one identity for all of
-//! them, lists named after addresses, and one folder of epochs.
+//! them, and lists named after addresses.
 //!
 //! Each step is one renaming, done if its source is there and its target is not. So a start that was killed in between
 //! is continued by the next one, and one that has nothing to do changes nothing.
@@ -8,11 +8,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use sealcast_proto::keys::PeerId;
-
-use super::files::End;
-use super::peers::{Kind, ListName, has_lists, last_used, running};
-use super::publisher::{EPOCHS, IDENTITY, folder};
+use super::files::{End, read_identity};
+use super::peers::{Kind, ListName, has_run, last_used, running};
+use super::publisher::{IDENTITY, folder};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::private_file::create_folder;
 
@@ -64,7 +62,7 @@ pub(super) fn identity(home: &Path, name: &ListName, end: End) -> Result<PathBuf
     let Some(former) = end
         .former_file_name()
         .map(|file| home.join(file))
-        .filter(|file| file.exists())
+        .filter(|file| file.is_symlink() || file.exists())
     else {
         return Ok(own);
     };
@@ -74,6 +72,13 @@ pub(super) fn identity(home: &Path, name: &ListName, end: End) -> Result<PathBuf
     let lists: Vec<_> = former_lists(home);
     let only = lists.len() == 1 && lists[0].0 == *name;
     if end.default_name() == Some(&name.to_string()) || only {
+        // A link would lead elsewhere from there, and what is no identity stays where the user looks for it.
+        if former.is_symlink() {
+            let (what, own) = (format!("{} is a link", former.display()), own.display());
+            let hint = format!("put the identity that it leads to at {own}, or name it with --identity");
+            return Err(Failure::new(FailureKind::Keys, what, hint));
+        }
+        read_identity(&former)?;
         moved(&former, &own)?;
     } else if lists.iter().any(|(other, _)| other == name) {
         let (former, own) = (former.display(), own.display());
@@ -85,22 +90,6 @@ pub(super) fn identity(home: &Path, name: &ListName, end: End) -> Result<PathBuf
     Ok(own)
 }
 
-/// Moves the epochs of an identity into the folder of its publisher.
-pub(super) fn epochs(home: &Path, folder: &Path, camera: &PeerId) -> Result<()> {
-    let former = home.join(EPOCHS);
-    let entries = fs::read_dir(&former).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    for name in names.filter(|name| name.starts_with(&format!("{camera}-"))) {
-        let target = folder.join(EPOCHS).join(&name);
-        if !target.exists() {
-            moved(&former.join(name), &target)?;
-        }
-    }
-    // Others may still have theirs there.
-    let _ = fs::remove_dir(&former);
-    Ok(())
-}
-
 /// The names with lists and without an identity, and their folders.
 fn former_lists(home: &Path) -> Vec<(ListName, PathBuf)> {
     let entries = fs::read_dir(Kind::Publisher.directory(home))
@@ -109,7 +98,7 @@ fn former_lists(home: &Path) -> Vec<(ListName, PathBuf)> {
         .flatten();
     entries
         .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
-        .filter(|(_, dir)| has_lists(dir) && !dir.join(IDENTITY).exists())
+        .filter(|(_, dir)| has_run(dir) && !dir.join(IDENTITY).exists())
         .collect()
 }
 

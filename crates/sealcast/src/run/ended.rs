@@ -107,7 +107,8 @@ pub(super) fn handshake_failure(remote: &str, error: HandshakeError) -> Failure 
         ),
         HandshakeError::Alert => (
             FailureKind::Refused,
-            "it may accept other mechanisms or suites (--mech, --suite); its own log says why",
+            "its own log says why: perhaps both ends publish, or both watch, or it accepts other mechanisms or suites \
+             (--mech, --suite)",
         ),
         HandshakeError::Timeout => (
             FailureKind::Network,

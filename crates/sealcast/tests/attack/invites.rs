@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use sealcast::keys::peers::MAX_ENROLLED;
 use sealcast_proto::keys::{PeerId, Role, WishedMedia};
 use sealcast_testkit::attack::{Home, Program, Puppet, until};
-use sealcast_testkit::program::free_port;
+use sealcast_testkit::program::{free_port, write_private};
 
 const CARD: &str = "test:160x120@10";
 const STRANGER: &str = "not on the allow list and no valid invite";
@@ -190,7 +190,7 @@ fn lists_that_are_too_long_or_broken_stop_neither_a_start_nor_a_reload() {
     fs::create_dir_all(house.list("")).expect("made");
     let peers = (0..MAX_ENROLLED + 50).map(|number| format!("{} - - 2026-05-17\n", id(number)));
     let own = "not a line\n".to_owned() + &peers.collect::<String>();
-    fs::write(house.list("enrolled"), own).expect("written");
+    write_private(&house.list("enrolled"), own);
 
     let (mut publisher, ticket) = house.open("--no-invite");
     for words in [

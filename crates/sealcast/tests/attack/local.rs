@@ -305,6 +305,19 @@ fn secrets_that_others_can_read_and_lists_that_they_can_write_are_refused() {
             assert!(words.iter().all(|words| said.contains(words)), "{command}: {said}");
         }
     }
+    for list in ["enrolled", "invites"] {
+        let file = home.file("publishers/camera").join(list);
+        drop(home.start(&format!("{publish} test: --ticket-file -")).ticket());
+        assert!(file.exists() || fs::write(&file, "").is_ok());
+        let before = fs::read(&file).expect("readable");
+        fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).expect("our own file");
+        let publisher = home.start(&format!("{publish} test: --ticket-file -"));
+        publisher.ticket();
+        publisher.says(&format!("run: chmod 600 {}", file.display()));
+        assert_eq!(fs::read(&file).expect("readable"), before, "{list} was changed");
+        drop(publisher);
+        fs::remove_file(file).expect("our own file");
+    }
     secret("list", "", 0o666);
     let mut refused = home.start(&format!("{publish} test: --allow list"));
     assert_eq!(refused.ends(), 7);

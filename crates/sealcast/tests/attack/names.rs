@@ -80,10 +80,9 @@ fn a_home_of_an_earlier_version_keeps_its_identity_its_guests_and_its_epochs() {
         .start(&format!("watch {ticket} --to null:"))
         .says("INFO watching");
     assert_eq!(publisher.stop(), 0);
-    // As it was laid out: one identity, lists named after the address, epochs of all identities in one folder.
+    // As it was laid out: one identity, and lists named after the address.
     let own = |name: &str| home.file("publishers/camera").join(name);
     fs::rename(own("identity"), home.file("identity-publisher")).expect("moved");
-    fs::rename(own("epochs"), home.file("epochs")).expect("moved");
     fs::rename(own(""), home.file(&format!("publishers/tcp-127.0.0.1-{port}"))).expect("moved");
     for left in ["publishers/.in-use", "publishers/.starting"] {
         let left = home.file(left);
@@ -95,7 +94,7 @@ fn a_home_of_an_earlier_version_keeps_its_identity_its_guests_and_its_epochs() {
         removed.expect("our own file");
     }
     let number = || {
-        fs::read_dir(own("epochs")).ok().and_then(|entries| {
+        fs::read_dir(home.file("epochs")).ok().and_then(|entries| {
             let mut files = entries.flatten().map(|entry| entry.path());
             let text = fs::read_to_string(files.find(|file| file.extension().is_none())?).ok()?;
             text.trim().parse::<u64>().ok()
@@ -114,5 +113,5 @@ fn a_home_of_an_earlier_version_keeps_its_identity_its_guests_and_its_epochs() {
     viewer.start(&format!("watch {bare} --to null:")).says("INFO watching");
     assert_eq!(publisher.count("enrolled a new viewer"), 0);
     assert_eq!(number(), Some(2 << 20), "a block for each start");
-    assert!(!home.file("epochs").exists() && !home.file("identity-publisher").exists());
+    assert!(!home.file("identity-publisher").exists());
 }

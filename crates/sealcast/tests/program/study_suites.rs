@@ -132,7 +132,7 @@ fn an_end_that_did_not_ask_for_a_study_suite_does_not_get_one() {
         let (viewer_home, mut viewer) = record(&ticket, &format!("--no-reconnect {viewer}"));
         assert_ne!(viewer.ends(), 0, "{}", viewer.said());
         assert!(
-            viewer.said().contains("it may accept other mechanisms or suites"),
+            viewer.said().contains("it accepts other mechanisms or suites"),
             "{}",
             viewer.said()
         );

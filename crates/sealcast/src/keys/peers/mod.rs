@@ -18,4 +18,4 @@ pub use known::{KnownEnd, KnownPeers, Turn};
 pub use lists::{Decision, Edit, LiveInvite, MAX_HOURS, MAX_INVITES, MAX_USES, PeerLists, Refusal, Terms};
 pub use name::{Kind, ListName};
 pub use roll::MAX_ENROLLED;
-pub use store::{PeerStore, has_lists, last_used, read_lists, running};
+pub use store::{PeerStore, has_run, last_used, read_lists, running};

@@ -8,7 +8,7 @@
 //! read or written last, and peers that are new are appended to it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -295,9 +295,9 @@ pub fn running(dir: &Path) -> Option<u32> {
     holder(&dir.join(RUNNING))
 }
 
-/// True if there are lists in this directory.
-pub fn has_lists(dir: &Path) -> bool {
-    [ENROLLED, INVITES, RUNNING].iter().any(|name| dir.join(name).exists())
+/// True if a program has run with the lists in this directory; a command makes lists as well.
+pub fn has_run(dir: &Path) -> bool {
+    [INVITES, RUNNING].iter().any(|name| dir.join(name).exists())
 }
 
 /// When a program began to run with the lists in this directory, or when they were changed.
@@ -314,15 +314,10 @@ fn lock_for_edit(dir: &Path, patience: Duration) -> io::Result<File> {
 
 /// The text of a file; empty if there is none yet. Beyond `most` bytes it is not read.
 fn read(path: &Path, most: usize) -> io::Result<Zeroizing<String>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Zeroizing::default()),
-        Err(error) => return Err(error),
+    // Who could read it would have the secrets, and who could write it could enrol itself.
+    let Some(mut bytes) = private_file::read_private(path, most as u64 + 1)? else {
+        return Ok(Zeroizing::default());
     };
-    let length = usize::try_from(file.metadata()?.len()).unwrap_or(most).min(most);
-    // With room for all of it no copy of a secret is left behind.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(length + 1));
-    file.take(most as u64 + 1).read_to_end(&mut bytes)?;
     if bytes.len() > most {
         tracing::warn!(file = %path.display(), "this file is far too long: the rest is left out");
         bytes.truncate(most);

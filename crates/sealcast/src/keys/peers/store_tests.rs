@@ -13,6 +13,7 @@ use super::roll::MAX_ENROLLED;
 use super::store::{PeerStore, running};
 use crate::failure::FailureKind;
 use crate::keys::allow::AllowList;
+use crate::private_file;
 
 fn now() -> Timestamp {
     "2026-05-17T08:00:00Z".parse().expect("a time")
@@ -130,8 +131,11 @@ fn bad_and_too_many_lines_are_left_out_and_the_rest_is_read() {
     let line = |number: usize| format!("{} - - 2026-05-17 number {number}\n", numbered(number));
     let good: String = (1..MAX_ENROLLED + 10).map(line).collect();
     let bad = "nobody\n\u{0}\n- - - -\n".to_owned() + &PeerId([200; 32]).to_string() + " short - 2026-05-17\n";
-    fs::write(home.path().join("enrolled"), line(1) + &bad + &good).expect("written");
-    fs::write(home.path().join("invites"), [0xff; 100_000]).expect("written");
+    let write = |list: &str, content: &[u8]| {
+        private_file::replace_secret(&home.path().join(list), content).expect("written");
+    };
+    write("enrolled", (line(1) + &bad + &good).as_bytes());
+    write("invites", &[0xff; 100_000]);
     let store = PeerStore::claim(home.path(), now()).expect("it starts");
     assert_eq!(
         (store.lists().peers.len(), store.lists().invites.len()),
