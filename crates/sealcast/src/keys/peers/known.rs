@@ -365,12 +365,11 @@ mod tests {
     fn addresses_choose_nothing_and_invites_are_noted_up_to_a_bound() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let known = KnownPeers::at(home.path(), &OWN);
-        let newest = (0..=MAX_KEPT as u8)
-            .map(|end| keep(&known, end.into(), end, 100 + end))
-            .last();
-        let newest = newest.expect("several");
+        let kept = (0..=MAX_KEPT as u8).map(|end| keep(&known, end.into(), end, 100 + end));
+        let kept: Vec<_> = kept.collect();
+        let newest = kept.last().expect("several");
         for (port, invite) in [(0, None), (1, Some(1)), (1000, None), (1000, Some(8))] {
-            assert_eq!(proved(&known, port, invite), newest, "{port}, {invite:?}");
+            assert_eq!(&proved(&known, port, invite), newest, "{port}, {invite:?}");
         }
         assert_eq!(proved(&known, 0, Some(0)), named(0), "the oldest is gone");
     }
