@@ -82,7 +82,7 @@ void test("a browser that is removed while it watches is told so", OPTIONS, asyn
     await withProfile(async (profile) => {
       const visit = await profile.visit(link);
       await visit.untilNotice("none");
-      command(folder, "control", "control", "peers", "withdraw", "all", "with-peers");
+      command(folder, "control", "--socket", "control", "peers", "withdraw", "all", "with-peers");
       await visit.untilNotice("refused");
       same(await visit.page.locator("#notice-cause").innerText(), "cause: not-authorised", "cause");
       same(await visit.page.locator("#picture canvas").count(), 0, "canvases");

@@ -97,7 +97,7 @@ void test("a browser that is removed while it watches through a relay is told so
         await withProfile(async (profile) => {
           const visit = await profile.visit(await relayLink(server));
           await visit.untilNotice("none");
-          command(server.folder, "control", "control", "peers", "withdraw", "all", "with-peers");
+          command(server.folder, "control", "--socket", "control", "peers", "withdraw", "all", "with-peers");
           await visit.untilNotice("refused");
           same(await visit.page.locator("#notice-cause").innerText(), "cause: not-authorised", "cause");
         });

@@ -218,7 +218,7 @@ fn a_camera_that_was_killed_goes_on_with_higher_numbers_and_its_viewers_come_bac
         publish_by(command)
     };
     let numbers = || {
-        let folder = fs::read_dir(homes[0].path().join("keys/publishers/camera/epochs")).expect("a folder");
+        let folder = fs::read_dir(homes[0].path().join("keys/epochs")).expect("a folder");
         let file = folder
             .map(|entry| entry.expect("an entry").path())
             .find(|file| file.extension().is_none());
