@@ -48,7 +48,7 @@ class Scene {
     return scene;
   }
 
-  /** What the camera's terms state, `both` if a test does not say. */
+  /** Signatures that the camera's terms state, `both` if a test does not say. */
   async terms(stated: Partial<Stated> = {}): Promise<Control> {
     return { type: "group-terms", terms: await this.camera.terms({ sign: "both", ...stated }) };
   }

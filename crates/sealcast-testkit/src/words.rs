@@ -1,4 +1,4 @@
-//! What the program's messages say, and must not say.
+//! Words that the program's messages have, and must not have.
 
 /// Beginnings of words that accuse somebody of an attack.
 const ACCUSING: [&str; 10] = [

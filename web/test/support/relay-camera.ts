@@ -39,7 +39,7 @@ export interface RelaySession {
 export class RelayCamera {
   readonly group: GroupCamera;
   readonly sessions: RelaySession[] = [];
-  /** What its terms say that it signs. */
+  /** Signatures that its terms state. */
   signs: "frame" | "off" = "frame";
   /** False: it leaves viewers alone. */
   takes = true;

@@ -42,7 +42,7 @@ fn rows(text: &str) -> Vec<(usize, &str)> {
         .collect()
 }
 
-/// What is wrong with a row.
+/// Fault of a row.
 fn fault(row: &str, files: &[File]) -> Option<String> {
     let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
     let [_, test, tier] = cells[..] else {

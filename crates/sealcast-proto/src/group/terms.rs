@@ -29,7 +29,7 @@ impl Terms {
         }
     }
 
-    /// What the camera signs.
+    /// Signatures of the camera.
     pub fn sign(&self) -> SignMode {
         self.sign
     }
@@ -138,7 +138,7 @@ impl<'a> Parsed<'a> {
     }
 }
 
-/// What the camera signs of terms that end before their signature.
+/// Returns the bytes that the camera signs of terms that end before their signature.
 fn signed(unsigned: &[u8]) -> Vec<u8> {
     [&b"sealcast2 group terms\0"[..], &sha256(&[unsigned])].concat()
 }

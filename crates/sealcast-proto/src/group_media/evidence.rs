@@ -11,7 +11,7 @@ use crate::sign::{
 };
 use crate::wire::Malformed;
 
-/// What there is of it, from the camera's terms on.
+/// State of it, from the camera's terms on.
 pub(crate) struct Evidence {
     group: GroupName,
     sign: SignMode,

@@ -21,17 +21,17 @@ pub struct RelayedConfig {
     pub key: MemberKey,
     /// The camera's name that was asked for; none for the publisher's only camera.
     pub camera_name: CameraName,
-    /// What must be signed. Nothing of a camera whose terms say less is shown, and with [`SignMode::Both`] nothing
+    /// Least signatures. Nothing of a camera whose terms say less is shown, and with [`SignMode::Both`] nothing
     /// before the certificate of its key.
     pub least: SignMode,
-    /// What this end has seen of the group before: a relay may have kept what is older.
+    /// Progress of this end in the group before: a relay may have kept older frames.
     pub seen: Seen,
 }
 
 /// What an object of the track of keys brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyNews {
-    /// What the camera signs, by terms of a run that was unknown before.
+    /// Signatures of the camera, by terms of a run that was unknown before.
     Signs(SignMode),
     /// A new sheet.
     Sheet(Taken),
@@ -51,7 +51,7 @@ pub enum RelayRefusal {
     /// Less is signed than this end asks for.
     #[error("the camera signs {signed}, and this viewer asks for {least}")]
     Sign {
-        /// What the camera signs.
+        /// Signatures of the camera.
         signed: SignMode,
         /// What this end asks for.
         least: SignMode,
@@ -82,7 +82,7 @@ impl RelayRefusal {
     }
 }
 
-/// What is known of the group, once there are terms of the camera.
+/// State of the group, once there are terms of the camera.
 struct View {
     opener: GroupOpener,
     evidence: Evidence,
@@ -279,7 +279,7 @@ impl RelayedViewer {
         self.view.as_ref()?.evidence.proofs(now)
     }
 
-    /// What this end has seen of the group, now and before.
+    /// Returns the progress of this end in the group, now and before.
     pub fn seen(&self) -> Seen {
         let now = self.view.as_ref().map(|view| view.opener.seen());
         self.config.seen.with(now.unwrap_or_default())

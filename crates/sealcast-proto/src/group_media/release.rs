@@ -40,7 +40,7 @@ pub(super) struct Release {
     out: VecDeque<Assembled>,
     /// The statement of the frame that was released last, for the program's own use of it.
     verified: Option<Verified>,
-    /// What begins earlier was there before the viewer started, and is refused.
+    /// Earliest beginning: an earlier one was there before the viewer started, and is refused.
     floor: Option<GroupStart>,
     /// The newest group of which the beginning was released.
     newest: Option<GroupStart>,

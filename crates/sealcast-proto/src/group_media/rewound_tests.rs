@@ -12,7 +12,7 @@ use crate::sign::SignMode;
 use crate::unit::{Assembled, Unit};
 use crate::wire::GroupMessage;
 
-/// What a relay has kept of a camera's run.
+/// Objects of a camera's run that a relay has kept.
 struct Kept {
     keys: Vec<std::sync::Arc<[u8]>>,
     frames: Vec<Sealing>,

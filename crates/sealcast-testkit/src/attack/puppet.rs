@@ -20,7 +20,7 @@ use crate::ends::hello_keys;
 
 /// A peer after its handshake.
 pub struct Puppet<S = TcpStream> {
-    /// What it sends on.
+    /// Way on which it sends.
     pub stream: S,
     keys: EpochKeys,
 }

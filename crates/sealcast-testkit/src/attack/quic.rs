@@ -105,7 +105,7 @@ impl QuicAttacker {
     }
 }
 
-/// What a client of TLS 1.3 is that speaks this protocol and takes any certificate.
+/// Configuration of a client of TLS 1.3 that speaks this protocol and takes any certificate.
 pub fn tls_client(protocol: &str) -> rustls::ClientConfig {
     let mut tls = rustls::ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_protocol_versions(&[&TLS13])

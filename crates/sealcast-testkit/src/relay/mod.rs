@@ -49,7 +49,7 @@ struct Broadcast {
     down: bool,
     /// Nothing that comes is passed on.
     hangs: bool,
-    /// What was kept at some time to be given later.
+    /// Objects that were kept at some time to be given later.
     recording: HashMap<u8, Vec<Vec<u8>>>,
     meddling: Option<Meddling>,
     /// Every object that came, with its track.

@@ -84,7 +84,7 @@ pub fn raise_epochs(home: &Path, name: &ListName, identity: &Identity, stream: u
     (0..starts).try_for_each(|_| numbers.reserve().map(drop))
 }
 
-/// What a publisher or camera gateway starts with.
+/// Settings with which a publisher or camera gateway starts.
 pub struct Start<'s> {
     /// Which of both it is.
     pub end: End,

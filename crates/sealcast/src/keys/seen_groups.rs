@@ -19,7 +19,7 @@ const MAX_LINES: usize = 64;
 /// Bytes of a file that are read: a line has at most two numbers of 20 digits and a name of 64 bytes.
 const MAX_FILE: u64 = 16 << 10;
 
-/// What this end has seen of a camera's group, in a file for each publisher with a line for each stream and camera:
+/// Progress of this end in a camera's group, in a file for each publisher with a line for each stream and camera:
 ///
 /// ```text
 /// STREAM EPOCH GROUP CAMERA-NAME
@@ -57,8 +57,8 @@ impl SeenGroups {
         Arc::new(Self::of(None, CameraName::NONE, 0))
     }
 
-    /// What the end with the identity `own` saw of a group, in this folder. `camera` is the name that the publisher's
-    /// camera was asked for by. If it cannot be read, that is logged, and nothing was.
+    /// Progress of the end with the identity `own` in a group, in this folder. `camera` is the name by which the
+    /// publisher's camera was asked for. If the file cannot be read, that is logged, and there is no progress.
     pub fn at(folder: &Path, own: &PeerId, group: &GroupName, camera: CameraName) -> Arc<Self> {
         let file = folder.join(own.to_string()).join(group.camera.to_string());
         let groups = Self::of(Some(file), camera, group.stream);
@@ -81,7 +81,7 @@ impl SeenGroups {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was seen, now and before.
+    /// Returns the progress, now and before.
     pub fn seen(&self) -> Seen {
         self.state().seen
     }
@@ -146,7 +146,7 @@ impl SeenGroups {
         }
     }
 
-    /// What the file says.
+    /// Reads the file.
     fn read(&self) -> Seen {
         let Some(file) = &self.file else {
             return Seen::default();

@@ -1,5 +1,5 @@
-//! What a publisher or camera gateway takes over from the versions in which an account had one identity for all of
-//! them, and lists named after addresses.
+//! Takes over the files of versions in which an account had one identity for all its publishers and camera gateways,
+//! and lists named after addresses.
 //!
 //! Each step is one renaming, done if its source is there and its target is not. So a start that was killed in between
 //! is continued by the next one, and one that has nothing to do changes nothing.

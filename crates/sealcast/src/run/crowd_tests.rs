@@ -20,7 +20,7 @@ const ANSWER: Duration = Duration::from_millis(300);
 /// Pause of a viewer that lost its place.
 const REPLACED: Duration = Duration::from_secs(60);
 
-/// What is due for a viewer.
+/// Next event of a viewer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Tries,

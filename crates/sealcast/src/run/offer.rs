@@ -154,8 +154,8 @@ impl Offer {
         }
     }
 
-    /// What a refusal of an attempt, which proved this, means. True if its invite was refused and this identity has an
-    /// enrolment by now, of another program. Otherwise the failure says which other identity of this account has it.
+    /// Returns true if an attempt, which proved this, was refused for its invite, and this identity has an enrolment by
+    /// now, of another program. Otherwise the failure says which other identity of this account has it.
     pub(super) fn looks_again(&self, ticket: &Ticket, proved: Option<PskName>, failure: &mut Failure) -> bool {
         let invite = ticket
             .invite

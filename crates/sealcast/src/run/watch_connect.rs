@@ -36,7 +36,7 @@ pub(super) struct ConnectingViewer {
     attempts: Attempts,
     /// The reason of the publisher's close message in the last session, if it sent one.
     said: Option<CloseReason>,
-    /// What the last attempt proved.
+    /// Name of the secret that the last attempt proved.
     proved: Option<PskName>,
 }
 

@@ -61,7 +61,7 @@ pub struct FileSink {
     written: u64,
     codec: Option<Codec>,
     mp4: Option<Fragmenter>,
-    /// What must be known of the pictures.
+    /// Note on the pictures.
     mark: Option<&'static str>,
     /// It was said that sound is left out.
     silence_told: bool,

@@ -68,7 +68,7 @@ pub(crate) struct Fragmenter {
     sound_placed: bool,
     /// True once the header has a track of sound.
     sound_described: bool,
-    /// What must be known of the pictures. It stands behind the header.
+    /// Note on the pictures. It stands behind the header.
     mark: Option<&'static str>,
 }
 

@@ -44,7 +44,8 @@ impl ProvenAge {
         Self { standing, noted }
     }
 
-    /// What is to be shown at `now`; nothing before the camera has answered, unless the picture is shown all the same.
+    /// Returns what is to be shown at `now`; nothing before the camera has answered, unless the picture is shown all
+    /// the same.
     pub(super) fn shown(self, now: Instant) -> Option<AgeShown> {
         match self.standing.age {
             LivenessState::Waiting => self.standing.without_session.then_some(AgeShown::Unknown),
@@ -81,7 +82,7 @@ impl ProvenAge {
     }
 }
 
-/// What it means that pictures are shown before the camera has answered.
+/// Meaning of pictures that are shown before the camera has answered.
 pub(crate) const WITHOUT_SESSION: &str =
     "the picture may be old: it is shown with --without-session, and the camera has not answered";
 

@@ -31,7 +31,7 @@ export interface MemberConfig {
   readonly group: GroupName;
   /** The camera's name that was asked for; empty if none was. */
   readonly asked: string;
-  /** What must be signed at least. */
+  /** Least signatures. */
   readonly least: SignMode;
   /** The suites that this end accepts. */
   readonly suites: readonly Suite[];
@@ -103,7 +103,7 @@ export class Member {
     return undefined;
   }
 
-  /** What the terms of the last sheet's run say that the camera signs. */
+  /** Signatures of the camera by the terms of the last sheet's run. */
   get sign(): SignMode | undefined {
     return this.#terms?.sign;
   }

@@ -229,7 +229,7 @@ export class GroupOpener {
     return this.#member.agree(terms);
   }
 
-  /** What the camera signs in the run of the last sheet: frames without it are refused. No key is there before. */
+  /** Signatures of the camera in the run of the last sheet: frames without it are refused. No key is there before. */
   get sign(): SignMode {
     return this.#member.sign ?? "frame";
   }

@@ -24,9 +24,9 @@ const VERSION = 1;
 export type TermsRefusal =
   | "malformed" | "wrong-camera" | "wrong-stream" | "wrong-name" | "signature" | "sign" | "suite" | "changed";
 
-/** What terms state of a run. */
+/** Statement of a run's terms. */
 export interface Stated {
-  /** What the camera signs. */
+  /** Signatures of the camera. */
   readonly sign: StatedSign;
   /** Number of the suite of media records. */
   readonly suite: number;
@@ -46,7 +46,7 @@ export interface Terms extends Stated {
   readonly verify: (check: SignatureCheck) => Promise<boolean>;
 }
 
-/** What the camera signs of terms that end before their signature. */
+/** Returns the bytes that the camera signs of terms that end before their signature. */
 async function signedTerms(unsigned: Bytes): Promise<Bytes> {
   return concat(ascii("sealcast2 group terms\0"), await sha256(unsigned));
 }

@@ -1,6 +1,6 @@
 // What a camera signs, and whether that is enough.
 
-/** What a camera signs. */
+/** Signatures of a camera. */
 export type SignMode = "off" | "frame" | "both";
 /** The same by its number in terms. `gop` and `tesla` are reserved: earlier versions had them. */
 export const SIGN_NUMBERS = ["off", "frame", "gop", "both", "tesla"] as const;

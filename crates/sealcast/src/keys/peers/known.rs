@@ -19,8 +19,8 @@ const MAX_KNOWN: usize = 1024;
 /// Maximum number of invites noted for one peer id. One more removes the oldest.
 const MAX_KEPT: usize = 8;
 
-/// What an account keeps from the enrolments of one of its identities: `known/OWN-ID` has a file for each peer id, with
-/// a line for each invite that enrolled this identity there, the last one at the end:
+/// Secrets that an account keeps of the enrolments of one of its identities: `known/OWN-ID` has a file for each peer
+/// id, with a line for each invite that enrolled this identity there, the last one at the end:
 ///
 /// ```text
 /// INVITE SECRET ADDRESS
@@ -60,7 +60,7 @@ struct Kept {
     address: String,
 }
 
-/// Whose turn it is to be enrolled at a peer, of several programs with one identity and one ticket.
+/// Turn to be enrolled at a peer, of several programs with one identity and one ticket.
 pub enum Turn {
     /// Nobody's: nothing is to be enrolled, or no lock can be had.
     Unneeded,

@@ -204,7 +204,7 @@ struct State {
 /// A group of viewers, shared by their tasks and the one that seals.
 pub(super) struct Group {
     state: Mutex<State>,
-    /// What a run of the group is, signed.
+    /// Terms of this run of the group, signed.
     terms: Vec<u8>,
     gop_key: Option<GopSigningKey>,
     queue: QueueLimits,

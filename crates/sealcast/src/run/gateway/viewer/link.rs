@@ -41,7 +41,7 @@ pub(super) struct Link {
     observation: Arc<Observation>,
     cameras: Cameras,
     attempts: Attempts,
-    /// What the last attempt proved.
+    /// Name of the secret that the last attempt proved.
     proved: Option<PskName>,
 }
 
