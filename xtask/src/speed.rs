@@ -128,8 +128,12 @@ fn build(tree: &Path, target: &Path, to: &Path) -> Result<(), String> {
     let mut programs = built(tree, target, &PROGRAMS)?;
     programs.extend(built(tree, target, &BENCHMARK)?);
     for name in ["sealcast", "sealcast-lab", "record_layer"] {
-        let is_it = |built: &&Built| built.target.name == name;
-        let program = programs.iter().find(is_it).and_then(|built| built.executable.as_ref());
+        // A library may have the program's name.
+        let named = |built: &&Built| built.target.name == name;
+        let program = programs
+            .iter()
+            .filter(named)
+            .find_map(|built| built.executable.as_ref());
         let program = program.ok_or_else(|| format!("{} has no program `{name}`", tree.display()))?;
         let file = to.join(name);
         // A file that runs cannot be written to, but a new one can take its place.
