@@ -11,6 +11,7 @@ pub mod keys;
 pub mod live;
 pub mod rate;
 pub mod repair;
+pub mod rtp;
 pub mod rtsp;
 pub mod seal;
 pub mod session;

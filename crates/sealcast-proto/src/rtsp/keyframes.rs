@@ -2,9 +2,8 @@
 //! of its payload. Packets are inspected and never modified; a malformed packet is not a keyframe.
 
 use super::tracks::{Channel, MAX_TRACKS, Track, TrackSet};
+use crate::rtp::RtpPacket;
 
-/// Length of the RTP header without contributing sources and extension (RFC 3550, section 5.1).
-const RTP_HEADER: usize = 12;
 /// Static payload type of JPEG, valid without an `a=rtpmap` line (RFC 3551).
 const STATIC_JPEG: u8 = 26;
 
@@ -74,8 +73,8 @@ impl Keyframes {
         let Some((format, codec)) = self.codecs[channel.track.index()] else {
             return false;
         };
-        let payload = payload(packet).filter(|(found, _)| *found == format && !channel.rtcp);
-        payload.is_some_and(|(_, payload)| codec.begins(payload) == Some(true))
+        let packet = RtpPacket::parse(packet).filter(|packet| packet.payload_type == format && !channel.rtcp);
+        packet.is_some_and(|packet| codec.begins(packet.payload) == Some(true))
     }
 }
 
@@ -85,20 +84,6 @@ fn payload_type(media: &str) -> Option<u8> {
     let (kind, _port, profile, format) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
     let plain = kind == "video" && profile.starts_with("RTP/AVP");
     format.parse().ok().filter(|_| plain)
-}
-
-/// Payload type and payload of an RTP packet, padding included.
-fn payload(packet: &[u8]) -> Option<(u8, &[u8])> {
-    let (&first, &second) = (packet.first()?, packet.get(1)?);
-    if first >> 6 != 2 {
-        return None;
-    }
-    let mut at = RTP_HEADER + 4 * usize::from(first & 0x0f);
-    if first & 0x10 != 0 {
-        let words = packet.get(at + 2..at + 4)?;
-        at += 4 + 4 * usize::from(u16::from_be_bytes([words[0], words[1]]));
-    }
-    Some((second & 0x7f, packet.get(at..)?))
 }
 
 impl Codec {

@@ -1,0 +1,60 @@
+//! RTP as cameras send it (RFC 3550): packets of a track in their order, and put together into pictures and sound.
+//!
+//! A [`MediaDescription`] says which formats a track has. Packets of one track go through a [`Receiver`], which hands
+//! them out in order and once, into a [`Depacketizer`], which makes [`Unit`]s of them. All of it takes any bytes: what
+//! is malformed is counted and skipped, and all that a camera can make grow is bounded before it grows.
+
+mod packet;
+
+pub use packet::RtpPacket;
+
+pub use crate::unit::MAX_FRAME;
+
+/// Most pieces (NAL units, fragments) of one picture.
+pub const MAX_PIECES: usize = 4096;
+
+/// One format of a track, from its `m=` line and the attributes for its payload type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// Payload type.
+    pub payload_type: u8,
+    /// Name of the encoding in lower case: `h264`, `mpeg4-generic`; empty if nothing names it.
+    pub encoding: String,
+    /// Ticks a second of the timestamps; never 0.
+    pub clock_rate: u32,
+    /// Channels of sound; 1 if nothing is said.
+    pub channels: u8,
+    /// Value of `a=fmtp:` behind the payload type; empty if there is none.
+    pub parameters: String,
+}
+
+impl Format {
+    /// Value of a parameter of `a=fmtp:`, whose name is compared without case.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.split(';').find_map(|parameter| {
+            let (found, value) = parameter.split_once('=')?;
+            found.trim().eq_ignore_ascii_case(name).then_some(value.trim())
+        })
+    }
+}
+
+/// A whole picture or packet of sound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unit {
+    /// Time in ticks of the format's clock, which wraps.
+    pub timestamp: u32,
+    /// True if something before it, or of it, is missing.
+    pub lost: bool,
+    /// H.264 and H.265: an access unit in Annex B, with the parameter sets that came in it, in their order. JPEG: the
+    /// image. Sound: the payload of one packet as a decoder takes it.
+    pub data: Vec<u8>,
+}
+
+/// Packets and pictures that were left out since the last call, and the last reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Pictures, or packets of sound, of which at least one part was left out.
+    pub units: u64,
+    /// Reason for the last of them, in words that follow "its stream": `has fragments without a beginning`.
+    pub reason: Option<&'static str>,
+}
