@@ -17,6 +17,7 @@ pub mod seal;
 pub mod session;
 pub mod sign;
 pub mod sim;
+pub mod timeline;
 pub mod unit;
 pub mod wire;
 pub mod words;
