@@ -269,7 +269,7 @@ mod tests {
     fn the_payload_is_found_behind_sources_and_an_extension() {
         let known = Keyframes::of_description(SDP);
         let long = [
-            &[0xb1, 96][..],
+            &[0x91, 96][..],
             &[0; 10],
             &[7; 4],
             &[0xbe, 0xde, 0, 2],
