@@ -1,10 +1,11 @@
 //! Third-party session descriptions: the description forwarded to the other gateway does not reveal the camera's
-//! address, has a control URL for each track, and would be forwarded again unchanged.
+//! address, has a control URL for each track, and would be forwarded again unchanged. Tracks are counted as media are.
 #![no_main]
 
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
+use sealcast_proto::rtp::MediaDescription;
 use sealcast_proto::rtsp::{
     CameraClient, CameraConfig, CameraEvent, CameraInput, CameraOutput, CameraUrl, Lower, MAX_BODY, Response,
 };
@@ -22,12 +23,14 @@ fuzz_target!(|bytes: &[u8]| {
     if sdp.len() > MAX_BODY / 2 {
         return;
     }
+    let described = MediaDescription::parse(&sdp).media.len();
     let Some(crossing) = crossing(sdp) else { return };
     assert!(!crossing.windows(HOST.len()).any(|window| window == HOST));
     let lines = crossing.split(|byte| *byte == b'\n');
     let controls = lines.clone().filter(|line| line.starts_with(b"a=control:")).count();
     let tracks = lines.filter(|line| line.starts_with(b"m=")).count();
     assert!((1..=16).contains(&tracks) && controls == tracks + 1);
+    assert_eq!([described, MediaDescription::parse(&crossing).media.len()], [tracks; 2]);
     if crossing.len() <= MAX_BODY {
         assert_eq!(self::crossing(crossing.clone()), Some(crossing));
     }

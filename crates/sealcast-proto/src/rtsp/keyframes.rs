@@ -1,11 +1,8 @@
 //! Detection of keyframes in RTP, where a decoder can begin: the first packet of one is recognised by the first bytes
 //! of its payload. Packets are inspected and never modified; a malformed packet is not a keyframe.
 
-use super::tracks::{Channel, MAX_TRACKS, Track, TrackSet};
-use crate::rtp::RtpPacket;
-
-/// Static payload type of JPEG, valid without an `a=rtpmap` line (RFC 3551).
-const STATIC_JPEG: u8 = 26;
+use super::tracks::{Channel, MAX_TRACKS, TrackSet};
+use crate::rtp::{MediaDescription, MediaKind, RtpPacket};
 
 /// Codecs whose keyframes are recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,35 +28,17 @@ impl Keyframes {
     /// Reads the tracks from a session description (SDP). Only the first payload type of a track counts.
     pub fn of_description(sdp: &[u8]) -> Self {
         let mut known = Self::default();
-        let lines = sdp
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| str::from_utf8(line).ok());
-        let mut tracks = 0;
-        let mut format = None;
-        for line in lines.map(str::trim_end) {
-            if let Some(media) = line.strip_prefix("m=") {
-                format = payload_type(media);
-                tracks += 1;
-                if format == Some(STATIC_JPEG) {
-                    known.set(tracks, STATIC_JPEG, Codec::Jpeg);
-                }
-            } else if let (Some(map), Some(format)) = (line.strip_prefix("a=rtpmap:"), format)
-                && let Some((number, encoding)) = map.split_once(' ')
-                && number.parse() == Ok(format)
-                && let Some(codec) = Codec::named(encoding)
+        for (track, medium) in MediaDescription::parse(sdp).tracks() {
+            let plain = medium.kind == MediaKind::Video && !medium.encrypted;
+            let first = medium.formats.first().filter(|_| plain);
+            if let Some(format) = first
+                && let Some(codec) = Codec::named(&format.encoding)
             {
-                known.set(tracks, format, codec);
+                known.codecs[track.index()] = Some((format.payload_type, codec));
+                known.tracks.insert(track);
             }
         }
         known
-    }
-
-    /// Sets the payload type and codec of the last track, of `tracks` so far.
-    fn set(&mut self, tracks: usize, format: u8, codec: Codec) {
-        if let Some(track) = Track::new(tracks.wrapping_sub(1)) {
-            self.codecs[track.index()] = Some((format, codec));
-            self.tracks.insert(track);
-        }
     }
 
     /// The tracks whose keyframes are recognised.
@@ -78,21 +57,15 @@ impl Keyframes {
     }
 }
 
-/// First payload type of an `m=` line, if that is video in unencrypted RTP.
-fn payload_type(media: &str) -> Option<u8> {
-    let mut fields = media.split(' ');
-    let (kind, _port, profile, format) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
-    let plain = kind == "video" && profile.starts_with("RTP/AVP");
-    format.parse().ok().filter(|_| plain)
-}
-
 impl Codec {
-    /// The codec with an encoding name as in `a=rtpmap`, for example `H264/90000`.
+    /// The codec of an encoding's name.
     fn named(encoding: &str) -> Option<Self> {
-        let (name, _) = encoding.split_once('/')?;
-        let names = [("H264", Self::H264), ("H265", Self::H265), ("JPEG", Self::Jpeg)];
-        let found = names.into_iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
-        found.map(|(_, codec)| codec)
+        match encoding {
+            "h264" => Some(Self::H264),
+            "h265" => Some(Self::H265),
+            "jpeg" => Some(Self::Jpeg),
+            _ => None,
+        }
     }
 
     /// Returns true if a keyframe begins with this payload, and `None` if the payload is cut short.
@@ -172,11 +145,12 @@ fn any_unit(mut units: &[u8], begins: impl Fn(&[u8]) -> Option<bool>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rtsp::Track;
 
     const SDP: &[u8] = b"v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\n\
         m=video 0 RTP/AVP 96 97\r\na=rtpmap:97 rtx/90000\r\na=rtpmap:96 H264/90000\r\na=control:track0\r\n\
         m=audio 0 RTP/AVP 0\r\n\
-        m=video 0 RTP/AVPF 98\r\na=rtpmap:98 h265/90000\r\n\
+        m=video 0 RTP/AVPF 98\r\na=rtpmap:98  HEVC/90000\r\n\
         m=video 0 RTP/AVP 26\r\n\
         m=video 0 RTP/AVP 99\r\na=rtpmap:99 VP8/90000\r\n\
         m=video 0 RTP/SAVP 96\r\na=rtpmap:96 H264/90000\r\n";

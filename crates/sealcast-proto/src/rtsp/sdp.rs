@@ -1,8 +1,11 @@
 //! Rewriting of a camera's session description (SDP, RFC 8866) for the other gateway: control URLs are replaced by
 //! ours; addresses, ports and the `u=`, `p=` and `k=` lines are removed; all other lines stay unchanged.
 
+use std::borrow::Cow;
+
 use super::tracks::MAX_TRACKS;
 use super::url::{join, track_control};
+use crate::rtp::{MediaDescription, Medium, lines};
 
 /// Replaces the camera's address.
 const NO_ADDRESS: &str = "IN IP4 0.0.0.0";
@@ -46,7 +49,7 @@ pub(super) fn rewrite(sdp: &[u8], base: &str, host: &str) -> Result<Description,
         has_control: false,
         ending: b"\r\n",
     };
-    for line in sdp.split_inclusive(|byte| *byte == b'\n') {
+    for line in lines(sdp) {
         rewriter.line(line)?;
     }
     if rewriter.tracks.is_empty() {
@@ -64,13 +67,9 @@ pub(super) fn rewrite(sdp: &[u8], base: &str, host: &str) -> Result<Description,
 /// Returns true if two descriptions have the same tracks with the same codecs and parameters, so that a player that was
 /// given one of them can play the other. Names, versions and times are ignored.
 pub fn same_media(one: &[u8], other: &[u8]) -> bool {
-    media(one).eq(media(other))
-}
-
-fn media(sdp: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let lines = sdp.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
-    let of_media: [&[u8]; 3] = [b"m=", b"a=rtpmap:", b"a=fmtp:"];
-    lines.filter(move |line| of_media.iter().any(|name| line.starts_with(name)))
+    let [one, other] = [one, other].map(MediaDescription::parse);
+    let playable = |medium: &Medium| (medium.kind.clone(), medium.encrypted, medium.formats.clone());
+    one.media.iter().map(playable).eq(other.media.iter().map(playable))
 }
 
 struct Rewriter<'a> {
@@ -100,6 +99,7 @@ impl Rewriter<'_> {
             }
         };
         self.ending = ending;
+        let content = &*regular(content);
         match content {
             [] => {}
             [b'm', b'=', media @ ..] => self.media(media)?,
@@ -130,9 +130,10 @@ impl Rewriter<'_> {
         }
         // The default is the URL of the whole session: a camera may leave out that of its only track.
         self.tracks.push(self.aggregate.clone());
-        let mut fields = media.splitn(3, |byte| *byte == b' ');
-        let (kind, _, rest) = (fields.next(), fields.next(), fields.next());
-        let line = [b"m=", kind.unwrap_or_default(), b" 0 ", rest.unwrap_or_default()].concat();
+        let (kind, rest) = field(media);
+        let (_port, rest) = field(rest);
+        let kind = if kind.is_empty() { b"-" } else { kind };
+        let line = [b"m=", kind, b" 0 ", rest].concat();
         // A track whose media line contains the camera's host cannot be played, but it keeps its number.
         self.put(&[if self.tells_host(&line) {
             b"m=application 0 - 0"
@@ -182,6 +183,24 @@ impl Rewriter<'_> {
     fn tells_host(&self, content: &[u8]) -> bool {
         !self.host.is_empty() && content.windows(self.host.len()).any(|window| window == self.host)
     }
+}
+
+/// A line as the standard has it, where only whitespace before it or the case of its letter are odd.
+fn regular(line: &[u8]) -> Cow<'_, [u8]> {
+    match line.trim_ascii_start() {
+        content @ [kind, b'=', value @ ..] if content != line || kind.is_ascii_uppercase() => {
+            Cow::Owned([&[kind.to_ascii_lowercase(), b'='], value].concat())
+        }
+        _ => Cow::Borrowed(line),
+    }
+}
+
+/// Splits the first field off, and the spaces around it.
+fn field(fields: &[u8]) -> (&[u8], &[u8]) {
+    let fields = fields.trim_ascii_start();
+    let end = fields.iter().position(u8::is_ascii_whitespace).unwrap_or(fields.len());
+    let (field, rest) = fields.split_at(end);
+    (field, rest.trim_ascii_start())
 }
 
 #[cfg(test)]

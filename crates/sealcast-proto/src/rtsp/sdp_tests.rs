@@ -65,6 +65,24 @@ fn what_crosses_would_cross_again_unchanged() {
 }
 
 #[test]
+fn tracks_are_found_as_media_are() {
+    let regular = "v=0\r\na=control:*\r\nm=video 0 RTP/AVP 26\r\na=control:track0\r\n\
+         m=audio 0 RTP/AVP 0\r\na=control:track1\r\n";
+    for odd in [
+        "v=0\r\n m=video 5004 RTP/AVP 26\r\n\tm=audio  5006\tRTP/AVP 0\r\n",
+        "V=0\r\nM=video 5004 RTP/AVP 26\r\nm=audio 0 RTP/AVP 0\r\n",
+        "v=0\rm=video 5004 RTP/AVP 26\rm=audio 0 RTP/AVP 0",
+    ] {
+        let (crossing, description) = rewritten(odd, "rtsp://cam/", "cam");
+        assert_eq!(crossing, regular, "{odd:?}");
+        assert_eq!(
+            description.tracks.len(),
+            MediaDescription::parse(odd.as_bytes()).media.len()
+        );
+    }
+}
+
+#[test]
 fn a_description_has_one_track_to_sixteen() {
     let refused = |sdp: &[u8]| rewrite(sdp, "rtsp://cam/", "cam").err();
     assert_eq!(refused(b""), Some(DescriptionError::NoTracks));
