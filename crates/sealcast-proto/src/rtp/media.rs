@@ -1,7 +1,7 @@
 //! The media part of a session description (SDP, RFC 8866), as cameras write it: which media there are, in which
 //! formats. Only `m=` and `a=` lines are looked at, so that what is odd about the session keeps no medium away.
 
-use super::Format;
+use super::{Format, aac};
 use crate::rtsp::{MAX_TRACKS, Track};
 use crate::unit::FrameRate;
 use crate::words::plain;
@@ -356,6 +356,7 @@ fn usual_clock(format: &Format, kind: &MediaKind) -> u32 {
     match (format.encoding.as_str(), known, kind) {
         (_, Some(known), _) => known.2,
         ("opus", ..) => 48_000,
+        ("mpeg4-generic", ..) => aac::describe(format).map_or(90_000, |sound| sound.samples_per_second),
         (.., MediaKind::Audio) => 8_000,
         _ => 90_000,
     }

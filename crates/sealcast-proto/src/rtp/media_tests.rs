@@ -105,6 +105,12 @@ const MEDIA: &[(&str, &str, &str)] = &[
         "audio 0:pcmu/8000/1\naudio 97:opus/48000/2\nvideo 96:h264/90000/1\naudio 8:pcma/8000/1",
     ),
     (
+        "AAC whose clock only its configuration says, or nothing",
+        "m=audio 0 RTP/AVP 97\na=rtpmap:97 MPEG4-GENERIC\na=fmtp:97 config=1408\n\
+         m=audio 0 RTP/AVP 97\na=rtpmap:97 MPEG4-GENERIC/0",
+        "audio 97:mpeg4-generic/16000/1[config=1408]\naudio 97:mpeg4-generic/90000/1",
+    ),
+    (
         "parameters of another payload type",
         "m=audio 0 RTP/AVP 104\na=rtpmap:104 MPEG4-GENERIC/16000\na=fmtp:97 mode=AAC-hbr;config=1408",
         "audio 104:mpeg4-generic/16000/1[mode=AAC-hbr;config=1408]",

@@ -4,12 +4,15 @@
 //! them out in order and once, into a [`Depacketizer`], which makes [`Unit`]s of them. All of it takes any bytes: what
 //! is malformed is counted and skipped, and all that a camera can make grow is bounded before it grows.
 
+mod aac;
 mod media;
 mod packet;
+mod sound;
 
 pub(crate) use media::lines;
 pub use media::{MAX_FORMATS, MediaDescription, MediaKind, Medium};
 pub use packet::RtpPacket;
+pub use sound::SoundDepacketizer;
 
 pub use crate::unit::MAX_FRAME;
 

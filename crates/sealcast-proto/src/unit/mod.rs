@@ -19,6 +19,7 @@ mod planner_tests;
 mod preamble;
 mod select;
 mod sound;
+pub mod sound_headers;
 mod unit_header;
 
 pub use annexb::find_start_code;

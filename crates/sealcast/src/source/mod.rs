@@ -31,7 +31,6 @@ mod rtsp_options;
 mod rtsp_session;
 mod rtsp_sound;
 mod rtsp_tunnel;
-mod sound;
 mod stdin;
 pub mod test_card;
 mod url;
@@ -53,6 +52,8 @@ pub(crate) use url::{Options, file_path};
 pub use url::{SOURCE_URLS, SourceUrl, open, parse_rate};
 
 use std::time::{Duration, Instant};
+
+use sealcast_proto::unit::sound_headers as sound;
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Frame, SoundInfo, StreamInfo};

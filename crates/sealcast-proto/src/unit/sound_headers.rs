@@ -1,27 +1,34 @@
-//! What the headers of files and cameras say of sound.
+//! Descriptions of sound from what the headers of files and cameras say of it.
 
-use crate::media::{SoundCodec, SoundInfo};
+use super::{SoundCodec, SoundInfo};
 
 /// Longest packet of sound in bytes. Codecs make some hundred, or few thousand with many channels.
-pub(super) const MAX_SOUND_BYTES: usize = 64 << 10;
+pub const MAX_SOUND_BYTES: usize = 64 << 10;
 
 /// Samples a second by the index in an AudioSpecificConfig (ISO/IEC 14496-3, table 1.18).
-const AAC_RATES: [u32; 13] = [
+pub(crate) const AAC_RATES: [u32; 13] = [
     96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
 ];
 /// The index after which the rate itself follows, in 24 bits.
 const AAC_EXPLICIT_RATE: u32 = 15;
 /// The audio object type after which six more bits follow.
 const AAC_ESCAPE: u32 = 31;
+/// Audio object types with spectral band replication, behind which the type that it builds on follows.
+const AAC_EXTENDED: [u32; 2] = [5, 29];
 
 /// Reads bits, most significant first.
-struct Bits<'a> {
+pub(crate) struct Bits<'a> {
     data: &'a [u8],
     at: usize,
 }
 
-impl Bits<'_> {
-    fn take(&mut self, count: usize) -> Option<u32> {
+impl<'a> Bits<'a> {
+    pub(crate) fn new(data: &'a [u8]) -> Self {
+        Self { data, at: 0 }
+    }
+
+    /// Takes so many bits, at most 32.
+    pub(crate) fn take(&mut self, count: u32) -> Option<u32> {
         (0..count).try_fold(0, |value, _| {
             let byte = *self.data.get(self.at / 8)?;
             let bit = byte >> (7 - self.at % 8) & 1;
@@ -33,22 +40,20 @@ impl Bits<'_> {
 
 /// Describes AAC with this AudioSpecificConfig. `channels` is what the container says, for configurations that define
 /// their channels by themselves. `None` if no decoder would understand it.
-pub(super) fn aac(config: &[u8], channels: u16) -> Option<SoundInfo> {
-    let mut bits = Bits { data: config, at: 0 };
-    if bits.take(5)? == AAC_ESCAPE {
-        bits.take(6)?;
-    }
-    let index = bits.take(4)?;
-    let samples_per_second = match index {
-        AAC_EXPLICIT_RATE => bits.take(24)?,
-        index => *AAC_RATES.get(index as usize)?,
-    };
+pub fn aac(config: &[u8], channels: u16) -> Option<SoundInfo> {
+    let mut bits = Bits::new(config);
+    let kind = object_type(&mut bits)?;
+    let samples_per_second = sample_rate(&mut bits)?;
     let layout = bits.take(4)?;
     let channels = match layout {
         0 => channels,
         7 => 8,
         layout => u16::try_from(layout).ok()?,
     };
+    if AAC_EXTENDED.contains(&kind) {
+        sample_rate(&mut bits)?;
+        object_type(&mut bits)?;
+    }
     // Of AAC-LC, the first bit after these says which of two lengths a frame has.
     let short = bits.take(1) == Some(1);
     valid(SoundInfo {
@@ -60,8 +65,22 @@ pub(super) fn aac(config: &[u8], channels: u16) -> Option<SoundInfo> {
     })
 }
 
+fn object_type(bits: &mut Bits<'_>) -> Option<u32> {
+    match bits.take(5)? {
+        AAC_ESCAPE => Some(32 + bits.take(6)?),
+        kind => Some(kind),
+    }
+}
+
+fn sample_rate(bits: &mut Bits<'_>) -> Option<u32> {
+    match bits.take(4)? {
+        AAC_EXPLICIT_RATE => bits.take(24),
+        index => AAC_RATES.get(index as usize).copied(),
+    }
+}
+
 /// Describes Opus with this `dOps` box (without the box's header), whose numbers are big-endian.
-pub(super) fn opus(dops: &[u8], samples_per_frame: u32) -> Option<SoundInfo> {
+pub fn opus(dops: &[u8], samples_per_frame: u32) -> Option<SoundInfo> {
     let [0, channels, pre_skip @ ..] = dops else {
         return None;
     };
@@ -92,7 +111,7 @@ pub(super) fn opus(dops: &[u8], samples_per_frame: u32) -> Option<SoundInfo> {
 }
 
 /// The `dOps` box (without the box's header) of an OpusHead without its magic.
-pub(crate) fn dops(head: &[u8]) -> Vec<u8> {
+pub fn dops(head: &[u8]) -> Vec<u8> {
     let mut out = head.to_vec();
     if let [version, _, numbers @ ..] = &mut out[..]
         && numbers.len() >= 8
@@ -106,7 +125,7 @@ pub(crate) fn dops(head: &[u8]) -> Vec<u8> {
 }
 
 /// Describes G.711.
-pub(super) fn g711(codec: SoundCodec, channels: u16, samples_per_second: u32) -> Option<SoundInfo> {
+pub fn g711(codec: SoundCodec, channels: u16, samples_per_second: u32) -> Option<SoundInfo> {
     valid(SoundInfo {
         codec,
         channels,
@@ -139,6 +158,9 @@ mod tests {
         let explicit = aac(&[0x17, 0x80, 0x56, 0x22, 0x08], 2).expect("a rate of its own");
         assert_eq!((explicit.samples_per_second, explicit.channels), (44_100, 1));
         assert_eq!(aac(&[0x11, 0x80], 5).expect("the container says").channels, 5);
+        // With spectral band replication: 8 kHz, which becomes 16 kHz.
+        let extended = aac(&[0x2d, 0x8c, 0x08, 0x00], 1).expect("HE-AAC");
+        assert_eq!((extended.samples_per_second, extended.samples_per_frame), (8_000, 1024));
         for wrong in [&[][..], &[0x11], &[0x16, 0x90], &[0x17, 0x80]] {
             assert_eq!(aac(wrong, 2), None, "{wrong:?}");
         }
