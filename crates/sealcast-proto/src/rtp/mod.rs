@@ -5,10 +5,12 @@
 //! is malformed is counted and skipped, and all that a camera can make grow is bounded before it grows.
 
 mod aac;
+mod clock;
 mod media;
 mod packet;
 mod sound;
 
+pub use clock::{Extended, SenderReport, Side, SoundClock, nanos, sender_reports};
 pub(crate) use media::lines;
 pub use media::{MAX_FORMATS, MediaDescription, MediaKind, Medium};
 pub use packet::RtpPacket;
