@@ -18,6 +18,7 @@ pub mod media;
 pub mod meter;
 pub mod platform;
 pub mod private_file;
+pub mod rtsp;
 pub mod run;
 pub mod sink;
 pub mod source;

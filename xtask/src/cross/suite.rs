@@ -98,7 +98,7 @@ const LEFT_OUT: &[LeftOut] = &[
             "players::ffmpeg_shows_of_an_h264_camera_what_it_shows_without_gateways",
             "players::gstreamer_writes_the_same_stream_as_without_gateways",
             "players::picture_and_sound_come_through_together",
-            "players::retina_receives_the_same_frames_as_without_gateways",
+            "players::sealcast_receives_the_same_frames_as_without_gateways",
             "proof::g711_comes_through_bit_for_bit_and_unseen",
             "proof::h264_comes_through_bit_for_bit_and_unseen",
             "proof::h264_with_aac_comes_through_bit_for_bit_and_unseen",

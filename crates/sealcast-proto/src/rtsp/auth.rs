@@ -32,6 +32,20 @@ impl Credentials {
             password: password.into(),
         }
     }
+
+    /// True unless the user name is empty.
+    pub fn has_user(&self) -> bool {
+        !self.user.is_empty()
+    }
+
+    /// These credentials, with this password if they have none.
+    #[must_use]
+    pub fn or_password(mut self, password: impl Into<Zeroizing<String>>) -> Self {
+        if self.password.is_empty() {
+            self.password = password.into();
+        }
+        self
+    }
 }
 
 impl PartialEq for Credentials {

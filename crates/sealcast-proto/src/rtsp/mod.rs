@@ -34,6 +34,6 @@ pub use server::{
 };
 pub use tracks::{Channel, Interleaving, MAX_TRACKS, Track, TrackSet};
 pub use transport::{Granted, Offer, PortPair, Route, parse_granted, parse_offers};
-pub use url::{CameraUrl, UrlError};
+pub use url::{CameraUrl, UrlError, unescaped};
 
 pub use crate::wire::MAX_GATEWAY_MESSAGE;

@@ -129,7 +129,7 @@ fn credentials(user_info: &str) -> Credentials {
 }
 
 /// Decodes `%XX` escapes. A `%` that begins no valid escape is kept.
-fn unescaped(text: &str) -> Zeroizing<String> {
+pub fn unescaped(text: &str) -> Zeroizing<String> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(text.len()));
     let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {

@@ -268,6 +268,10 @@ pub(super) struct PrintConfigArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
+    /// A camera to try, rtsp://…: what it offers and does over TCP and UDP, without names, paths or secrets
+    #[arg(value_name = "CAMERA")]
+    pub(super) camera: Option<String>,
+
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -9,12 +9,12 @@ use super::args::DoctorArgs;
 use super::{build, gateway, publish};
 use crate::archive::Keeping;
 use crate::config::{Config, Settings};
-use crate::doctor::{Access, Finding, NamedFile, Place, Subject, examine};
+use crate::doctor::{Access, Finding, NamedFile, Place, Report, Subject, examine, try_camera};
 use crate::failure::Result;
 use crate::keys::files;
+use crate::rtsp::RtspOptions;
 use crate::sink::http::DEFAULT_PORT;
 use crate::source::SourceUrl;
-use crate::source::rtsp::RtspOptions;
 use crate::transport::{ListenUrl, Mtu, WebUrl};
 use crate::web::Listen;
 
@@ -24,7 +24,19 @@ const THIS_PROGRAM: &str = "/proc/self/exe";
 /// Examines this machine and prints what was found.
 #[tokio::main(flavor = "current_thread")]
 pub(super) async fn run(args: &DoctorArgs) -> Result<()> {
-    let file = args.config.config.as_deref();
+    let report = match &args.camera {
+        Some(camera) => try_camera(&RtspOptions::parse(camera)?).await,
+        None => examined(args.config.config.as_deref()).await,
+    };
+    match args.json {
+        true => println!("{}", report.to_json()),
+        false => print!("{}", report.to_lines()),
+    }
+    report.verdict()
+}
+
+/// What was found of this machine and the configuration.
+async fn examined(file: Option<&Path>) -> Report {
     let (settings, configuration) = match Settings::gather(file, std::env::vars_os(), []) {
         Ok(settings) => {
             let configuration = configuration(&settings, file);
@@ -35,12 +47,7 @@ pub(super) async fn run(args: &DoctorArgs) -> Result<()> {
             (Settings::default(), Finding::failed("config", &failure))
         }
     };
-    let report = examine(&subject(&settings, configuration, file)).await;
-    match args.json {
-        true => println!("{}", report.to_json()),
-        false => print!("{}", report.to_lines()),
-    }
-    report.verdict()
+    examine(&subject(&settings, configuration, file)).await
 }
 
 fn configuration(settings: &Settings, file: Option<&Path>) -> Finding {

@@ -25,12 +25,12 @@ use crate::keys::files::End;
 use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
 use crate::private_file::{read_secret, read_secret_line};
+use crate::rtsp::RtspOptions;
 use crate::run::gateway::{
     CameraAt, CameraGatewayOptions, Cameras, Renewal, ViewerGatewayOptions, camera_gateway, check_selection,
     viewer_gateway,
 };
 use crate::run::{Observation, RuntimeSettings, Shape, build_info};
-use crate::source::rtsp::RtspOptions;
 use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 
 /// User name of players whose password is made here.

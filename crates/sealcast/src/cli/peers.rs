@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use sealcast_proto::keys::PeerId;
 use tokio::signal::unix::Signal;
 
@@ -16,6 +15,7 @@ use crate::keys::allow::AllowList;
 use crate::keys::files::{self, End, read_identity};
 use crate::keys::peers::{Kind, KnownPeers, ListName, MAX_HOURS, MAX_USES, PeerStore, PeersCommand, Terms, running};
 use crate::keys::publisher::{self, Publisher, Start};
+use crate::platform::wall_time::wall_time;
 use crate::run::{Admission, ByHand, GROUP_STREAM};
 use crate::transport::ListenUrl;
 
@@ -152,7 +152,7 @@ pub(super) fn publishers(args: &WatchArgs, default_name: ListName) -> Result<Arc
 /// The lists in this folder. Without a home directory there is none, and they are lost at exit.
 fn store(folder: Option<&Path>) -> Result<PeerStore> {
     match folder {
-        Some(folder) => PeerStore::claim(folder, Timestamp::now()),
+        Some(folder) => PeerStore::claim(folder, wall_time()),
         None => {
             tracing::warn!(
                 "invites and who is enrolled last until this program ends: set SEALCAST_HOME to a directory"
@@ -194,7 +194,7 @@ pub(super) fn run(args: &PeersArgs) -> Result<()> {
         Kind::Publisher => allow_file(&settings, &name)?,
     };
     let dir = kind.directory(&home).join(name.to_string());
-    let now = Timestamp::now();
+    let now = wall_time();
     let mut store = PeerStore::open(&dir, now)?;
     println!("{}", command.run(&mut store, &AllowList::open(&allow)?, now)?);
     if let Some(id) = running(&dir).filter(|_| command != PeersCommand::List) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::secrets::has_secret;
 use crate::keys::fingerprint::Fingerprint;
-use crate::source::rtsp::Transport;
+use crate::rtsp::Transport;
 
 /// A camera's address, its path for players, and the viewer gateways that may see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

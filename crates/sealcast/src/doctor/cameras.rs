@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::finding::Finding;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::source::rtsp::RtspOptions;
+use crate::rtsp::RtspOptions;
 use crate::transport::ByteStream;
 use crate::transport::tcp::connect_stream;
 use crate::transport::tls::connect_pinned;

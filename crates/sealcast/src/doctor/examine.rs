@@ -9,7 +9,7 @@ use super::finding::{Finding, Report};
 use super::ports::Place;
 use super::{buffers, cameras, clock, codec, descriptors, disk, entropy, fence, ipv6, mtu, ports};
 use crate::failure::Result;
-use crate::source::rtsp::RtspOptions;
+use crate::rtsp::RtspOptions;
 
 /// What is examined, from the configuration.
 pub struct Subject {

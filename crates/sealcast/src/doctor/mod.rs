@@ -5,6 +5,7 @@
 //! and cameras are asked for their options and nothing else.
 
 mod buffers;
+mod camera_trial;
 mod cameras;
 mod clock;
 mod codec;
@@ -20,6 +21,7 @@ mod mtu;
 mod ports;
 mod sockets;
 
+pub use camera_trial::try_camera;
 pub use examine::{Subject, examine};
 pub use files::{Access, NamedFile};
 pub use finding::{Finding, Report, Verdict};

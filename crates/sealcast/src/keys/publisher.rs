@@ -373,7 +373,7 @@ mod tests {
         let camera = "camera".parse().expect("a name");
         let publisher = opened(home, "camera").expect("it starts");
         let raise = |starts| raise_epochs(home, &camera, &publisher.identity, 1, starts);
-        let store = PeerStore::claim(&folder(home, &camera), jiff::Timestamp::now()).expect("free");
+        let store = PeerStore::claim(&folder(home, &camera), crate::platform::wall_time::wall_time()).expect("free");
         let refused = raise(1).expect_err("it runs");
         assert!(refused.to_string().contains("stop it first"), "{refused}");
         drop(store);

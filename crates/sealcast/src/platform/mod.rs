@@ -8,3 +8,4 @@ pub mod print_config;
 pub mod probe;
 pub mod service_manager;
 pub mod versions;
+pub mod wall_time;

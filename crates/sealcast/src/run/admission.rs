@@ -14,6 +14,7 @@ use crate::failure::Result;
 use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::peers::{Decision, Edit, LiveInvite, PeerLists, PeerStore, PeersCommand, Refusal, Terms, read_lists};
+use crate::platform::wall_time::wall_time;
 
 /// Text of the close message to a peer that is admitted no more.
 pub(super) const REVOKED: &str = "not admitted any more: removed from the lists";
@@ -133,7 +134,7 @@ impl Admission {
     /// # Errors
     /// The system provides no random bytes.
     pub fn invite(&self, terms: Terms) -> Result<Invite> {
-        let (invite, now) = (Invite::new(entropy::random()?), Timestamp::now());
+        let (invite, now) = (Invite::new(entropy::random()?), wall_time());
         let live = LiveInvite::new(invite.clone(), terms, now);
         let (name, expires) = (live.name, live.expires);
         let mut store = self.store();
@@ -147,7 +148,7 @@ impl Admission {
 
     /// The keys of hellos to this end, `own`, with the pre-shared keys that are known now.
     pub(super) fn hello_keys(&self, own: PeerId) -> Arc<HelloKeys> {
-        let now = Timestamp::now();
+        let now = wall_time();
         let mut kept = self.hello_keys.lock().unwrap_or_else(PoisonError::into_inner);
         let lists = self.lists();
         let version = lists.version();
@@ -175,7 +176,7 @@ impl Admission {
     /// admitted no more end.
     pub fn renew(&self, by_hand: ByHand) {
         *self.by_hand.write().unwrap_or_else(PoisonError::into_inner) = by_hand;
-        self.store().read_again(Timestamp::now());
+        self.store().read_again(wall_time());
         self.tell();
     }
 
@@ -184,7 +185,7 @@ impl Admission {
     /// # Errors
     /// As [`PeersCommand::run`].
     pub(super) fn command(&self, command: &PeersCommand) -> Result<String> {
-        let answer = aside(|| command.run(&mut self.store(), &self.by_hand().allow, Timestamp::now()));
+        let answer = aside(|| command.run(&mut self.store(), &self.by_hand().allow, wall_time()));
         self.tell();
         answer
     }
@@ -220,7 +221,7 @@ impl Admission {
         entry: Entry<'_>,
         secret: impl FnOnce() -> Option<PresharedKey>,
     ) -> std::result::Result<Admitted, Refusal> {
-        let (changes, wall) = (self.changes.subscribe(), Timestamp::now());
+        let (changes, wall) = (self.changes.subscribe(), wall_time());
         let decision = self.judge(peer, wall);
         if let Decision::Refused(refusal) = decision {
             return Err(refusal);

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::session::{Facts, SealedRecords};
 use sealcast_proto::unit::{PREAMBLE_LEN, Selection};
@@ -27,6 +26,7 @@ use crate::meter::resources::{ResourceSample, ResourceSampler, SAMPLE_PERIOD, Sa
 use crate::meter::serve::{MetricsServer, Reach};
 use crate::meter::stage::Stage;
 use crate::platform::kernel_clock::KernelClock;
+use crate::platform::wall_time::wall_time;
 
 /// A step of a clock is logged from this many ns on; a machine that stands still can look like a smaller one.
 const STEP_TOLD: u64 = 1_000_000;
@@ -134,7 +134,7 @@ impl Observation {
             metrics: metrics.clone(),
             clock: Clock::default(),
             logs: log_dir.as_ref().map(LogDir::handle),
-            report: Mutex::new(Report::new(command, build_info(), Timestamp::now())),
+            report: Mutex::new(Report::new(command, build_info(), wall_time())),
             phases: Phases::default(),
             sampled: Mutex::new(Sampled {
                 at: Instant::now(),
@@ -264,7 +264,7 @@ impl Observation {
         let Some(logs) = &self.logs else { return };
         let seconds = now.duration_since(last.at).as_secs_f64().max(1e-6);
         logs.steady(SteadyRow {
-            time: Timestamp::now(),
+            time: wall_time(),
             phase: last.phase,
             cpu_percent: sample.cpu_percent,
             rss_bytes: sample.rss_bytes,
@@ -450,7 +450,7 @@ impl Observing {
             );
         }
         let written = self.observation.report(|report| {
-            report.end = Timestamp::now();
+            report.end = wall_time();
             report.resources = Some(resources);
             report.logs = logs;
             report.take_metrics(&self.observation.metrics);

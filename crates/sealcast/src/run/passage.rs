@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::unit::Preamble;
 
@@ -10,6 +9,7 @@ use super::Observation;
 use crate::media::ReceivedFrame;
 use crate::meter::logs::{FrameRow, Phase};
 use crate::meter::stage::Stage;
+use crate::platform::wall_time::wall_time;
 
 /// Times of a frame until it is in the sink's queue. They are on the publisher's wall clock unless they are instants.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +117,7 @@ impl Passage {
             i128::from(presented) + i128::from(estimate.at(presented).offset) - i128::from(stamped)
         });
         FrameRow {
-            time: Timestamp::now(),
+            time: wall_time(),
             phase: Phase::Steady,
             frame: self.number,
             keyframe: self.keyframe,

@@ -7,8 +7,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use h264_reader::rbsp::{BitRead, BitReader, BitReaderError, ByteReader};
 use sealcast_proto::unit::find_start_code;
 
-use super::coded::{ASSUMED_RATE, MAX_FRAME_BYTES, MediaError, Result, sane_rate};
+use super::coded::{ASSUMED_RATE, MAX_FRAME_BYTES, MediaError, Result};
 use super::h264::{START_CODE, nal_units, start_code_begin, too_large};
+use super::h265_timing::rate_behind;
 use crate::media::{Codec, FrameRate, StreamInfo};
 
 /// Longer parameter sets are ignored: real ones have some dozens of bytes, and the latest one of each number is stored.
@@ -215,13 +216,12 @@ fn read_format(bits: &mut impl BitRead) -> std::result::Result<Format, BitReader
     })
 }
 
-/// The rate in the set's usability information, which stands behind everything else. What the library cannot read has
-/// none.
+/// The rate in the set's usability information; none if what stands before it cannot be read.
 fn rate(nal: &[u8]) -> Option<FrameRate> {
-    let (_, bits) = retina::codec::h265::nal::split(nal).ok()?;
-    let sps = retina::codec::h265::nal::Sps::from_bits(bits).ok()?;
-    let timing = sps.vui()?.timing_info()?;
-    sane_rate(timing.time_scale(), timing.num_units_in_tick())
+    let mut bits = BitReader::new(ByteReader::skipping_bytes(nal, HEADER_BYTES));
+    let (sub_layers, ..) = read_profile(&mut bits).ok()?;
+    read_format(&mut bits).ok()?;
+    rate_behind(&mut bits, sub_layers)
 }
 
 /// The parameter sets of a stream: the latest one of each number.

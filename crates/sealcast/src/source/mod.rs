@@ -11,6 +11,7 @@ mod gst;
 mod gst_options;
 pub mod h264;
 pub mod h265;
+mod h265_timing;
 mod losses;
 mod lost;
 pub mod mjpeg;
@@ -25,12 +26,7 @@ mod picture_encoder;
 mod predicted;
 mod raw;
 mod reconnect;
-pub mod rtsp;
-mod rtsp_frames;
-mod rtsp_options;
-mod rtsp_session;
-mod rtsp_sound;
-mod rtsp_tunnel;
+pub(crate) mod rtsp;
 mod stdin;
 pub mod test_card;
 mod url;
@@ -49,7 +45,7 @@ pub use raw::RawSource;
 pub use rtsp::RtspSource;
 pub(crate) use sound::dops;
 pub(crate) use url::{Options, file_path};
-pub use url::{SOURCE_URLS, SourceUrl, open, parse_rate};
+pub use url::{SOURCE_URLS, SourceUrl, open, open_picture, parse_rate};
 
 use std::time::{Duration, Instant};
 
@@ -61,12 +57,15 @@ use crate::media::{Frame, SoundInfo, StreamInfo};
 /// Returns true if the next picture should not be encoded.
 pub type Skip = Box<dyn Fn() -> bool + Send>;
 
+/// Returns true once the publisher stops.
+pub type Stopping = std::sync::Arc<dyn Fn() -> bool + Send + Sync>;
+
 /// The longest time for which pictures are left out one after the other, however much waits: the viewers' queues drop
 /// what is too much then.
 const SKIP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Produces frames. Runs on a separate thread, so its methods may block, but must return a frame or a failure within
-/// [`SOURCE_PATIENCE`].
+/// [`SOURCE_PATIENCE`], or else heed [`stop_when`](Source::stop_when).
 pub trait Source: Send {
     /// Description of the stream, valid once the source is open. After a later change (new SPS, other size) a later
     /// call returns the new description.
@@ -118,6 +117,12 @@ pub trait Source: Send {
     /// encode cannot: frames that depend on it follow.
     fn skip_if(&mut self, skip: Skip) {
         let _ = skip;
+    }
+
+    /// Ask `stopping` while waiting for long, and end the stream if it says so. Sources that never wait for longer than
+    /// [`SOURCE_PATIENCE`] need not.
+    fn stop_when(&mut self, stopping: Stopping) {
+        let _ = stopping;
     }
 
     /// The frames that were lost since the last call, as far as the source can tell.

@@ -8,9 +8,10 @@ use url::Url;
 use super::coded::sane_rate;
 use super::file::{self, FileOptions};
 use super::v4l2::{V4l2Options, V4l2Source};
-use super::{Encoding, GstOptions, Source, contain, rtsp, stdin, test_card};
+use super::{Encoding, GstOptions, RtspSource, Source, contain, stdin, test_card};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
+use crate::rtsp::RtspOptions;
 
 /// Forms of a source URL, for help and error messages.
 pub const SOURCE_URLS: &str = "test:[WxH@fps], file:CLIP[?loop&fps=N], v4l2:/dev/video0[?size=WxH&fps=N&format=NAME], \
@@ -24,7 +25,7 @@ pub enum SourceUrl {
     /// `file:PATH`.
     File(PathBuf, FileOptions),
     /// `rtsp://…` or `rtsps://…`: a camera.
-    Rtsp(rtsp::RtspOptions),
+    Rtsp(RtspOptions),
     /// `v4l2:DEVICE`: a camera of this machine.
     V4l2(V4l2Options),
     /// `gst:PIPELINE`: a pipeline of GStreamer.
@@ -50,7 +51,7 @@ impl FromStr for SourceUrl {
         let Some((scheme, rest)) = text.split_once(':') else {
             return Err(unknown(text));
         };
-        match scheme {
+        match scheme.to_ascii_lowercase().as_str() {
             "test" => Ok(Self::Test(rest.to_owned())),
             "file" => {
                 let (path, mut options) = Options::split(rest);
@@ -65,7 +66,7 @@ impl FromStr for SourceUrl {
             }
             "v4l2" => Ok(Self::V4l2(V4l2Options::parse(rest)?)),
             "gst" => Ok(Self::Gst(GstOptions::parse(rest)?)),
-            "rtsp" | "rtsps" => Ok(Self::Rtsp(rtsp::RtspOptions::parse(text)?)),
+            "rtsp" | "rtsps" => Ok(Self::Rtsp(RtspOptions::parse(text)?)),
             _ => Err(unknown(text)),
         }
     }
@@ -90,11 +91,23 @@ pub fn open(url: &str) -> Result<Box<dyn Source>> {
     contain(|| open_parsed(url))
 }
 
+/// Opens the source of `url` for its picture alone: a camera is not asked for its sound.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_picture(url: &str) -> Result<Box<dyn Source>> {
+    let mut url = url.parse()?;
+    if let SourceUrl::Rtsp(options) = &mut url {
+        options.sound = false;
+    }
+    contain(|| open_parsed(url))
+}
+
 fn open_parsed(url: SourceUrl) -> Result<Box<dyn Source>> {
     match url {
         SourceUrl::Test(rest) => test_card::open(&rest),
         SourceUrl::File(path, options) => file::open(&path, options),
-        SourceUrl::Rtsp(options) => Ok(Box::new(rtsp::RtspSource::open(options)?)),
+        SourceUrl::Rtsp(options) => Ok(Box::new(RtspSource::open(options)?)),
         SourceUrl::V4l2(options) => Ok(Box::new(V4l2Source::open(options)?)),
         #[cfg(feature = "gst")]
         SourceUrl::Gst(options) => Ok(Box::new(super::gst::GstSource::open(&options)?)),

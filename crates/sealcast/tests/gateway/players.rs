@@ -142,9 +142,9 @@ fn vlc_as_a_camera_is_carried_as_well() {
     let gateways = pair(&camera.url(), &[], &[]);
     let original = pictures(&["-i", path(&file)]);
     for transport in ["tcp", "udp"] {
-        // The camera is live, and retina waits for a keyframe.
+        // The camera is live, and waits for a keyframe.
         let receive = || {
-            let frames = by_retina(&gateways.url(), transport);
+            let frames = by_sealcast(&gateways.url(), transport);
             let Some((parameters, frames)) = frames.filter(|(_, frames)| frames.len() == PICTURES) else {
                 return Err("frames are missing".to_owned());
             };
@@ -202,9 +202,9 @@ fn gstreamer_writes_the_same_stream_as_without_gateways() {
     }
 }
 
-/// The parameter sets and the frames of the first two seconds, as retina receives them: only the frames before the
+/// The parameter sets and the frames of the first two seconds, as `publish rtsp://` receives them: only the frames before the
 /// first missing one, or `None` if the camera cannot be opened.
-fn by_retina(url: &str, transport: &str) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
+fn by_sealcast(url: &str, transport: &str) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
     let mut source = source::open(&format!("{url}?transport={transport}")).ok()?;
     let parameters = source.info().parameters.to_vec();
     let mut before = None;
@@ -223,7 +223,7 @@ fn by_retina(url: &str, transport: &str) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
 }
 
 #[test]
-fn retina_receives_the_same_frames_as_without_gateways() {
+fn sealcast_receives_the_same_frames_as_without_gateways() {
     if !may_capture() {
         return;
     }
@@ -231,7 +231,7 @@ fn retina_receives_the_same_frames_as_without_gateways() {
     let camera = gstreamer(&clip(STREET, dir.path()), &[]);
     let gateways = pair(&camera.url(), &[], &[]);
     for transport in ["tcp", "udp"] {
-        let receive = |url: &str| by_retina(url, transport).map_or_else(Vec::new, |(_, frames)| frames);
+        let receive = |url: &str| by_sealcast(url, transport).map_or_else(Vec::new, |(_, frames)| frames);
         assert_same(&camera, &gateways, PICTURES, receive);
     }
 }

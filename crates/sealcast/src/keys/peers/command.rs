@@ -221,7 +221,7 @@ pub fn table(lists: &PeerLists, allow: &AllowList, now: Timestamp) -> String {
     let _ = write!(text, "\n{:16}  {:9}  expires", "invite", "uses left");
     for invite in &lists.invites {
         let left = format!("{} of {}", invite.left, invite.allowed);
-        let over = if invite.expires <= now { " (expired)" } else { "" };
+        let over = if invite.is_live(now) { "" } else { " (expired)" };
         let _ = write!(text, "\n{}  {left:9}  {}{over}", invite.name, invite.expires);
     }
     text

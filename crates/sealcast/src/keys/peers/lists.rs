@@ -56,6 +56,13 @@ impl LiveInvite {
             expires: Timestamp::from_second(end).unwrap_or(Timestamp::MAX),
         }
     }
+
+    /// True if it enrols anybody: it has not expired, nor ends later than any invite of now could. One that does was
+    /// made while the clock was far ahead, and would outlive what was promised.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        let longest = i64::from(MAX_HOURS) * 3600;
+        now < self.expires && self.expires.as_second() <= now.as_second().saturating_add(longest)
+    }
 }
 
 /// The peers and invites of one listening end.
@@ -198,7 +205,7 @@ impl PeerLists {
     /// The pre-shared keys that a peer may prove, at most [`MAX_PSKS`]: of the unexpired invites, then of the enrolled
     /// peers.
     pub fn psks(&self, now: Timestamp) -> Vec<PresharedKey> {
-        let live = self.invites.iter().filter(|invite| now < invite.expires);
+        let live = self.invites.iter().filter(|invite| invite.is_live(now));
         let invites = live.map(|invite| PresharedKey::from_invite(&invite.invite));
         let enrolments = self.peers.iter().filter_map(|peer| peer.enrolment.as_ref());
         let secrets = enrolments.map(|enrolment| enrolment.secret.clone());
@@ -252,7 +259,7 @@ impl PeerLists {
         let enrolled_by = listed
             .and_then(|peer| peer.enrolment.as_ref())
             .map(|enrolment| enrolment.invite);
-        if invite.expires <= now {
+        if !invite.is_live(now) {
             Decision::Refused(Refusal::InviteExpired)
         } else if enrolled_by == Some(psk) {
             Decision::Enrols(psk)
@@ -273,7 +280,7 @@ impl PeerLists {
 
     /// The invite that goes if one more is made.
     pub fn crowded_out(&self, now: Timestamp) -> Option<PskName> {
-        let mut live = self.invites.iter().filter(|invite| now < invite.expires);
+        let mut live = self.invites.iter().filter(|invite| invite.is_live(now));
         let crowded = live.clone().count() >= MAX_INVITES;
         live.next().filter(|_| crowded).map(|invite| invite.name)
     }

@@ -127,6 +127,18 @@ fn an_invite_is_worth_nothing_from_its_last_second_on() {
 }
 
 #[test]
+fn an_invite_made_while_the_clock_was_ahead_enrols_nobody_once_it_is_right() {
+    let (mut lists, ahead) = (PeerLists::default(), 10 * 366 * 86_400);
+    let name = invite(&mut lists, 1, ONE, at(ahead));
+    assert!(lists.psks(at(0)).is_empty());
+    assert_eq!(
+        enrol(&mut lists, 1, name, at(0)),
+        Decision::Refused(Refusal::InviteExpired)
+    );
+    assert_eq!(enrol(&mut lists, 1, name, at(ahead)), Decision::Enrols(name));
+}
+
+#[test]
 fn an_enrolled_peer_must_prove_its_own_secret() {
     let mut lists = PeerLists::default();
     let name = invite(&mut lists, 1, Terms { uses: 2, hours: 1 }, at(0));

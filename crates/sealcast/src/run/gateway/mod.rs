@@ -15,7 +15,6 @@ mod camera;
 mod kept_packets;
 mod packet_batch;
 mod request_mux;
-mod rtp_ports;
 mod rtp_sender;
 mod subscribers;
 mod viewer;
@@ -25,8 +24,6 @@ pub use camera::fuzzing;
 pub use camera::{CameraAt, CameraGatewayOptions, Cameras, Renewal, camera_gateway, check_selection};
 pub use viewer::{ViewerGatewayOptions, viewer_gateway};
 
-use std::future::poll_fn;
-use std::task::Poll;
 use std::time::Duration;
 
 use super::QueueLimits;
@@ -43,16 +40,3 @@ const PACKETS: QueueLimits = QueueLimits {
 const MAX_EVENTS: usize = 64;
 /// Maximum number of requests queued for a camera or for the link.
 const MAX_REQUESTS: usize = 64;
-
-/// Let the tasks that were just given packets run first: this task would only look for more packets.
-async fn after_others() {
-    let mut waited = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut waited, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}

@@ -69,8 +69,8 @@ mod tests {
     use bytes::Bytes;
     use sealcast_proto::rtsp::Track;
 
-    use super::super::rtp_ports::RtpPorts;
     use super::*;
+    use crate::rtsp::RtpPorts;
 
     fn packet(rtcp: bool, mark: u8, length: usize) -> Packet {
         let track = Track::new(0).expect("a track");

@@ -6,11 +6,11 @@ use sealcast_proto::rtsp::Channel;
 
 use super::arrivals::Arrivals;
 use super::packet_batch::PacketBatch;
-use super::rtp_ports::send_from;
 use super::subscribers::Packet;
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
+use crate::rtsp::send_from;
 use crate::transport::udp::{DatagramSocket, Path};
 
 /// The local socket and the destination of a channel's packets.
@@ -113,9 +113,9 @@ mod tests {
     use bytes::Bytes;
     use sealcast_proto::rtsp::Track;
 
-    use super::super::rtp_ports::RtpPorts;
     use super::*;
     use crate::meter::metrics::BuildInfo;
+    use crate::rtsp::RtpPorts;
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::events::EventReport;
 
@@ -15,6 +14,7 @@ use super::stages::{Examined, Finding};
 use crate::failure::Result;
 use crate::meter::logs::LogFile;
 use crate::meter::probe_rows::{ProbeEventRow, ProbeFrameRow, ReadBy};
+use crate::platform::wall_time::wall_time;
 use crate::run::Clock;
 use crate::run::events::EventClock;
 
@@ -221,7 +221,7 @@ impl Join {
         };
         let report = self.reports.iter().rev().find(is_it);
         let mut row = ProbeEventRow {
-            time: Timestamp::now(),
+            time: wall_time(),
             by: sighting.by,
             frame: sighting.frame,
             decoded_ns: u64::try_from(sighting.decoded).unwrap_or(0),

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-
 use super::stages::Examined;
 use crate::meter::probe_rows::ProbeFrameRow;
+use crate::platform::wall_time::wall_time;
 use crate::source::test_card::CardClock;
 
 impl ProbeFrameRow {
@@ -13,7 +12,7 @@ impl ProbeFrameRow {
     pub(super) fn new(seen: &Examined) -> Self {
         let micros = |time: Duration| time.as_secs_f64() * 1e6;
         Self {
-            time: Timestamp::now(),
+            time: wall_time(),
             frame: seen.number,
             colour_change: seen.colour.map(|colour| colour.change),
             decode_us: micros(seen.decode_time),

@@ -8,7 +8,6 @@ mod clock;
 mod convert;
 mod device;
 mod format;
-mod jpeg_tables;
 mod options;
 mod source;
 mod streaming;

@@ -3,9 +3,9 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use sealcast_proto::unit::{JpegPart, JpegWalker};
 
-use super::jpeg_tables::TABLES;
 use crate::source::MAX_FRAME_BYTES;
 use crate::source::mjpeg::image_size;
+use sealcast_proto::rtp::HUFFMAN_TABLES;
 
 /// Markers (ITU-T T.81, table B.1).
 const DHT: u8 = 0xC4;
@@ -37,9 +37,9 @@ pub(in crate::source) fn whole_image(buffer: &[u8]) -> Option<(Bytes, (u16, u16)
     let image = if has_tables {
         Bytes::copy_from_slice(&buffer[..length])
     } else {
-        let mut image = BytesMut::with_capacity(length + TABLES.len());
+        let mut image = BytesMut::with_capacity(length + HUFFMAN_TABLES.len());
         image.put_slice(&buffer[..scan]);
-        image.put_slice(TABLES);
+        image.put_slice(HUFFMAN_TABLES);
         image.put_slice(&buffer[scan..length]);
         image.freeze()
     };

@@ -5,7 +5,7 @@ use sealcast_proto::words::is_unsafe;
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
-use crate::source::rtsp::RtspOptions;
+use crate::rtsp::RtspOptions;
 
 /// A camera, the path that players use for it, and the viewer gateways that may see it.
 pub struct CameraAt {
@@ -21,8 +21,14 @@ pub struct CameraAt {
 /// A camera's address and connection settings. If they change, it counts as a different camera.
 #[derive(PartialEq, Eq)]
 pub(super) struct Target {
-    pub(super) url: CameraUrl,
     pub(super) options: RtspOptions,
+}
+
+impl Target {
+    /// The camera's URL, without secrets.
+    pub(super) fn url(&self) -> &CameraUrl {
+        self.options.url()
+    }
 }
 
 fn usage(what: impl Into<String>, hint: &str) -> Failure {
@@ -42,11 +48,9 @@ impl CameraAt {
             let what = "the path of a camera is too long or has control characters";
             return Err(usage(what, "write [PATH=]rtsp://…"));
         }
-        let url = CameraUrl::parse(options.shown());
-        let (url, _) = url.map_err(|error| usage(error.to_string(), "write rtsp[s]://HOST[:PORT]/PATH"))?;
         Ok(Self {
             path,
-            target: Target { url, options },
+            target: Target { options },
             allow,
             control,
         })

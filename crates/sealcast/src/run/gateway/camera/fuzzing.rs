@@ -314,7 +314,7 @@ fn camera_gateway(peer: PeerId, observation: Arc<Observation>) -> (Arc<CameraGat
 
 /// The camera behind `target`, whose URL ends with its path.
 fn fake(requests: mpsc::Receiver<Request>, target: &Target) -> FakeCamera {
-    let url = target.url.to_string();
+    let url = target.url().to_string();
     FakeCamera {
         requests,
         mux: RequestMux::default(),

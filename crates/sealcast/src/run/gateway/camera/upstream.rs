@@ -1,31 +1,24 @@
 //! One camera. It is connected while there are requests for it or subscribers to it.
 
-use std::io;
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::rtsp::{
-    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, CarriedStatus, Channel,
-    Credentials, Lower, Parameters, Route, Track, Verb, put_data, rtcp_for_camera, same_media,
+    CameraError, CameraEvent, CarriedStatus, Channel, Parameters, Track, Verb, rtcp_for_camera, same_media,
 };
 use tokio::sync::mpsc;
 
-use super::super::after_others;
 use super::super::request_mux::{Action, Request, RequestMux};
-use super::super::rtp_ports::{RtpPorts, Senders};
 use super::cameras::Target;
-use super::connect::{RtspConnection, connect};
+use super::connect::connect;
 use crate::failure::Result;
-use crate::keys::entropy;
 use crate::meter::labels::RtcpRefusal;
+use crate::rtsp::{CameraLink, LinkError, LinkEvent, RtspConnection, after_others};
 use crate::run::Observation;
 use crate::run::keyframe_requests::KeyframeRequests;
 use crate::run::task_timer::TaskTimer;
-use crate::source::rtsp::Transport as Lowers;
-use crate::transport::{ByteStream, Progress, StreamTransport, Transport};
 
 /// After the last packet, players wait at most this long for a camera to come back.
 const RETURN_PATIENCE: Duration = Duration::from_secs(30);
@@ -35,8 +28,6 @@ const IDLE_PATIENCE: Duration = Duration::from_secs(10);
 const SILENCE_PATIENCE: Duration = Duration::from_secs(10);
 /// Time limit for the camera's answer to the last TEARDOWN.
 const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
-/// Maximum bytes queued for a camera that does not read. Beyond that it counts as gone.
-const MAX_UNSENT: usize = 256 * 1024;
 
 /// Reason for the end of a connection to a camera.
 enum End {
@@ -44,11 +35,8 @@ enum End {
     Unneeded,
     /// The gateway is stopping.
     Stopping,
-    Machine(CameraError),
-    Broken(io::Error),
-    Closed,
+    Link(LinkError),
     Silent,
-    Deaf,
     /// The camera came back with a different description.
     Changed,
     /// The camera came back and refused to resume playing.
@@ -60,21 +48,17 @@ impl End {
     fn describe(&self) -> (CarriedStatus, String) {
         match self {
             Self::Unneeded | Self::Stopping => (CarriedStatus::OK, "nobody needs the camera any more".to_owned()),
-            Self::Machine(error @ CameraError::Silent) => (CarriedStatus::TIMEOUT, error.to_string()),
-            Self::Machine(error @ CameraError::Status(code)) => (CarriedStatus::of_camera(*code), error.to_string()),
-            Self::Machine(error) => (CarriedStatus::BAD_GATEWAY, error.to_string()),
-            Self::Broken(error) => (CarriedStatus::BAD_GATEWAY, format!("the connection broke: {error}")),
-            Self::Closed => (
-                CarriedStatus::BAD_GATEWAY,
-                "the camera closed the connection".to_owned(),
+            Self::Link(error) => (
+                match error {
+                    LinkError::Client(CameraError::Silent) | LinkError::Deaf => CarriedStatus::TIMEOUT,
+                    LinkError::Client(CameraError::Status(code)) => CarriedStatus::of_camera(*code),
+                    LinkError::Client(_) | LinkError::Broken(_) | LinkError::Closed => CarriedStatus::BAD_GATEWAY,
+                },
+                error.to_string(),
             ),
             Self::Silent => (
                 CarriedStatus::TIMEOUT,
                 format!("the camera sent nothing for {} s", SILENCE_PATIENCE.as_secs()),
-            ),
-            Self::Deaf => (
-                CarriedStatus::TIMEOUT,
-                "the camera does not read what it is sent".to_owned(),
             ),
             Self::Changed => (
                 CarriedStatus::BAD_GATEWAY,
@@ -90,13 +74,20 @@ impl End {
     /// True if the camera may come back unchanged.
     fn may_return(&self) -> bool {
         match self {
-            Self::Broken(_) | Self::Closed | Self::Silent | Self::Deaf | Self::Refused(_) => true,
-            Self::Machine(error) => matches!(
+            Self::Silent | Self::Refused(_) => true,
+            Self::Link(LinkError::Client(error)) => matches!(
                 error,
                 CameraError::Silent | CameraError::SessionLost | CameraError::Status(_)
             ),
+            Self::Link(LinkError::Broken(_) | LinkError::Closed | LinkError::Deaf) => true,
             Self::Unneeded | Self::Stopping | Self::Changed => false,
         }
+    }
+}
+
+impl From<LinkError> for End {
+    fn from(error: LinkError) -> Self {
+        Self::Link(error)
     }
 }
 
@@ -146,7 +137,7 @@ pub(super) async fn keep(target: Arc<Target>, mut requests: mpsc::Receiver<Reque
                 continue;
             }
         };
-        let (camera, (status, words)) = (target.url.as_str(), ended.describe());
+        let (camera, (status, words)) = (target.url().as_str(), ended.describe());
         match ended {
             End::Stopping => return,
             End::Unneeded => tracing::info!(camera, "{words}"),
@@ -180,11 +171,7 @@ async fn attend(requests: &mut mpsc::Receiver<Request>, mux: &mut RequestMux) ->
 struct Upstream<'a> {
     mux: &'a mut RequestMux,
     observation: &'a Arc<Observation>,
-    connection: StreamTransport<Box<dyn ByteStream>>,
-    remote: IpAddr,
-    local: IpAddr,
-    client: CameraClient,
-    ports: RtpPorts,
+    link: CameraLink,
     keyframes: KeyframeRequests,
     description: Option<Vec<u8>>,
     /// The earlier description, if the camera went away while it had subscribers.
@@ -210,27 +197,13 @@ impl<'a> Upstream<'a> {
         mux: &'a mut RequestMux,
         observation: &'a Arc<Observation>,
     ) -> Result<Self> {
-        let options = &target.options;
-        let config = CameraConfig {
-            url: target.url.clone(),
-            credentials: options
-                .login()
-                .map(|(user, password)| Credentials::new(user, password.to_owned())),
-            lower: match options.transport {
-                Lowers::Auto | Lowers::Tcp => Lower::Interleaved,
-                Lowers::Udp => Lower::Udp,
-            },
-            entropy: entropy::random()?,
-        };
-        tracing::info!(camera = target.url.as_str(), "connected to the camera");
+        let now = observation.clock.now().monotonic;
+        let link = CameraLink::new(connection, &target.options, now)?;
+        tracing::info!(camera = target.url().as_str(), "connected to the camera");
         Ok(Self {
             mux,
             observation,
-            connection: connection.stream,
-            remote: connection.remote,
-            local: connection.local,
-            client: CameraClient::new(config, observation.clock.now().monotonic),
-            ports: RtpPorts::default(),
+            link,
             keyframes: KeyframeRequests::default(),
             description: None,
             before: None,
@@ -253,7 +226,7 @@ impl<'a> Upstream<'a> {
     }
 
     async fn serve(&mut self, requests: &mut mpsc::Receiver<Request>) -> Result<std::convert::Infallible, End> {
-        self.handle(CameraInput::Timeout)?;
+        self.link.timeout(self.now())?;
         let mut came = false;
         loop {
             let deadline = self.observation.clock.instant(self.work()?);
@@ -265,19 +238,10 @@ impl<'a> Upstream<'a> {
             let due = deadline.map_or(patience, |deadline| deadline.min(patience));
             tokio::select! {
                 biased;
-                progress = self.connection.wait() => match progress.map_err(End::Broken)? {
-                    Progress::Read => {
-                        self.heard.store(true, Ordering::Relaxed);
-                        came = true;
-                        let now = self.observation.clock.now().monotonic;
-                        let handled = self.client.handle(now, CameraInput::Bytes(self.connection.take_bytes()));
-                        handled.map_err(End::Machine)?;
-                        for (track, theirs) in self.client.ports() {
-                            self.ports.expect(track, theirs.map_or(Senders::First, Senders::At));
-                        }
-                    }
-                    Progress::Wrote => {}
-                    Progress::Closed => return Err(End::Closed),
+                said = self.link.wait() => if said? {
+                    self.heard.store(true, Ordering::Relaxed);
+                    came = true;
+                    self.link.take(self.now())?;
                 },
                 request = requests.recv(), if self.stopping.is_none() => match request {
                     Some(request) => self.take_request(request),
@@ -285,7 +249,7 @@ impl<'a> Upstream<'a> {
                 },
                 () = self.timer.until(Some(due)) => {
                     if deadline.is_some_and(|deadline| deadline <= due) {
-                        self.handle(CameraInput::Timeout)?;
+                        self.link.timeout(self.now())?;
                     }
                     if patience <= due {
                         self.look()?;
@@ -295,9 +259,8 @@ impl<'a> Upstream<'a> {
         }
     }
 
-    fn handle(&mut self, input: CameraInput<'_>) -> Result<(), End> {
-        let now = self.observation.clock.now().monotonic;
-        self.client.handle(now, input).map_err(End::Machine)
+    fn now(&self) -> Duration {
+        self.observation.clock.now().monotonic
     }
 
     /// Do all pending work. Returns the next deadline of the RTSP client.
@@ -305,7 +268,7 @@ impl<'a> Upstream<'a> {
         loop {
             let deadline = self.drain()?;
             if !self.next_action()? {
-                self.connection.flush_now().map_err(End::Broken)?;
+                let flushed = self.link.flush();
                 if self.torn_down {
                     return Err(if self.stopping.is_some() {
                         End::Stopping
@@ -313,9 +276,7 @@ impl<'a> Upstream<'a> {
                         End::Unneeded
                     });
                 }
-                if self.connection.backlog() > MAX_UNSENT {
-                    return Err(End::Deaf);
-                }
+                flushed?;
                 return Ok(deadline);
             }
         }
@@ -324,14 +285,13 @@ impl<'a> Upstream<'a> {
     fn drain(&mut self) -> Result<Duration, End> {
         let arrived = Instant::now();
         loop {
-            match self.client.poll() {
-                CameraOutput::Transmit(bytes) => self.connection.outgoing().extend_from_slice(&bytes),
-                CameraOutput::Packet(channel, bytes) => {
+            match self.link.next() {
+                LinkEvent::Packet(channel, bytes) => {
                     let (subscribers, metrics) = (&self.mux.subscribers, &self.observation.metrics);
                     subscribers.deliver(channel, &bytes, bytes.len(), arrived, metrics);
                 }
-                CameraOutput::Event(event) => self.take_event(event)?,
-                CameraOutput::Timeout(deadline) => return Ok(deadline),
+                LinkEvent::Event(event) => self.take_event(event)?,
+                LinkEvent::Nothing(deadline) => return Ok(deadline),
             }
         }
     }
@@ -339,11 +299,7 @@ impl<'a> Upstream<'a> {
     fn take_event(&mut self, event: CameraEvent) -> Result<(), End> {
         match event {
             CameraEvent::Described(sdp) => self.description = Some(sdp),
-            CameraEvent::OpenPorts { track } => {
-                let ports = self.open_ports(track);
-                let ports = ports.inspect_err(|error| tracing::warn!("no UDP ports for a camera ({error})"));
-                self.handle(CameraInput::Ports(ports.ok()))?;
-            }
+            CameraEvent::OpenPorts { track } => self.open_ports(track)?,
             CameraEvent::Answered { status, with, .. } => {
                 let told = self.mux.answered(status, with);
                 if std::mem::take(&mut self.going_on) && !status.is_ok() {
@@ -355,15 +311,15 @@ impl<'a> Upstream<'a> {
         Ok(())
     }
 
-    fn open_ports(&mut self, track: Track) -> io::Result<sealcast_proto::rtsp::PortPair> {
+    fn open_ports(&mut self, track: Track) -> Result<(), End> {
         let (subscribers, heard) = (Arc::clone(&self.mux.subscribers), Arc::clone(&self.heard));
         let (metrics, delivered) = (self.observation.metrics.clone(), Arc::clone(&subscribers));
         let take = move |channel, bytes: Bytes, arrived| {
             heard.store(true, Ordering::Relaxed);
             subscribers.deliver(channel, &bytes, bytes.len(), arrived, &metrics);
         };
-        self.ports
-            .open(track, self.local, self.remote, take, move || delivered.settle())
+        let now = self.now();
+        Ok(self.link.open_ports(now, track, take, move || delivered.settle())?)
     }
 
     /// Send the camera its next request, if there is one and the camera is ready for it.
@@ -396,7 +352,7 @@ impl<'a> Upstream<'a> {
     fn give(&mut self, action: Action) -> Result<bool, End> {
         match action {
             Action::Describe => self.describing = true,
-            Action::Command(verb, with) => self.handle(CameraInput::Command(0, verb, &with))?,
+            Action::Command(verb, with) => self.link.command(self.now(), 0, verb, &with)?,
         }
         Ok(true)
     }
@@ -419,9 +375,9 @@ impl<'a> Upstream<'a> {
 
     /// Send the camera what a player may tell it.
     fn send_rtcp(&mut self, channel: Channel, compound: &[u8]) {
-        let Some(route) = self.client.route(channel) else {
+        if !self.link.takes_rtcp(channel) {
             return;
-        };
+        }
         let (now, metrics) = (Instant::now(), &self.observation.metrics);
         let Ok(passed) = rtcp_for_camera(compound, self.keyframes.is_due(now)) else {
             return metrics.rtcp_refused(RtcpRefusal::Malformed, 1);
@@ -434,14 +390,7 @@ impl<'a> Upstream<'a> {
         if passed.keyframe {
             self.keyframes.sent(now);
         }
-        let packet = &passed.bytes[..];
-        match route {
-            Route::Interleaved(number) => put_data(self.connection.outgoing(), number, packet),
-            Route::Udp { port } => {
-                self.ports
-                    .send(channel, SocketAddr::new(self.remote, port), packet, packet.len());
-            }
-        }
+        self.link.send_rtcp(channel, &passed.bytes);
     }
 
     /// Time of the next check that the connection is still needed and the camera still sends.

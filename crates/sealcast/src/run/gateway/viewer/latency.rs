@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use jiff::Timestamp;
 use sealcast_proto::clock::{ClockEstimate, ClockReading};
 use sealcast_proto::unit::{Preamble, UnitArrival};
 
 use crate::meter::logs::UnitRow;
 use crate::meter::stage::Stage;
+use crate::platform::wall_time::wall_time;
 use crate::run::Observation;
 
 /// Time stamps of a frame on its way through the gateway pair.
@@ -46,7 +46,7 @@ fn row(
     // Before 1970: the peer's clock was never set, so its stamps mean nothing.
     let sealed_ns = reading.map(|peer| u64::try_from(ours(peer)).unwrap_or(0));
     UnitRow {
-        time: Timestamp::now(),
+        time: wall_time(),
         camera: timeline.camera.to_owned(),
         frame: timeline.preamble.frame,
         unit: arrival.index,

@@ -9,8 +9,8 @@ use sealcast_proto::session::{Delivery, Event, InboundCounts, Input, SessionErro
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::{mpsc, watch};
 
+use super::super::GOODBYE_PATIENCE;
 use super::super::request_mux::Request;
-use super::super::{GOODBYE_PATIENCE, after_others};
 use super::cameras::Cameras;
 use super::latency::{self, FrameTimeline};
 use super::pictures;
@@ -18,6 +18,7 @@ use super::receive_handler::{ArrivedFrame, ReceiveHandler};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::Direction;
 use crate::meter::stage::Stage;
+use crate::rtsp::after_others;
 use crate::run::attempts::Attempts;
 use crate::run::connection::Ended;
 use crate::run::ended::{handshake_failure, last_words_failure};

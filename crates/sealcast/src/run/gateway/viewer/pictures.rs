@@ -3,12 +3,12 @@
 
 use std::time::Instant;
 
-use jiff::Timestamp;
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::rtsp::{Track, rtp_picture};
 
 use crate::meter::logs::PictureRow;
 use crate::meter::stage::Stage;
+use crate::platform::wall_time::wall_time;
 use crate::run::Observation;
 
 /// When packets that were sealed together passed the gateways. Stamps are by the camera gateway's clock, in ns.
@@ -103,7 +103,7 @@ pub(super) fn note(observation: &Observation, camera: &str, picture: &Picture, e
         .map(|nanos| nanos as f64 / 1e3);
     let micros = |nanos: u64| nanos as f64 / 1e3;
     logs.picture(PictureRow {
-        time: Timestamp::now(),
+        time: wall_time(),
         camera: camera.to_owned(),
         track: picture.track.index() as u8,
         rtp_timestamp: picture.rtp_timestamp,

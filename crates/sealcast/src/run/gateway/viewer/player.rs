@@ -15,7 +15,6 @@ use tokio::sync::mpsc;
 
 use super::super::arrivals::Arrivals;
 use super::super::request_mux::{Action, Question, Request};
-use super::super::rtp_ports::{RtpPorts, Senders};
 use super::super::rtp_sender::{RtpSender, UdpRoute};
 use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{MAX_EVENTS, PACKETS};
@@ -25,6 +24,7 @@ use crate::meter::labels::{PeerQueue, TurnedAway};
 use crate::meter::metrics::Metrics;
 use crate::meter::peer_bytes::Held;
 use crate::meter::stage::Stage;
+use crate::rtsp::{RtpPorts, Senders};
 use crate::run::task_timer::TaskTimer;
 use crate::transport::udp::Path;
 use crate::transport::{Progress, TcpTransport, Transport};

@@ -6,20 +6,19 @@ fn parse(text: &str) -> RtspOptions {
     RtspOptions::parse(text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn secret(options: &RtspOptions) -> Option<(&str, &str)> {
-    options
-        .credentials
-        .as_ref()
-        .map(|found| (found.username.as_str(), found.password.as_str()))
+fn has_login(options: &RtspOptions, user: &str, password: &str) -> bool {
+    options.credentials == Some(Credentials::new(user, password.to_owned()))
 }
 
 #[test]
 fn user_and_password_leave_the_url() {
     let options = parse("rtsp://admin:p%40ss%3aword@10.0.0.7:8554/Streaming/Channels/101");
     assert_eq!(options.shown(), "rtsp://10.0.0.7:8554/Streaming/Channels/101");
-    assert_eq!(secret(&options), Some(("admin", "p@ss:word")));
+    assert!(has_login(&options, "admin", "p@ss:word"));
     assert!(!format!("{options:?}").contains("p@ss"));
-    assert_eq!(secret(&parse("rtsp://camera/")), None);
+    for without in ["rtsp://camera/", "rtsp://:secret@camera/"] {
+        assert!(parse(without).credentials.is_none(), "{without}");
+    }
 }
 
 #[test]
@@ -27,6 +26,7 @@ fn our_options_are_taken_and_the_cameras_stay_as_they_are() {
     let options = parse("rtsp://camera/realmonitor?channel=1&transport=udp&subtype=%30&reconnect=no");
     assert_eq!(options.shown(), "rtsp://camera/realmonitor?channel=1&subtype=%30");
     assert_eq!((options.transport, options.reconnect), (Transport::Udp, false));
+    assert!(parse("RTSP://camera/live").shown().ends_with("://camera/live"));
     let plain = parse("rtsp://camera/live?transport=tcp");
     assert_eq!(
         (plain.shown(), plain.transport, plain.reconnect),
@@ -53,14 +53,13 @@ fn a_camera_within_tls_has_a_fingerprint_and_its_own_beside_the_url_holds() {
 }
 
 #[test]
-fn the_password_may_come_from_the_environment() {
-    let from = |password: Option<&str>, variable: Option<&str>| {
-        combine(("admin".into(), password.map(Into::into)), variable.map(Into::into)).map(|found| found.password)
+fn the_password_may_come_from_elsewhere_unless_the_url_has_one() {
+    let elsewhere = |url: &str| {
+        let login = parse(url).credentials.expect("a user");
+        login.or_password("secret".to_owned())
     };
-    assert_eq!(from(None, Some("secret")), Some("secret".into()));
-    assert_eq!(from(Some("typed"), Some("secret")), Some("typed".into()));
-    assert_eq!(from(None, None), Some(String::new()));
-    assert_eq!(combine((String::new(), None), Some("secret".into())), None);
+    assert!(elsewhere("rtsp://admin@camera/") == Credentials::new("admin", "secret".to_owned()));
+    assert!(elsewhere("rtsp://admin:typed@camera/") == Credentials::new("admin", "typed".to_owned()));
 }
 
 #[test]
@@ -81,10 +80,4 @@ fn wrong_urls_are_refused_without_repeating_them() {
     }
     let missing = RtspOptions::parse("rtsp://camera/?credentials=@/nowhere/at/all").expect_err("no file");
     assert_eq!(missing.kind, FailureKind::Keys);
-}
-
-#[test]
-fn escapes_are_undone_and_what_is_none_stays() {
-    assert_eq!(unescape("a%20b%zz%4"), "a b%zz%4");
-    assert_eq!(unescape("%C3%A4%é"), "ä%é");
 }

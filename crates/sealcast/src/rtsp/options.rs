@@ -3,16 +3,16 @@
 use std::fmt;
 use std::path::Path;
 
-use retina::client::Credentials;
+use sealcast_proto::rtsp::{CameraUrl, Credentials, Lower, unescaped};
 use serde::{Deserialize, Serialize};
-use url::Url;
+use zeroize::Zeroizing;
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::fingerprint::Fingerprint;
 use crate::private_file::read_secret_line;
 
 /// Environment variable for the camera's password.
-pub(super) const PASSWORD_VARIABLE: &str = "SEALCAST_RTSP_PASSWORD";
+pub(crate) const PASSWORD_VARIABLE: &str = "SEALCAST_RTSP_PASSWORD";
 
 /// Transport of the camera's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,22 +23,34 @@ pub enum Transport {
     Auto,
     /// Interleaved with the RTSP messages on one TCP connection.
     Tcp,
-    /// UDP datagrams. A datagram that arrives out of order counts as lost.
+    /// UDP datagrams.
     Udp,
+}
+
+impl Transport {
+    /// The transport that is tried first.
+    pub(crate) fn lower(self) -> Lower {
+        match self {
+            Self::Auto | Self::Tcp => Lower::Interleaved,
+            Self::Udp => Lower::Udp,
+        }
+    }
 }
 
 /// A camera, and the options for reaching it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RtspOptions {
     /// The URL without user, password and our options.
-    pub(super) url: Url,
-    pub(super) credentials: Option<Credentials>,
+    url: CameraUrl,
+    pub(crate) credentials: Option<Credentials>,
     /// Transport of the packets.
     pub transport: Transport,
     /// Pinned fingerprint of the camera's TLS certificate.
     pub(crate) fingerprint: Option<Fingerprint>,
     /// True if the source reconnects after the camera disconnects.
     pub reconnect: bool,
+    /// True if the camera's sound is asked for.
+    pub(crate) sound: bool,
 }
 
 impl RtspOptions {
@@ -53,22 +65,11 @@ impl RtspOptions {
     pub fn parse(text: &str) -> Result<Self> {
         let usage = |what: &str, hint: &str| Failure::new(FailureKind::Usage, what, hint);
         let shape = "write rtsp://USER:PASSWORD@HOST:PORT/PATH, with %23 for # and %40 for @ in the password";
-        let mut url = Url::parse(text).map_err(|e| usage(&format!("the camera's URL is wrong: {e}"), shape))?;
-        if !matches!(url.scheme(), "rtsp" | "rtsps") || url.host_str().is_none_or(str::is_empty) {
-            return Err(usage("the camera's URL names no host", shape));
-        }
-        let from_url = (unescape(url.username()), url.password().map(unescape));
-        let cleared = url.set_username("").and_then(|()| url.set_password(None));
-        cleared.map_err(|()| usage("the camera's URL names no host", shape))?;
+        let (address, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut transport, mut fingerprint, mut reconnect, mut file) = (None, None, true, None);
         let mut theirs = Vec::new();
         // Keep the camera's own options byte for byte: cameras are particular about their order and escapes.
-        for pair in url
-            .query()
-            .unwrap_or_default()
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-        {
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=').unwrap_or((pair, "")) {
                 ("transport", "tcp") => transport = Some(Transport::Tcp),
                 ("transport", "udp") => transport = Some(Transport::Udp),
@@ -80,15 +81,22 @@ impl RtspOptions {
                 }
                 ("fingerprint", value) => fingerprint = Some(value.parse()?),
                 ("reconnect", value) => reconnect = !matches!(value, "no" | "off" | "0" | "false"),
-                ("credentials", value) => file = Some(unescape(value)),
+                ("credentials", value) => file = Some(unescaped(value).to_string()),
                 _ => theirs.push(pair),
             }
         }
-        let query = (!theirs.is_empty()).then(|| theirs.join("&"));
-        url.set_query(query.as_deref());
+        let mut camera = Zeroizing::new(address.to_owned());
+        if !theirs.is_empty() {
+            camera.push('?');
+            camera.push_str(&theirs.join("&"));
+        }
+        let (url, from_url) = CameraUrl::parse(&camera).map_err(|error| usage(&error.to_string(), shape))?;
         let credentials = match file {
             Some(file) => Some(read_credentials(&file)?),
-            None => combine(from_url, std::env::var(PASSWORD_VARIABLE).ok()),
+            None => from_url.filter(Credentials::has_user).map(|login| {
+                let variable = std::env::var(PASSWORD_VARIABLE).map(Zeroizing::new);
+                variable.map_or(login.clone(), |password| login.or_password(password))
+            }),
         };
         let options = Self {
             url,
@@ -96,6 +104,7 @@ impl RtspOptions {
             transport: Transport::Auto,
             fingerprint: None,
             reconnect,
+            sound: true,
         };
         options.with(transport, fingerprint)
     }
@@ -107,12 +116,12 @@ impl RtspOptions {
     pub(crate) fn with(mut self, transport: Option<Transport>, fingerprint: Option<Fingerprint>) -> Result<Self> {
         self.transport = transport.unwrap_or(self.transport);
         self.fingerprint = fingerprint.or(self.fingerprint);
-        let (what, hint) = match self.url.scheme() {
-            "rtsps" if self.transport == Transport::Udp => (
+        let (what, hint) = match self.url.tls {
+            true if self.transport == Transport::Udp => (
                 "over rtsps:// packets cannot come by UDP, where they would go in clear",
                 "leave transport=udp away: within TLS they come on the RTSP connection",
             ),
-            "rtsp" if self.fingerprint.is_some() => (
+            false if self.fingerprint.is_some() => (
                 "a camera at rtsp:// shows no certificate that could have this fingerprint",
                 "use rtsps://, or leave the fingerprint away",
             ),
@@ -121,19 +130,12 @@ impl RtspOptions {
         Err(Failure::new(FailureKind::Usage, what, hint))
     }
 
-    /// True if the connection uses TLS.
-    pub(super) fn within_tls(&self) -> bool {
-        self.url.scheme() == "rtsps"
+    /// The camera's URL, without secrets.
+    pub(crate) fn url(&self) -> &CameraUrl {
+        &self.url
     }
 
-    /// The user's name and password.
-    pub(crate) fn login(&self) -> Option<(&str, &str)> {
-        self.credentials
-            .as_ref()
-            .map(|login| (&*login.username, &*login.password))
-    }
-
-    /// The camera's URL without secrets.
+    /// The camera's URL as text, without secrets.
     pub fn shown(&self) -> &str {
         self.url.as_str()
     }
@@ -151,16 +153,6 @@ impl fmt::Debug for RtspOptions {
     }
 }
 
-fn combine((username, password): (String, Option<String>), variable: Option<String>) -> Option<Credentials> {
-    if username.is_empty() {
-        return None;
-    }
-    Some(Credentials {
-        username,
-        password: password.or(variable).unwrap_or_default(),
-    })
-}
-
 fn read_credentials(file: &str) -> Result<Credentials> {
     let fail = |what: String| {
         let hint = "write one line USER:PASSWORD into it, and point to it with ?credentials=@FILE";
@@ -170,31 +162,13 @@ fn read_credentials(file: &str) -> Result<Credentials> {
         .strip_prefix('@')
         .ok_or_else(|| fail("credentials= names no file".into()))?;
     let line = read_secret_line(Path::new(path))?;
-    let (username, password) = line
+    let (user, password) = line
         .trim()
         .split_once(':')
         .ok_or_else(|| fail(format!("{path} holds no credentials")))?;
-    Ok(Credentials {
-        username: username.into(),
-        password: password.into(),
-    })
-}
-
-/// Decodes the percent escapes (`%40`) in a part of a URL; invalid ones are kept.
-fn unescape(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [byte, tail @ ..] = rest {
-        let escaped = (*byte == b'%').then(|| tail.get(..2)).flatten();
-        let value = escaped
-            .and_then(|hex| std::str::from_utf8(hex).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        out.push(value.unwrap_or(*byte));
-        rest = if value.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    Ok(Credentials::new(user, password.to_owned()))
 }
 
 #[cfg(test)]
-#[path = "rtsp_tests.rs"]
+#[path = "options_tests.rs"]
 mod tests;

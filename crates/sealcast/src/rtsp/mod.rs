@@ -1,0 +1,13 @@
+//! RTSP towards cameras: their addresses, the connection to one, and the UDP ports of its packets. The source of
+//! `publish rtsp://` and the camera gateway drive the same client; so does `doctor`.
+
+mod connect;
+mod link;
+mod options;
+mod ports;
+
+pub(crate) use connect::{RtspConnection, connect};
+pub(crate) use link::{CameraLink, LinkError, LinkEvent};
+pub(crate) use options::PASSWORD_VARIABLE;
+pub use options::{RtspOptions, Transport};
+pub(crate) use ports::{RtpPorts, Senders, after_others, send_from};

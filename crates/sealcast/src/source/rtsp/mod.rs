@@ -1,0 +1,310 @@
+//! Frames from an RTSP camera.
+
+mod choice;
+mod facts;
+mod reader;
+mod session;
+mod trial;
+mod words;
+
+use std::time::{Duration, Instant};
+
+use sealcast_proto::timeline::{self, SourceTimeline};
+use tokio::runtime::{Builder, Runtime};
+
+pub(crate) use self::facts::Facts;
+use self::reader::Arrived;
+use self::session::Session;
+pub(crate) use self::trial::{Trial, trial};
+use self::words::lost;
+pub(crate) use self::words::without_address;
+use super::losses::Losses;
+use super::reconnect::{Backoff, Camera, STALL, next_frame};
+use super::{Lost, SOURCE_PATIENCE, Source, Stopping};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{Frame, SoundInfo, StampKind, StreamInfo, Track};
+use crate::rtsp::RtspOptions;
+
+/// Longest pause between attempts to reconnect to a camera.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Time between two looks whether the publisher stops.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What helps against pictures that come damaged.
+const ADVICE: &str = "a lower bit rate or a better path helps; over UDP what is lost is not sent again, over TCP it is";
+
+/// A camera.
+///
+/// When the camera disconnects or falls silent, the source reconnects with increasing pauses for as long as one call
+/// of [`next`](Source::next) may take; then `next` fails. Calling `next` again continues to try. While pictures come it
+/// waits for a keyframe as long as that takes.
+pub struct RtspSource {
+    options: RtspOptions,
+    /// `None` only during drop.
+    runtime: Option<Runtime>,
+    session: Option<Session>,
+    info: StreamInfo,
+    sound: Option<SoundInfo>,
+    /// When the last picture came.
+    pictured: Instant,
+    ahead: Option<Arrived>,
+    /// Since when it waits for a keyframe: at the start, after lost packets, and after reconnecting.
+    waiting: Option<Instant>,
+    /// True once it was said that a keyframe takes long.
+    said_waiting: bool,
+    losses: Losses,
+    timeline: SourceTimeline,
+    /// Arrivals count from here.
+    began: Instant,
+    /// True once this connection gave a picture.
+    delivered: bool,
+    backoff: Backoff,
+    stopping: Option<Stopping>,
+}
+
+impl RtspSource {
+    /// Connects to the camera and waits for its first keyframe. It blocks, so do not call it from asynchronous code.
+    ///
+    /// # Errors
+    /// The camera cannot be reached, refuses the login, lacks the requested stream, or has none that sealcast
+    /// carries.
+    pub fn open(options: RtspOptions) -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| {
+            Failure::new(
+                FailureKind::Internal,
+                format!("no runtime for the camera: {e}"),
+                "check the limits of this process",
+            )
+        })?;
+        let now = Instant::now();
+        let deadline = now + SOURCE_PATIENCE;
+        let session = runtime.block_on(Session::connect(&options, deadline))?;
+        let mut source = Self {
+            info: session.info(),
+            sound: session.sound(),
+            pictured: now,
+            options,
+            runtime: Some(runtime),
+            session: Some(session),
+            ahead: None,
+            waiting: Some(now),
+            said_waiting: false,
+            losses: Losses::new(ADVICE),
+            timeline: SourceTimeline::live(),
+            began: now,
+            delivered: false,
+            backoff: Backoff::new(LONGEST_PAUSE),
+            stopping: None,
+        };
+        source.ahead = Some(source.take(deadline)?);
+        Ok(source)
+    }
+
+    fn stops(&self) -> bool {
+        self.stopping.as_ref().is_some_and(|stopping| stopping())
+    }
+
+    /// The next frame of the session, of the picture or the sound.
+    fn receive(&mut self, patience: Duration) -> Result<Arrived> {
+        loop {
+            let (Some(runtime), Some(session)) = (&self.runtime, &mut self.session) else {
+                return Err(lost(&self.options, "it is gone"));
+            };
+            let until = (self.pictured + patience).min(Instant::now() + LOOK);
+            let frame = runtime.block_on(session.receive(until));
+            let damaged = Lost {
+                damaged: session.take_damaged(),
+                ..Lost::default()
+            };
+            self.losses.count(self.options.shown(), damaged);
+            if let Some(frame) = frame? {
+                return Ok(frame);
+            }
+            if self.stops() {
+                return Err(lost(&self.options, "the publisher stops"));
+            }
+            if self.pictured.elapsed() >= patience {
+                let session = self.session.as_ref();
+                let why = session.map_or_else(String::new, Session::silence);
+                return Err(lost(&self.options, &why));
+            }
+        }
+    }
+
+    /// Leaves a picture out that came before the keyframe which is waited for.
+    fn leave_out(&mut self, since: Instant) {
+        let left_out = Lost {
+            // Before the first keyframe nothing is lost.
+            left_out: self.delivered.into(),
+            ..Lost::default()
+        };
+        self.losses.count(self.options.shown(), left_out);
+        if since.elapsed() >= STALL && !std::mem::replace(&mut self.said_waiting, true) {
+            tracing::warn!(
+                camera = %self.options.shown(),
+                seconds = since.elapsed().as_secs(),
+                "pictures come, and no keyframe yet: it is waited for. To begin sooner, set the camera's keyframe \
+                 interval (also called GOP or I frame interval) to 1 or 2 s"
+            );
+        }
+    }
+}
+
+impl Camera for RtspSource {
+    type Frame = Arrived;
+
+    fn named(&self) -> (String, &'static str) {
+        (self.options.shown().to_owned(), "calling the camera again")
+    }
+
+    fn reconnects(&self) -> bool {
+        self.options.reconnect && !self.stops()
+    }
+
+    fn backoff(&mut self) -> &mut Backoff {
+        &mut self.backoff
+    }
+
+    fn is_open(&self) -> bool {
+        self.session.is_some()
+    }
+
+    fn take(&mut self, deadline: Instant) -> Result<Arrived> {
+        let patience = deadline.saturating_duration_since(Instant::now());
+        // The time since the last picture counts from the question for the next one.
+        self.pictured = self.pictured.max(Instant::now());
+        loop {
+            let frame = self.receive(patience)?;
+            if frame.track == Track::Sound {
+                if self.delivered {
+                    return Ok(frame);
+                }
+                continue;
+            }
+            self.pictured = Instant::now();
+            if frame.lost && !frame.keyframe {
+                self.waiting.get_or_insert_with(Instant::now);
+            }
+            if let Some(since) = self.waiting.filter(|_| !frame.keyframe) {
+                self.leave_out(since);
+                continue;
+            }
+            if self.waiting.take().is_some() {
+                tracing::debug!(camera = %self.options.shown(), "keyframe");
+            }
+            (self.said_waiting, self.delivered) = (false, true);
+            if let Some(session) = &self.session {
+                self.info = session.info();
+            }
+            return Ok(frame);
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some(runtime) = &self.runtime {
+            let _context = runtime.enter();
+            self.session = None;
+        }
+    }
+
+    fn open_again(&mut self, deadline: Instant) -> Result<()> {
+        let pause = self.backoff.pause(deadline);
+        let Some(runtime) = &self.runtime else {
+            return Err(lost(&self.options, "it is gone"));
+        };
+        let options = &self.options;
+        let session = runtime.block_on(async {
+            tokio::time::sleep(pause).await;
+            Session::connect(options, deadline).await
+        })?;
+        self.sound = session.sound();
+        self.pictured = Instant::now();
+        self.session = Some(session);
+        (self.waiting, self.delivered) = (Some(Instant::now()), false);
+        self.timeline.restarted();
+        Ok(())
+    }
+}
+
+impl Source for RtspSource {
+    fn info(&self) -> StreamInfo {
+        self.info.clone()
+    }
+
+    fn sound(&self) -> Option<SoundInfo> {
+        self.sound.clone()
+    }
+
+    fn next(&mut self) -> Result<Option<Frame>> {
+        let frame = match self.ahead.take() {
+            Some(frame) => frame,
+            None => match next_frame(self) {
+                Err(_) if self.stops() => return Ok(None),
+                frame => frame?,
+            },
+        };
+        let Arrived {
+            track,
+            keyframe,
+            stamp,
+            captured,
+            data,
+            ..
+        } = frame;
+        let side = match track {
+            Track::Picture => timeline::Track::Picture,
+            Track::Sound => timeline::Track::Sound,
+        };
+        let arrival = captured.saturating_duration_since(self.began);
+        let media_time = self.timeline.media_time(side, stamp, arrival);
+        Ok(Some(Frame {
+            track,
+            number: 0,
+            keyframe,
+            media_time,
+            began: captured,
+            stamp: StampKind::Arrival,
+            captured,
+            encoded: captured,
+            data,
+        }))
+    }
+
+    fn request_keyframe(&mut self) {}
+
+    fn stop_when(&mut self, stopping: Stopping) {
+        self.stopping = Some(stopping);
+    }
+
+    fn take_lost(&mut self) -> Lost {
+        self.losses.take()
+    }
+}
+
+impl Drop for RtspSource {
+    fn drop(&mut self) {
+        self.losses.say_rest(self.options.shown());
+        let (Some(runtime), session) = (self.runtime.take(), self.session.take()) else {
+            return;
+        };
+        // On a separate thread, because a runtime must not block, nor be dropped, inside another one.
+        let teardown = std::thread::Builder::new().name("teardown".into()).spawn(move || {
+            runtime.block_on(async {
+                if let Some(session) = session {
+                    session.tear_down().await;
+                }
+            });
+        });
+        if let Ok(teardown) = teardown {
+            let _ = teardown.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for RtspSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RtspSource")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

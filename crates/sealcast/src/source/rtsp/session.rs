@@ -1,0 +1,349 @@
+//! One RTSP session with a camera: from DESCRIBE to TEARDOWN.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use sealcast_proto::rtp::MediaDescription;
+use sealcast_proto::rtsp::{CameraEvent, CarriedStatus, Channel, Parameters, TrackSet, Verb};
+use tokio::sync::mpsc;
+use tokio::time::{sleep_until, timeout, timeout_at};
+
+use super::choice::choose;
+use super::facts::Facts;
+use super::reader::{Arrived, Streams};
+use super::words::{answered, ended, lost, silent};
+use crate::failure::{Failure, FailureKind, Result};
+use crate::media::{SoundInfo, StreamInfo};
+use crate::rtsp::{CameraLink, LinkError, LinkEvent, RtspOptions, connect};
+
+/// Time for the camera to confirm the TEARDOWN.
+const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
+/// Most packets, and most bytes of them, that came over UDP and wait to be looked at.
+const MAX_WAITING: (usize, usize) = (2048, 8 << 20);
+/// Interval of the receiver reports over UDP, by which some cameras see that somebody is there, and which keep the ways
+/// through address translation open.
+const REPORT: Duration = Duration::from_secs(5);
+/// A receiver report about no source (RFC 3550, section 6.4.2), from source 1.
+const RECEIVER_REPORT: [u8; 8] = [0x80, 201, 0, 1, 0, 0, 0, 1];
+
+/// A packet that came over UDP.
+struct Datagram {
+    channel: Channel,
+    packet: Bytes,
+    came: Instant,
+}
+
+/// The packets that came over UDP, on their way from the ports' tasks.
+struct Datagrams {
+    sender: mpsc::Sender<Datagram>,
+    receiver: mpsc::Receiver<Datagram>,
+    /// Bytes of the packets that wait.
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Datagrams {
+    fn new() -> Self {
+        let (sender, receiver) = mpsc::channel(MAX_WAITING.0);
+        Self {
+            sender,
+            receiver,
+            waiting: Arc::default(),
+        }
+    }
+
+    /// What takes the packets of ports. What does not fit is dropped, as it could be on the way.
+    fn taker(&self) -> impl Fn(Channel, Bytes, Instant) + Clone + Send + 'static {
+        let (sender, waiting) = (self.sender.clone(), Arc::clone(&self.waiting));
+        move |channel, packet, came| {
+            let bytes = packet.len();
+            let before = waiting.fetch_add(bytes, Ordering::Relaxed);
+            let fits = before + bytes <= MAX_WAITING.1;
+            let datagram = Datagram { channel, packet, came };
+            if !fits || sender.try_send(datagram).is_err() {
+                waiting.fetch_sub(bytes, Ordering::Relaxed);
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Datagram {
+        match self.receiver.recv().await {
+            Some(datagram) => self.taken(datagram),
+            // There is always a sender.
+            None => std::future::pending().await,
+        }
+    }
+
+    fn taken(&self, datagram: Datagram) -> Datagram {
+        self.waiting.fetch_sub(datagram.packet.len(), Ordering::Relaxed);
+        datagram
+    }
+}
+
+/// An RTSP session in the playing state.
+pub(super) struct Session {
+    options: RtspOptions,
+    link: CameraLink,
+    /// Time 0 of the client.
+    began: Instant,
+    datagrams: Datagrams,
+    description: MediaDescription,
+    streams: Streams,
+    /// The tracks whose packets come over UDP.
+    over_udp: TrackSet,
+    /// When the next receiver reports are due.
+    report: Instant,
+}
+
+impl Session {
+    /// Connects to the camera and starts playing. If a camera that described itself does not play picture and sound
+    /// together, it is called again for the picture alone: no sound keeps the picture away.
+    ///
+    /// # Errors
+    /// The camera cannot be reached, refuses the login, or has no picture that is carried.
+    pub(super) async fn connect(options: &RtspOptions, deadline: Instant) -> Result<Self> {
+        let (failure, described) = match Self::connect_once(options, options.sound, deadline).await {
+            Ok(session) => return Ok(session),
+            Err(failed) => failed,
+        };
+        if !described || !options.sound || failure.kind != FailureKind::Source {
+            return Err(failure);
+        }
+        let Ok(mut session) = Self::connect_once(options, false, deadline).await else {
+            return Err(failure);
+        };
+        let camera = options.shown();
+        tracing::warn!(camera, reason = %failure.what, "sound is left out: the camera does not play with it");
+        session.streams.keep_sound_away();
+        Ok(session)
+    }
+
+    /// Connects once. A failure comes with whether the camera had described itself, in two streams.
+    async fn connect_once(
+        options: &RtspOptions,
+        sound: bool,
+        deadline: Instant,
+    ) -> std::result::Result<Self, (Failure, bool)> {
+        let opened = timeout_at(deadline.into(), Self::described(options, sound)).await;
+        let opened = opened.unwrap_or_else(|_| Err(silent(options)));
+        let mut session = opened.map_err(|failure| (failure, false))?;
+        let two = session.streams.has_sound();
+        let played = timeout_at(deadline.into(), session.play()).await;
+        match played.unwrap_or_else(|_| Err(silent(options))) {
+            Ok(()) => Ok(session),
+            Err(failure) => Err((failure, two)),
+        }
+    }
+
+    /// Connects, and has the camera describe itself.
+    async fn described(options: &RtspOptions, sound: bool) -> Result<Self> {
+        let connection = connect(options.url(), options.fingerprint)
+            .await
+            .map_err(|mut failure| {
+                // A camera that starts again is worth another try, one with another certificate is not.
+                if failure.kind == FailureKind::Network {
+                    failure.kind = FailureKind::Source;
+                }
+                failure
+            })?;
+        let began = Instant::now();
+        let mut link = CameraLink::new(connection, options, Duration::ZERO)?;
+        let broke = |error: LinkError| ended(options, &error);
+        link.timeout(Duration::ZERO).map_err(broke)?;
+        let sdp = loop {
+            match link.next() {
+                LinkEvent::Event(CameraEvent::Described(sdp)) => break sdp,
+                LinkEvent::Event(_) | LinkEvent::Packet(..) => {}
+                LinkEvent::Nothing(due) => {
+                    link.flush().map_err(broke)?;
+                    tokio::select! {
+                        said = link.wait() => if said.map_err(broke)? {
+                            link.take(began.elapsed()).map_err(broke)?;
+                        },
+                        () = sleep_until(instant(began, due).into()) => link.timeout(began.elapsed()).map_err(broke)?,
+                    }
+                }
+            }
+        };
+        let description = MediaDescription::parse(&sdp);
+        let chosen = choose(&description, sound).map_err(|names| {
+            Failure::new(
+                FailureKind::Source,
+                format!(
+                    "{} offers {names}, not H.264, H.265 or Motion JPEG video",
+                    options.shown()
+                ),
+                "choose H.264 or H.265 in the camera's settings, or the URL of its other stream",
+            )
+        })?;
+        if let Some(what) = &chosen.left_out {
+            tracing::warn!(camera = %options.shown(), "sound is left out: the camera offers {what}");
+        }
+        Ok(Self {
+            options: options.clone(),
+            link,
+            began,
+            datagrams: Datagrams::new(),
+            description,
+            streams: Streams::new(chosen),
+            over_udp: TrackSet::default(),
+            report: began,
+        })
+    }
+
+    /// Sets the tracks up and has the camera play them; the picture alone if it refuses with the sound.
+    async fn play(&mut self) -> Result<()> {
+        let with_sound = self.streams.has_sound();
+        let mut status = self.ask(Verb::Play(self.streams.tracks())).await?;
+        if with_sound && !status.is_ok() {
+            let camera = self.options.shown();
+            tracing::warn!(
+                camera,
+                status = status.code(),
+                "sound is left out: the camera does not send it"
+            );
+            self.streams.keep_sound_away();
+            status = self.ask(Verb::Play(self.streams.tracks())).await?;
+        }
+        match status.is_ok() {
+            true => Ok(()),
+            false => Err(answered(&self.options, status.code())),
+        }
+    }
+
+    /// Asks the camera for something, and waits for its answer.
+    async fn ask(&mut self, verb: Verb) -> Result<CarriedStatus> {
+        let asked = self.link.command(self.began.elapsed(), 0, verb, &Parameters::default());
+        asked.map_err(|error| ended(&self.options, &error))?;
+        loop {
+            if let Some(status) = self.turn(None).await.map_err(|error| ended(&self.options, &error))? {
+                return Ok(status);
+            }
+        }
+    }
+
+    /// Deals with what is there, or waits for more, at most `until`. Returns the camera's answer, if that came.
+    async fn turn(&mut self, until: Option<Instant>) -> std::result::Result<Option<CarriedStatus>, LinkError> {
+        let now = self.began.elapsed();
+        let due = match self.link.next() {
+            LinkEvent::Event(CameraEvent::OpenPorts { track }) => {
+                self.over_udp.insert(track);
+                self.streams.over_datagrams(track);
+                let taker = self.datagrams.taker();
+                self.link.open_ports(now, track, taker, || {})?;
+                return Ok(None);
+            }
+            LinkEvent::Event(CameraEvent::Answered { status, .. }) => return Ok(Some(status)),
+            LinkEvent::Event(CameraEvent::Described(_)) => return Ok(None),
+            LinkEvent::Packet(channel, packet) => {
+                self.streams.take(channel, packet, self.began, Instant::now());
+                return Ok(None);
+            }
+            LinkEvent::Nothing(due) => due,
+        };
+        self.link.flush()?;
+        let mut wake = instant(self.began, due);
+        for other in [until, self.streams.due(self.began), self.report_due()]
+            .into_iter()
+            .flatten()
+        {
+            wake = wake.min(other);
+        }
+        tokio::select! {
+            biased;
+            said = self.link.wait() => if said? {
+                self.link.take(self.began.elapsed())?;
+            },
+            datagram = self.datagrams.next() => {
+                let Datagram { channel, packet, came } = datagram;
+                self.streams.take(channel, packet, self.began, came);
+            }
+            () = sleep_until(wake.into()) => self.timers(due)?,
+        }
+        Ok(None)
+    }
+
+    /// Does what is due.
+    fn timers(&mut self, due: Duration) -> std::result::Result<(), LinkError> {
+        let now = Instant::now();
+        self.streams.settle(self.began, now);
+        if self.report_due().is_some_and(|report| report <= now) {
+            self.report = now + REPORT;
+            for track in self.over_udp.iter() {
+                self.link.send_rtcp(Channel { track, rtcp: true }, &RECEIVER_REPORT);
+            }
+        }
+        if due <= self.began.elapsed() {
+            self.link.timeout(self.began.elapsed())?;
+        }
+        Ok(())
+    }
+
+    fn report_due(&self) -> Option<Instant> {
+        (!self.over_udp.is_empty()).then_some(self.report)
+    }
+
+    /// Waits for the next frame, of the picture or the sound. `None` if none came until `until`.
+    ///
+    /// # Errors
+    /// The connection to the camera ended.
+    pub(super) async fn receive(&mut self, until: Instant) -> Result<Option<Arrived>> {
+        loop {
+            if let Some(arrived) = self.streams.next() {
+                return Ok(Some(arrived));
+            }
+            if Instant::now() >= until {
+                return Ok(None);
+            }
+            self.turn(Some(until))
+                .await
+                .map_err(|error| match self.streams.complaint() {
+                    Some(complaint) => lost(&self.options, &format!("{error}, and {complaint} before")),
+                    None => ended(&self.options, &error),
+                })?;
+        }
+    }
+
+    /// Description of the stream.
+    pub(super) fn info(&self) -> StreamInfo {
+        self.streams.info()
+    }
+
+    /// Description of the sound, if there is some.
+    pub(super) fn sound(&self) -> Option<SoundInfo> {
+        self.streams.sound()
+    }
+
+    /// How many pictures came damaged since the last call: at least one wherever packets are missing.
+    pub(super) fn take_damaged(&mut self) -> u64 {
+        self.streams.take_damaged()
+    }
+
+    /// Why no picture came of late, in words that follow the camera's name.
+    pub(super) fn silence(&self) -> String {
+        self.streams.silence(!self.over_udp.is_empty())
+    }
+
+    /// What the camera offers.
+    pub(super) fn description(&self) -> &MediaDescription {
+        &self.description
+    }
+
+    /// What came so far.
+    pub(super) fn facts(&self) -> &Facts {
+        self.streams.facts()
+    }
+
+    /// Sends TEARDOWN, and waits a moment for the camera to confirm it.
+    pub(super) async fn tear_down(mut self) {
+        let _ = timeout(TEARDOWN_PATIENCE, self.ask(Verb::Teardown)).await;
+    }
+}
+
+/// The instant of a time of the client.
+fn instant(began: Instant, time: Duration) -> Instant {
+    /// Far enough that nobody waits for it.
+    const FAR: Duration = Duration::from_hours(24);
+    began.checked_add(time).unwrap_or_else(|| Instant::now() + FAR)
+}

@@ -1,0 +1,59 @@
+//! A camera tried for some seconds, to tell what it does.
+
+use std::time::{Duration, Instant};
+
+use sealcast_proto::rtp::MediaDescription;
+
+use super::facts::Facts;
+use super::session::Session;
+use super::{SOURCE_PATIENCE, words};
+use crate::failure::Result;
+use crate::media::{SoundInfo, StreamInfo};
+use crate::rtsp::RtspOptions;
+
+/// Time for which a trial goes on at most until the second keyframe came.
+const KEYFRAMES_PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a trial showed.
+pub(crate) struct Trial {
+    /// What the camera offers.
+    pub(crate) description: MediaDescription,
+    /// The picture as viewers would get it; its size is 0 until a keyframe came.
+    pub(crate) picture: StreamInfo,
+    /// The sound as viewers would get it.
+    pub(crate) sound: Option<SoundInfo>,
+    /// What came.
+    pub(crate) facts: Facts,
+    /// Why pictures failed to come, or why the session ended, without the camera's address.
+    pub(crate) trouble: Option<String>,
+}
+
+/// Plays a camera for `length`, and longer until two keyframes came.
+///
+/// # Errors
+/// The camera cannot be reached, or does not play.
+pub(crate) async fn trial(options: &RtspOptions, length: Duration) -> Result<Trial> {
+    let mut session = Session::connect(options, Instant::now() + SOURCE_PATIENCE).await?;
+    let began = Instant::now();
+    let trouble = loop {
+        let passed = began.elapsed();
+        let enough = session.facts().keyframes > 1 || passed >= KEYFRAMES_PATIENCE || session.facts().pictures == 0;
+        if passed >= length && enough {
+            break (session.facts().pictures == 0).then(|| session.silence());
+        }
+        let until = Instant::now() + Duration::from_millis(200);
+        if let Err(failure) = session.receive(until).await {
+            break Some(words::without_address(options, &failure.what));
+        }
+    };
+    session.take_damaged();
+    let trial = Trial {
+        description: session.description().clone(),
+        picture: session.info(),
+        sound: session.sound(),
+        facts: session.facts().clone(),
+        trouble,
+    };
+    session.tear_down().await;
+    Ok(trial)
+}
