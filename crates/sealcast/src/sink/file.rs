@@ -36,6 +36,14 @@ impl Format {
             "obu" => Ok(Self::Obus),
             "mjpeg" | "mjpg" => Ok(Self::Jpegs),
             "mp4" => Ok(Self::Mp4),
+            "mkv" | "webm" | "mov" | "avi" | "ts" | "m2ts" | "mts" | "flv" | "ivf" => Err(Failure::new(
+                FailureKind::Usage,
+                format!("{} would be of a format that is not written here", path.display()),
+                format!(
+                    "record to a name that ends in .mp4, and rewrap it, which leaves picture and sound as they are: \
+                     ffmpeg -i OUT.mp4 -c copy OUT.{extension}"
+                ),
+            )),
             _ => Err(Failure::new(
                 FailureKind::Usage,
                 format!("{} does not say by its ending what to write", path.display()),

@@ -78,6 +78,9 @@ fn a_path_that_cannot_be_written_is_told_with_its_name() {
     assert!(told(Path::new("/proc/self/out.mp4")).contains("/proc/self/out.mp4"));
     let failure = FileSink::create(&dir.path().join("out.avi"), false).expect_err("no such format");
     assert_eq!(failure.kind, FailureKind::Usage);
+    assert!(failure.hint.contains("-c copy OUT.avi"), "{failure}");
+    let failure = FileSink::create(&dir.path().join("out.txt"), false).expect_err("no such format");
+    assert_eq!(failure.kind, FailureKind::Usage);
 }
 
 #[test]

@@ -23,6 +23,9 @@ const MAX_CHUNKS_BETWEEN_FRAMES: usize = 10_000;
 /// Maximum of streams (video, audio, subtitles) whose headers are parsed.
 const MAX_STREAMS: usize = 100;
 
+/// What AVI files call video that is carried from an MP4 file.
+const CARRIED_IN_MP4: [&str; 7] = ["H264", "X264", "AVC1", "HEVC", "H265", "HEV1", "AV01"];
+
 /// Reads Motion JPEG frames from an AVI file.
 #[derive(Debug)]
 pub struct AviReader<R> {
@@ -341,9 +344,15 @@ fn read_header(header: &[u8]) -> Result<Video> {
             height: side(8),
         });
     }
-    match others.is_empty() {
-        true => Err(MediaError::Damaged("its header names no streams".into())),
-        false => Err(MediaError::Unsupported(others.join(" and "))),
+    let carried = |name: &&String| {
+        CARRIED_IN_MP4
+            .iter()
+            .any(|codec| name.to_uppercase().starts_with(codec))
+    };
+    match others.iter().find(carried) {
+        _ if others.is_empty() => Err(MediaError::Damaged("its header names no streams".into())),
+        Some(name) => Err(MediaError::Container(name.clone())),
+        None => Err(MediaError::Unsupported(others.join(" and "))),
     }
 }
 

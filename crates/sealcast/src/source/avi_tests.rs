@@ -143,10 +143,14 @@ fn a_file_that_breaks_off_says_so_after_its_last_frame() {
 
 #[test]
 fn what_is_no_motion_jpeg_is_refused_by_name() {
-    let other = frames(avi(b"H264", &chunk(b"01dc", &[0, 0, 0, 1]))).expect_err("H.264");
+    let other = |codec| frames(avi(codec, &chunk(b"01dc", &[0, 0, 0, 1]))).expect_err("no JPEG");
     assert_eq!(
-        other.to_string(),
-        "holds audio or text and H264 video in AVI, not H.264, H.265, AV1 or Motion JPEG video"
+        other(b"H264").to_string(),
+        "is H264 video in AVI, which is not read here"
+    );
+    assert_eq!(
+        other(b"DIVX").to_string(),
+        "holds audio or text and DIVX video in AVI, not H.264, H.265, AV1 or Motion JPEG video"
     );
     let fake = frames(avi(b"MJPG", &chunk(b"01dc", b"no image"))).expect_err("no image");
     assert!(matches!(fake, MediaError::Damaged(_)));

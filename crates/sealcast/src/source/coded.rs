@@ -49,6 +49,9 @@ pub enum MediaError {
     /// The file is valid, but contains something that sealcast does not carry.
     #[error("holds {0}, not H.264, H.265, AV1 or Motion JPEG video")]
     Unsupported(String),
+    /// The file is of a format that sealcast does not read, but may hold what it carries.
+    #[error("is {0}, which is not read here")]
+    Container(String),
     /// The file contains nothing to play.
     #[error("holds no frames: {0}")]
     Empty(&'static str),
@@ -64,6 +67,7 @@ impl MediaError {
                 "play it with ffplay to see whether it is whole, or rewrap it: ffmpeg -i IN -c copy OUT.mp4"
             }
             Self::Unsupported(_) => "convert it: ffmpeg -i IN -c:v libx264 -an OUT.mp4",
+            Self::Container(_) => "rewrap it, which leaves picture and sound as they are: ffmpeg -i IN -c copy OUT.mp4",
             Self::Empty(_) => "check with ffprobe that the file holds video that begins with a keyframe",
         }
     }

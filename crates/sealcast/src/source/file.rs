@@ -183,14 +183,17 @@ pub(super) fn sniff(head: &[u8]) -> MediaResult<Format> {
     if head.get(4..8).is_some_and(|kind| MP4_FIRST_BOXES.contains(&kind)) {
         return Ok(Format::Mp4);
     }
-    let others: [(&[u8], &str); 8] = [
+    let containers: [(&[u8], &str); 6] = [
         (&[0x1a, 0x45, 0xdf, 0xa3], "Matroska or WebM"),
         (b"OggS", "Ogg"),
         (b"FLV", "Flash video"),
         (b"DKIF", "IVF"),
+        (b"0&\xb2u\x8ef\xcf\x11", "ASF (WMV)"),
+        (&[0, 0, 1, 0xba], "an MPEG program stream"),
+    ];
+    let others: [(&[u8], &str); 3] = [
         (b"\x89PNG", "a PNG image"),
         (b"GIF8", "a GIF image"),
-        (&[0, 0, 1, 0xba], "an MPEG program stream"),
         (&[0, 0, 1, 0xb3], "MPEG-2 video"),
     ];
     if head.starts_with(b"RIFF") {
@@ -198,6 +201,9 @@ pub(super) fn sniff(head: &[u8]) -> MediaResult<Format> {
             Some(b"AVI ") => Ok(Format::Avi),
             _ => Err(MediaError::Unsupported("RIFF data that is no AVI file".into())),
         };
+    }
+    if let Some((_, name)) = containers.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Err(MediaError::Container((*name).into()));
     }
     if let Some((_, name)) = others.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Err(MediaError::Unsupported((*name).into()));
@@ -209,7 +215,7 @@ pub(super) fn sniff(head: &[u8]) -> MediaResult<Format> {
         return Ok(Format::Jpegs);
     }
     if head[0] == 0x47 && head.get(188) == Some(&0x47) {
-        return Err(MediaError::Unsupported("an MPEG transport stream".into()));
+        return Err(MediaError::Container("an MPEG transport stream".into()));
     }
     // A temporal delimiter, and an OBU that has a size.
     if head.starts_with(&av1::DELIMITER) && head.get(2).is_some_and(|next| next & 0x83 == 2) {
