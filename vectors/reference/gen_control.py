@@ -83,6 +83,9 @@ OK_MESSAGES = [
     ("selection-ack, highest", "selection-ack", {"number": 65535}),
     ("budget, none", "budget", {"milliseconds": 0}),
     ("budget, the longest", "budget", {"milliseconds": 10000}),
+    ("orientation, upright", "orientation", {"turns": 0, "mirrored": 0}),
+    ("orientation, on its side", "orientation", {"turns": 1, "mirrored": 0}),
+    ("orientation, mirrored", "orientation", {"turns": 3, "mirrored": 1}),
     ("part, first of two", "part", {"message": 0, "index": 0, "count": 2, "bytes": fixed("part", 600)}),
     ("part, last of four, of one byte", "part", {"message": 65535, "index": 3, "count": 4, "bytes": b"\x03"}),
     ("nack of one", "nack", {"entries": [[7, 0]]}),
@@ -178,8 +181,8 @@ def messages():
         cases.append({"name": name, "expect": "ok", "message": kind, "fields": _json(fields), "bytes": data.hex()})
     rows = [("empty payload", b"", "malformed", "There is no type.")]
     for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
-                 "rekey-request", "selection, an eighth", "selection-ack", "budget, none", "nack of several",
-                 "feedback", "probe-ack", "path-challenge", "path-response"):
+                 "rekey-request", "selection, an eighth", "selection-ack", "budget, none", "orientation, mirrored",
+                 "nack of several", "feedback", "probe-ack", "path-challenge", "path-response"):
         data = encoded[name]
         rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
         if len(data) > 1:
@@ -202,6 +205,8 @@ def messages():
         *malformed_rekeys(encoded["rekey-offer x25519"], encoded["rekey-answer"]),
         ("budget, 10001 ms", b"\x23\x27\x11", "malformed", "10 seconds are the longest."),
         ("budget, 65535 ms", b"\x23\xff\xff", "malformed", "10 seconds are the longest."),
+        ("orientation, four turns", b"\x27\x04\x00", "malformed", "Four quarter turns are none."),
+        ("orientation, mirrored twice", b"\x27\x00\x02", "malformed", "0 and 1 are no and yes."),
         ("keyframe-request, stream 0", b"\x05" + bytes(4), "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, stream 16", b"\x05\x00\x00\x00\x10", "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),

@@ -123,6 +123,14 @@ function screen(target: number): Shown {
   return { screen: one, time, pictures, drawn, log, take };
 }
 
+test("a picture that lies on its side is shown upright, in a canvas that stands", () => {
+  const { screen: one, log } = screen(0);
+  one.open();
+  one.orientation = { turns: 1, mirrored: 0 };
+  one.take({ image: {} as CanvasImageSource, width: 32, height: 24, close: () => undefined }, 0, 1);
+  same(log, ["resize 24x32", "size 24x32", "show 32"], "its sides are swapped");
+});
+
 test("nothing is drawn on a closed screen, and every picture is closed", async () => {
   const { screen: one, time, pictures, drawn, log, take } = screen(100);
   take(0, 0);

@@ -3,7 +3,7 @@
 import { type Picture, browserCodec } from "../src/media/codecs.ts";
 import { StreamDecoder } from "../src/media/decoder.ts";
 import { browserImage } from "../src/media/images.ts";
-import { canvasSurface } from "../src/media/screen.ts";
+import { UPRIGHT, canvasSurface } from "../src/media/screen.ts";
 import { REAL_TIME } from "../src/worker/clock.ts";
 import { clipFrames, clipParameters } from "./support/clip.ts";
 import { assert, same, testWhere } from "./support/harness.ts";
@@ -23,11 +23,36 @@ interface Run {
 /** Draws a picture and takes the colour in its middle. */
 function middle(picture: Picture): string {
   const canvas = new OffscreenCanvas(picture.width, picture.height);
-  canvasSurface(canvas).show(picture);
+  canvasSurface(canvas).show(picture, UPRIGHT);
   const context = canvas.getContext("2d");
   assert(context !== null, "there is a context");
   return Array.from(context.getImageData(picture.width / 2, picture.height / 2, 1, 1).data).join(",");
 }
+
+/** The brightness of the four corners of a picture that is drawn turned: of its first row, and of its last. */
+function corners(turns: number, mirrored: number): number[] {
+  const image = new OffscreenCanvas(4, 2);
+  const brush = image.getContext("2d");
+  assert(brush !== null, "there is a context");
+  for (const [at, shade] of [0x10, 0x50, 0x90, 0xd0].entries()) {
+    brush.fillStyle = `rgb(${shade} ${shade} ${shade})`;
+    brush.fillRect(at % 2 * 2, Math.floor(at / 2), 2, 1);
+  }
+  const [width, height] = turns % 2 === 0 ? [4, 2] : [2, 4];
+  const canvas = new OffscreenCanvas(width, height);
+  canvasSurface(canvas).show({ image, width: 4, height: 2, close: () => undefined }, { turns, mirrored });
+  const { data } = canvas.getContext("2d")?.getImageData(0, 0, width, height) ?? { data: [] };
+  return [0, width - 1, width * (height - 1), width * height - 1].map((at) => data[at * 4] ?? 0);
+}
+
+testWhere(HAS_CANVAS, "there is no canvas", "pictures are mirrored and then turned clockwise", () => {
+  same(corners(0, 0), [0x10, 0x50, 0x90, 0xd0], "as it was coded");
+  same(corners(1, 0), [0x90, 0x10, 0xd0, 0x50], "a quarter turn");
+  same(corners(2, 0), [0xd0, 0x90, 0x50, 0x10], "upside down");
+  same(corners(3, 0), [0x50, 0xd0, 0x10, 0x90], "three quarter turns");
+  same(corners(0, 1), [0x50, 0x10, 0xd0, 0x90], "mirrored");
+  same(corners(1, 1), [0xd0, 0x50, 0x90, 0x10], "mirrored and turned");
+});
 
 function begin(): Run {
   assert(CODEC !== undefined, "there is a decoder");

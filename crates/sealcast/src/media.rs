@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 pub use sealcast_proto::unit::{Codec, FrameRate, SoundCodec, SoundInfo, StampKind, StreamInfo};
+pub use sealcast_proto::wire::Orientation;
 
 /// What a frame is a part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,51 @@ impl Picture {
     }
 }
 
+impl Picture {
+    /// The picture as it is to be shown.
+    pub(crate) fn turned(self, orientation: Orientation) -> Self {
+        if orientation.is_upright() {
+            return self;
+        }
+        let (width, height) = (self.width, self.height);
+        let turn = |plane: &[u8], width: usize, height: usize| turned(plane, [width, height], orientation);
+        let swapped = orientation.quarter_turns() % 2 == 1;
+        let (shown_width, shown_height) = if swapped { (height, width) } else { (width, height) };
+        Self {
+            width: shown_width,
+            height: shown_height,
+            y: turn(&self.y, width, height),
+            u: turn(&self.u, width / 2, height / 2),
+            v: turn(&self.v, width / 2, height / 2),
+        }
+    }
+}
+
+/// A plane of this width and height, mirrored and turned.
+fn turned(plane: &[u8], [width, height]: [usize; 2], orientation: Orientation) -> Vec<u8> {
+    let swapped = orientation.quarter_turns() % 2 == 1;
+    let (shown_width, shown_height) = if swapped { (height, width) } else { (width, height) };
+    let mut out = Vec::with_capacity(plane.len());
+    for y in 0..shown_height {
+        for x in 0..shown_width {
+            // Where this pixel is before the turn.
+            let (from_x, from_y) = match orientation.quarter_turns() {
+                0 => (x, y),
+                1 => (y, height - 1 - x),
+                2 => (width - 1 - x, height - 1 - y),
+                _ => (width - 1 - y, x),
+            };
+            let from_x = if orientation.mirrored() {
+                width - 1 - from_x
+            } else {
+                from_x
+            };
+            out.push(plane.get(from_y * width + from_x).copied().unwrap_or_default());
+        }
+    }
+    out
+}
+
 /// A frame that the viewer has received, verified and opened.
 #[derive(Clone, Debug)]
 pub struct ReceivedFrame {
@@ -91,4 +137,33 @@ pub struct ReceivedFrame {
     pub opened: Instant,
     /// The access unit, as in [`Frame::data`].
     pub data: Bytes,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_are_mirrored_and_then_turned_clockwise() {
+        // 1 2
+        // 3 4
+        // 5 6
+        let plane = [1, 2, 3, 4, 5, 6];
+        for (turns, mirrored, expected) in [
+            (0, false, [1, 2, 3, 4, 5, 6]),
+            (1, false, [5, 3, 1, 6, 4, 2]),
+            (2, false, [6, 5, 4, 3, 2, 1]),
+            (3, false, [2, 4, 6, 1, 3, 5]),
+            (0, true, [2, 1, 4, 3, 6, 5]),
+            (1, true, [6, 4, 2, 5, 3, 1]),
+        ] {
+            assert_eq!(
+                turned(&plane, [2, 3], Orientation::new(turns, mirrored)),
+                expected,
+                "{turns} {mirrored}"
+            );
+        }
+        let turned = Picture::black(6, 4).turned(Orientation::new(3, true));
+        assert_eq!((turned.width, turned.height, turned.u.len()), (4, 6, 6));
+    }
 }

@@ -4,12 +4,13 @@ import { type Figures } from "../messages.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 import { type Frame, type Media } from "../protocol/unit/assemble.ts";
 import { type StreamInfo } from "../protocol/unit/info.ts";
+import { type Orientation } from "../protocol/wire/control.ts";
 import { SoundPlayer, type SoundParts, type SoundPlayerEvents, type SoundPort } from "../sound/player.ts";
 import { type ClockEstimate, type Time } from "../worker/clock.ts";
 import { type MakeCodec } from "./codecs.ts";
 import { type DecoderEvents, StreamDecoder } from "./decoder.ts";
 import { ImageDecoder, type MakeImage } from "./images.ts";
-import { Screen, type Surface } from "./screen.ts";
+import { Screen, type Surface, UPRIGHT } from "./screen.ts";
 import { Stages, type Way } from "./stages.ts";
 
 /** Milliseconds over which rates are counted. */
@@ -122,6 +123,7 @@ export class Player {
     this.#stages.clear();
     this.#arrivals = [];
     this.#counts = { frames: 0, drawn: 0, dropped: 0, keyframes: 0, bytes: 0 };
+    this.#screen.orientation = UPRIGHT;
     this.#screen.open();
   }
 
@@ -136,6 +138,11 @@ export class Player {
   /** Sound goes to the audio thread at this port from now on, or nowhere. */
   turnSound(port: SoundPort | undefined): void {
     this.#sound.turn(port);
+  }
+
+  /** Pictures are turned so before they are shown. */
+  orient(orientation: Orientation): void {
+    this.#screen.orientation = orientation;
   }
 
   clear(): void {

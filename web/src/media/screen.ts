@@ -1,5 +1,6 @@
 // The canvas, and the pictures that wait for their time.
 
+import { type Orientation } from "../protocol/wire/control.ts";
 import { type Cancel, type Time } from "../worker/clock.ts";
 import { type Picture } from "./codecs.ts";
 
@@ -10,10 +11,13 @@ export const MAX_JITTER = 500;
 /** Milliseconds after which the smallest delay is looked for anew: clocks drift, and paths change. */
 const DELAY_WINDOW = 5_000;
 
+/** Pictures as they were coded. */
+export const UPRIGHT: Orientation = { turns: 0, mirrored: 0 };
+
 /** What is drawn on; `show` does not keep the picture. */
 export interface Surface {
   resize(width: number, height: number): void;
-  show(picture: Picture): void;
+  show(picture: Picture, orientation: Orientation): void;
   clear(): void;
 }
 
@@ -28,8 +32,12 @@ export function canvasSurface(canvas: OffscreenCanvas): Surface {
       canvas.width = width;
       canvas.height = height;
     },
-    show({ image, width, height }) {
-      context.drawImage(image, 0, 0, width, height);
+    show({ image, width, height }, { turns, mirrored }) {
+      const [cos, sin] = [[1, 0, -1, 0][turns] ?? 1, [0, 1, 0, -1][turns] ?? 0];
+      const flip = mirrored === 0 ? 1 : -1;
+      context.setTransform(cos * flip, sin * flip, -sin, cos, canvas.width / 2, canvas.height / 2);
+      context.drawImage(image, -width / 2, -height / 2, width, height);
+      context.resetTransform();
     },
     clear() {
       context.fillStyle = "#000";
@@ -81,6 +89,8 @@ export class Screen<Tag> {
   readonly #time: Time;
   #target: number;
   #isOpen = false;
+  /** How pictures are turned that are drawn from now on. */
+  orientation = UPRIGHT;
   #size = { width: 0, height: 0 };
   #delays = new RecentLeast();
   #held: Held<Tag>[] = [];
@@ -171,14 +181,16 @@ export class Screen<Tag> {
   }
 
   #draw({ picture, tag }: Held<Tag>): void {
-    const { width, height } = picture;
+    const { orientation } = this;
+    const upright = orientation.turns % 2 === 0;
+    const [width, height] = upright ? [picture.width, picture.height] : [picture.height, picture.width];
     try {
       if (width !== this.#size.width || height !== this.#size.height) {
         this.#size = { width, height };
         this.#surface.resize(width, height);
         this.#events.size(width, height);
       }
-      this.#surface.show(picture);
+      this.#surface.show(picture, orientation);
       this.#events.drawn(tag);
     } catch {
       // A browser that lost its graphics may refuse a picture; the next one may pass.

@@ -334,6 +334,7 @@ export class Link {
       case "joins-group":
       case "challenged":
       case "keyframe-requested":
+      case "orientation":
       case "unfit-group":
         // A responder's, and the role's.
     }

@@ -101,6 +101,9 @@ export class Viewer implements Commands, LinkRole {
   }
 
   event(event: SessionEvent): void {
+    if (event.type === "orientation") {
+      this.#player.orient(event.orientation);
+    }
     if (event.type === "unfit-group") {
       const { signed } = event;
       const signs = isSignMode(signed) ? "signs nothing, or has a suite that this page lacks" :

@@ -11,7 +11,7 @@ use crate::clock::{Exchange, Now};
 use crate::keys::Side;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::wire::datagram::datagram;
-use crate::wire::{Control, Flags, MAX_STREAM};
+use crate::wire::{Control, Flags, MAX_STREAM, Orientation};
 use crate::words;
 
 impl Session {
@@ -74,6 +74,10 @@ impl Session {
             Control::Shape { publisher, viewer } => self.shape_announced(now, [publisher, viewer]),
             Control::Probe { token, .. } => self.send_control(now, &Control::ProbeAck { token }),
             Control::Selection { number, selection } => self.selection_told(now, number, selection),
+            Control::Orientation(orientation) => {
+                self.out.push_back(Output::Event(Event::Oriented(orientation)));
+                Ok(())
+            }
             _ => Err(SessionError::PeerMisbehaved),
         }
     }
@@ -145,6 +149,14 @@ impl Session {
         }
         let milliseconds = u16::try_from(budget.as_millis()).map_err(|_| SessionError::Misuse)?;
         self.send_control(now, &Control::Budget { milliseconds })
+    }
+
+    /// Publisher: say how pictures are turned before they are shown.
+    pub(super) fn orient(&mut self, now: Now, orientation: Orientation) -> Result<(), SessionError> {
+        if !self.is_established() || !self.leads() {
+            return Err(SessionError::Misuse);
+        }
+        self.send_control(now, &Control::Orientation(orientation))
     }
 
     /// Viewer: repeat the keyframe request if that is due.

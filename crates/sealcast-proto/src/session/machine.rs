@@ -301,6 +301,7 @@ impl Session {
                 Ok(Handled::Done)
             }
             Input::RequestKeyframe(stream) => self.request_keyframe(now, stream).map(|()| Handled::Done),
+            Input::Orient(orientation) => self.orient(now, orientation).map(|()| Handled::Done),
             Input::StateBudget(budget) => self.state_budget(now, budget).map(|()| Handled::Done),
             Input::Rekey => self.rekey_on_demand(now).map(|()| Handled::Done),
             Input::Select(selection) => self.select(now, selection).map(|()| Handled::Done),

@@ -98,7 +98,7 @@ use crate::rtsp::GatewayMessage;
 use crate::seal::{Refusal, Suite};
 use crate::sign::{FrameRefusal, GopVerdict, NoSignMode, SignMode};
 use crate::unit::{Assembled, Selection};
-use crate::wire::{CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup};
+use crate::wire::{CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup, Orientation};
 
 /// Handshake timeout.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -133,6 +133,9 @@ pub enum Input<'b> {
     /// Viewer on a byte stream: say how long media may wait for it, at most 10 s. Elsewhere the publisher hears it by
     /// the reports of what arrived.
     StateBudget(Duration),
+    /// Publisher: say how pictures are turned before they are shown, from here on. Say it again with a keyframe: it may
+    /// be lost on datagrams.
+    Orient(Orientation),
     /// Begin a new epoch now (publisher), or ask for one (viewer).
     Rekey,
     /// Publisher: change the selection. One that leaves something in clear takes effect when the viewer has
@@ -204,6 +207,8 @@ pub enum Event {
     KeyframeRequested(u32),
     /// Publisher on a byte stream: media may wait so long for this viewer.
     BudgetStated(Duration),
+    /// Viewer: pictures are turned before they are shown, from here on.
+    Oriented(Orientation),
     /// Records are sealed under a new epoch from here on.
     Rekeyed {
         /// Its number.

@@ -1,7 +1,8 @@
 //! Payloads of control records (protocol.md §4).
 
 use super::{
-    CellPlan, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers, Reader, Selection, put_bytes16,
+    CellPlan, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers, Orientation, Reader, Selection,
+    put_bytes16,
 };
 
 /// Maximum length of the text of a close message in bytes.
@@ -213,6 +214,8 @@ pub enum Control<'a> {
         /// Milliseconds, at most [`MAX_LATENCY`].
         milliseconds: u16,
     },
+    /// The publisher says how pictures are turned before they are shown, from here on.
+    Orientation(Orientation),
     /// A message of a type that this version does not know; it is ignored.
     Unknown,
 }
@@ -266,6 +269,10 @@ impl<'a> Control<'a> {
             Self::Budget { milliseconds } => {
                 out.push(35);
                 out.extend_from_slice(&milliseconds.to_be_bytes());
+            }
+            Self::Orientation(orientation) => {
+                out.push(39);
+                orientation.put(&mut out);
             }
             _ => self.put_of_rekeying(&mut out),
         }
@@ -404,6 +411,7 @@ impl<'a> Control<'a> {
             35 => Self::Budget {
                 milliseconds: budget(reader.u16()?)?,
             },
+            39 => Self::Orientation(Orientation::parse(&mut reader)?),
             _ => match GroupMessage::parse(kind, &mut reader)? {
                 Some(message) => Self::Group(message),
                 None => return Ok(Self::Unknown),

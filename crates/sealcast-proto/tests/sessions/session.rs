@@ -9,7 +9,7 @@ use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Event, Input, RekeyCause, RekeyPolicy, SessionError};
 use sealcast_proto::sim::{Direction, Verdict};
 use sealcast_proto::unit::PREAMBLE_LEN;
-use sealcast_proto::wire::CloseReason;
+use sealcast_proto::wire::{CloseReason, Orientation};
 use sealcast_testkit::ends::{self, Setup, identity, of_one_mind, publish};
 
 #[test]
@@ -27,6 +27,18 @@ fn an_invited_viewer_is_admitted_and_receives_media_bit_for_bit() {
     world.run_cleanly(Duration::from_millis(50));
     assert_eq!(world.initiator.media.len(), 1);
     assert_eq!(world.initiator.media[0][PREAMBLE_LEN..], picture);
+}
+
+#[test]
+fn how_the_picture_is_turned_is_said_by_the_publisher_alone() {
+    let mut world = Setup::default().established();
+    let turned = Orientation::new(3, true);
+    world.tell(Direction::ToResponder, Input::Orient(turned));
+    world.run_cleanly(Duration::from_millis(50));
+    assert!(world.initiator.events.contains(&Event::Oriented(turned)));
+    assert_eq!((world.initiator.error, world.responder.error), (None, None));
+    world.tell(Direction::ToInitiator, Input::Orient(turned));
+    assert_eq!(world.initiator.error, Some(SessionError::Misuse));
 }
 
 #[test]

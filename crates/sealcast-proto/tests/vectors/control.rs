@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use sealcast_proto::unit::{Codec, Description, Preamble, SOUND_STREAM, SoundCodec, StreamInfo};
-use sealcast_proto::wire::{CellPlan, Control, GroupMessage, MulticastGroup, Numbers};
+use sealcast_proto::wire::{CellPlan, Control, GroupMessage, MulticastGroup, Numbers, Orientation};
 use sealcast_testkit::vectors::{Hex, hex, load};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -29,6 +29,10 @@ struct Case {
     message: Option<String>,
     fields: Option<Value>,
     frame_bytes: Option<Hex>,
+}
+
+fn orientation(turned: Orientation) -> Value {
+    json!({"turns": turned.quarter_turns(), "mirrored": u8::from(turned.mirrored())})
 }
 
 /// Name and fields of a message as the vectors write them, or `None` for a type that is not known.
@@ -60,6 +64,7 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         Control::PathResponse { token } => ("path-response", json!({"token": hex(&token)})),
         Control::KeyframeRequest { stream } => ("keyframe-request", json!({"stream": stream})),
         Control::Budget { milliseconds } => ("budget", json!({"milliseconds": milliseconds})),
+        Control::Orientation(turned) => ("orientation", orientation(turned)),
         Control::Ping { t1 } => ("ping", json!({"t1": t1})),
         Control::Pong { t1, t2, t3 } => ("pong", json!({"t1": t1, "t2": t2, "t3": t3})),
         Control::RekeyRequest => ("rekey-request", json!({})),
@@ -183,7 +188,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (85, 131, 6));
+    assert_eq!((good, malformed, ignored), (88, 136, 6));
 }
 
 #[test]

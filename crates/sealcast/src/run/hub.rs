@@ -14,7 +14,7 @@ use super::keyframe_requests::{Joiners, KeyframeRequests};
 use super::target_rate::{PathTarget, TargetRate};
 use super::{FrameQueue, QueueLimits};
 use crate::failure::Failure;
-use crate::media::{Frame, SoundInfo, StreamInfo, Track};
+use crate::media::{Frame, Orientation, SoundInfo, StreamInfo, Track};
 use crate::meter::labels::{DropCause, PeerQueue};
 use crate::meter::metrics::Metrics;
 use crate::run::queue::Queued;
@@ -130,6 +130,8 @@ struct State {
     info: Option<StreamInfo>,
     info_version: u64,
     sound: Option<SoundInfo>,
+    /// How the picture is turned, once a source said that it is.
+    orientation: Option<Orientation>,
     end: Option<SourceEnd>,
 }
 
@@ -167,6 +169,7 @@ impl Hub {
                 info: None,
                 info_version: 0,
                 sound: None,
+                orientation: None,
                 end: None,
             }),
             joined: Condvar::new(),
@@ -324,6 +327,19 @@ impl Hub {
         let mut state = self.lock();
         state.sound = sound;
         state.info_version += 1;
+    }
+
+    /// How the picture is turned before it is shown, unless it never was.
+    pub(super) fn orientation(&self) -> Option<Orientation> {
+        self.lock().orientation
+    }
+
+    pub(super) fn set_orientation(&self, orientation: Orientation) {
+        let mut state = self.lock();
+        if state.orientation.unwrap_or_default() != orientation {
+            state.orientation = Some(orientation);
+            state.info_version += 1;
+        }
     }
 
     /// The version of the stream's description, and the description itself if it is newer than `version`.

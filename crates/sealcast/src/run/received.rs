@@ -21,7 +21,7 @@ use super::serve_viewer::VIDEO;
 use super::stamp_check::StampCheck;
 use super::{FrameQueue, Observation};
 use crate::keys::seen_groups::SeenGroups;
-use crate::media::{ReceivedFrame, Track};
+use crate::media::{Orientation, ReceivedFrame, Track};
 use crate::meter::labels::{Direction, DropCause};
 use crate::meter::stage::Stage;
 use crate::meter::telling::Telling;
@@ -36,6 +36,8 @@ pub(super) struct Delivered {
     pub(super) info: Arc<StreamInfo>,
     /// Description of the sound, once there is some.
     pub(super) sound: Option<Arc<SoundInfo>>,
+    /// How the picture is turned before it is shown.
+    pub(super) orientation: Orientation,
     pub(super) frame: ReceivedFrame,
     pub(super) timeline: FrameTimeline,
     /// Its records as they came, where such are kept.
@@ -79,6 +81,7 @@ pub(super) struct Receiver {
     frames: u64,
     info: Option<Arc<StreamInfo>>,
     sound: Option<Arc<SoundInfo>>,
+    orientation: Orientation,
     /// The picture's last description: sound goes on while the picture waits for a new one.
     shown: Option<Arc<StreamInfo>>,
     /// False if the user wants none of the sound.
@@ -114,6 +117,7 @@ impl Receiver {
             frames: 0,
             info: None,
             sound: None,
+            orientation: Orientation::default(),
             shown: None,
             wants_sound: true,
             clock: None,
@@ -188,6 +192,11 @@ impl Receiver {
         self.age.note(age, metrics);
     }
 
+    /// Pictures are turned so from here on, before they are shown.
+    pub(super) fn orient(&mut self, orientation: Orientation) {
+        self.orientation = orientation;
+    }
+
     /// Number of frames that came.
     pub(super) fn frames(&self) -> u64 {
         self.frames
@@ -220,6 +229,7 @@ impl Receiver {
             track: Track::Sound,
             info: Arc::clone(info),
             sound: Some(Arc::clone(sound)),
+            orientation: self.orientation,
             timeline: FrameTimeline {
                 preamble: frame.preamble,
                 sealed_at: frame.sealed_at,
@@ -286,6 +296,7 @@ impl Receiver {
         let pushed = self.queue.push(Delivered {
             track: Track::Picture,
             sound: self.sound.clone().filter(|_| self.wants_sound),
+            orientation: self.orientation,
             info: Arc::clone(info),
             frame: received,
             timeline,

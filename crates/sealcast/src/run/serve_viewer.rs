@@ -234,6 +234,7 @@ impl<T: Transport> Role<T> for ViewerRole {
         if elsewhere {
             self.shared.hub.seal_by_group(id, None);
         }
+        self.orient(task)?;
         self.offer_group(task)?;
         self.apply_settings(task)
     }
@@ -337,6 +338,14 @@ impl ViewerRole {
     pub(super) fn is_archive<T: Transport>(&self, task: &Task<T>) -> bool {
         let peer = task.peer.map(|peer| peer.id);
         peer.is_some_and(|peer| self.shared.admission.is_archive_node(&peer))
+    }
+
+    /// Say how the picture is turned, if it ever was.
+    fn orient<T: Transport>(&self, task: &mut Task<T>) -> Result<(), Ended> {
+        match self.shared.hub.orientation() {
+            Some(orientation) => task.handle(Input::Orient(orientation)),
+            None => Ok(()),
+        }
     }
 
     /// Apply the publisher's requested settings to this session.
@@ -502,7 +511,12 @@ impl ViewerRole {
                 }
                 session.seal_info(clock.now(), VIDEO, &info, out)
             })?;
+            // Before the frame, and again with each keyframe, as it may be lost.
+            self.orient(task)?;
         }
+        let Some(subscription) = &mut self.subscription else {
+            return Ok(());
+        };
         let previous = subscription.sender.previous();
         let mut outgoing = self.shared.outgoing(frame, subscription.codec, previous);
         outgoing.preamble.kept = *kept;

@@ -326,6 +326,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Event::LeaveMulticast => self.leave_multicast(),
             Event::KeyframeRequested(_)
             | Event::BudgetStated(_)
+            | Event::Oriented(_)
             | Event::Gateway(_)
             | Event::JoinsGroup(_)
             | Event::GroupSaid(_)

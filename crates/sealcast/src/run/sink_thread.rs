@@ -11,7 +11,7 @@ use super::passage::Passage;
 use super::received::Delivered;
 use super::{FrameQueue, Observation};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::Track;
+use crate::media::{Orientation, Track};
 use crate::sink::Sink;
 
 /// Feed `sink` from `queue`, and with `proofs`, on a new thread until the queue is closed and empty, or the sink fails.
@@ -46,6 +46,7 @@ fn feed(
     observation: &Observation,
 ) -> Result<()> {
     let mut current: Option<Arc<StreamInfo>> = None;
+    let mut turned = Orientation::default();
     let mut heard: Option<Arc<SoundInfo>> = None;
     // The frame presented last, until the next one completes what is known of it.
     let mut last: Option<Passage> = None;
@@ -54,6 +55,7 @@ fn feed(
             track,
             info,
             sound,
+            orientation,
             frame,
             timeline,
             sealed,
@@ -63,6 +65,9 @@ fn feed(
             .take()
             .into_iter()
             .try_for_each(|proof| sink.group_proof(proof))?;
+        if std::mem::replace(&mut turned, orientation) != orientation {
+            sink.orient(orientation)?;
+        }
         if current.as_ref() != Some(&info) {
             sink.start(&info)?;
             current = Some(info);

@@ -27,6 +27,10 @@ pub(super) fn start(
 ) -> Result<JoinHandle<()>> {
     hub.set_info(source.info());
     hub.set_sound(source.sound().filter(|_| sound));
+    hub.set_orientation(source.orientation());
+    if !source.orientation().is_upright() {
+        tracing::info!(orientation = %source.orientation(), "the picture of the source is shown as its file says");
+    }
     hub.set_makes_keyframes(source.makes_keyframes());
     hub.set_plays_once(source.waits_for_viewers());
     let most_waiting = shape.most_waiting(&source.info());
@@ -112,6 +116,7 @@ fn pump(
         metrics.record_stage(Stage::Capture, frame.captured.saturating_duration_since(frame.began));
         metrics.record_stage(Stage::Encode, frame.encoded.saturating_duration_since(frame.captured));
         if frame.keyframe {
+            hub.set_orientation(feed.source().orientation());
             let current = feed.source().info();
             if current != info {
                 check_change(info.codec, current.codec)?;

@@ -324,8 +324,10 @@ impl Role<AnyTransport> for WatchingRole<'_> {
     }
 
     fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
-        if let Event::GroupSaid(message) = event {
-            task.listener.keep_proof(&message);
+        match event {
+            Event::GroupSaid(message) => task.listener.keep_proof(&message),
+            Event::Oriented(orientation) => task.listener.orient(orientation),
+            _ => {}
         }
         Ok(())
     }

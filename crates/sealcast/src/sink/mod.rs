@@ -28,7 +28,7 @@ use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::seal::SealedFrame;
 
 use crate::failure::Result;
-use crate::media::{ReceivedFrame, SoundInfo, StreamInfo};
+use crate::media::{Orientation, ReceivedFrame, SoundInfo, StreamInfo};
 
 /// Ends the viewer as its user asked, in the sink's own way.
 pub type OnClose = Box<dyn FnOnce() + Send>;
@@ -49,6 +49,16 @@ pub trait Sink: Send {
     /// # Errors
     /// This sink cannot store such a stream (an `.mjpeg` file for H.264): kind `Sink`.
     fn start(&mut self, info: &StreamInfo) -> Result<()>;
+
+    /// The picture is turned so before it is shown, from here on. Called before [`start`](Self::start) if the picture
+    /// is not as it was coded. A sink that hands on what came ignores it.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    fn orient(&mut self, orientation: Orientation) -> Result<()> {
+        let _ = orientation;
+        Ok(())
+    }
 
     /// There is sound of this kind beside the picture. Called after [`start`](Self::start), and before the first packet
     /// where the publisher says so before; again if it changed. A sink that takes no sound ignores it.

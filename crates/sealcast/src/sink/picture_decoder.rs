@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::codec::{Decoder, check_decoder};
 use crate::failure::Result;
-use crate::media::{Codec, Picture, ReceivedFrame};
+use crate::media::{Codec, Orientation, Picture, ReceivedFrame};
 
 /// Minimum time between two requests for a keyframe after a frame that could not be decoded.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
@@ -37,6 +37,7 @@ pub(crate) struct PictureDecoder {
     ask: Option<Instant>,
     asked: Option<Instant>,
     time: Option<Duration>,
+    orientation: Orientation,
 }
 
 impl PictureDecoder {
@@ -67,6 +68,11 @@ impl PictureDecoder {
         Ok(())
     }
 
+    /// Pictures that are decoded from here on are turned.
+    pub(crate) fn orient(&mut self, orientation: Orientation) {
+        self.orientation = orientation;
+    }
+
     /// Decode a frame of the stream that began last.
     pub(crate) fn decode(&mut self, frame: &ReceivedFrame) -> Decoded {
         let decoder = match self.codec {
@@ -87,6 +93,7 @@ impl PictureDecoder {
             Ok(picture) => {
                 self.lost = false;
                 self.ask = None;
+                let picture = picture.map(|picture| picture.turned(self.orientation));
                 picture.map_or(Decoded::Nothing, Decoded::Picture)
             }
             Err(failure) => {

@@ -20,7 +20,7 @@ use super::raw::RawSource;
 use super::y4m;
 use super::{Encoding, MAX_FRAME_BYTES, Source};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Frame, FrameRate, SoundInfo, StampKind, StreamInfo, Track};
+use crate::media::{Frame, FrameRate, Orientation, SoundInfo, StampKind, StreamInfo, Track};
 
 /// Bytes of a file that are inspected to detect its format.
 const SNIFF_BYTES: usize = 4096;
@@ -101,6 +101,14 @@ impl<R: Read + Seek> Container<R> {
         match self {
             Self::Mp4(reader) => reader.sound(),
             Self::Avi(_) | Self::AnnexB(_) | Self::Obus(_) | Self::Jpegs(_) => None,
+        }
+    }
+
+    /// How the picture is turned before it is shown.
+    fn orientation(&self) -> Orientation {
+        match self {
+            Self::Mp4(reader) => reader.orientation(),
+            Self::Avi(_) | Self::AnnexB(_) | Self::Obus(_) | Self::Jpegs(_) => Orientation::default(),
         }
     }
 
@@ -385,6 +393,10 @@ impl Source for FileSource {
 
     fn sound(&self) -> Option<SoundInfo> {
         self.container.as_ref().and_then(Container::sound)
+    }
+
+    fn orientation(&self) -> Orientation {
+        self.container.as_ref().map(Container::orientation).unwrap_or_default()
     }
 
     fn next(&mut self) -> Result<Option<Frame>> {

@@ -39,7 +39,7 @@ use encoding::MIN_BITRATE;
 pub use file::{Container, FileOptions, FileSource};
 pub use gst_options::GstOptions;
 pub use lost::Lost;
-pub(crate) use mp4_track::JPEG_OBJECT_TYPE;
+pub(crate) use mp4_track::{JPEG_OBJECT_TYPE, matrix_of};
 pub use pace::Pacer;
 pub use raw::RawSource;
 pub use rtsp::RtspSource;
@@ -52,7 +52,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::unit::sound_headers as sound;
 
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Frame, SoundInfo, StreamInfo};
+use crate::media::{Frame, Orientation, SoundInfo, StreamInfo};
 
 /// Returns true if the next picture should not be encoded.
 pub type Skip = Box<dyn Fn() -> bool + Send>;
@@ -75,6 +75,11 @@ pub trait Source: Send {
     /// too. Valid as [`info`](Self::info) is.
     fn sound(&self) -> Option<SoundInfo> {
         None
+    }
+
+    /// How the picture is turned before it is shown. Valid as [`info`](Self::info) is.
+    fn orientation(&self) -> Orientation {
+        Orientation::default()
     }
 
     /// Returns the next frame, of the picture or the sound, in real time (a file source waits until the frame is due),

@@ -16,7 +16,7 @@ use super::mp4_cursor::{Cursor, MAX_BOXES_IN_A_ROW, read_sample, read_whole};
 use super::mp4_track::{Entry, Movie, SampleAt, read_movie};
 use super::predicted::Predicted;
 use super::sound::MAX_SOUND_BYTES;
-use crate::media::{Codec, FrameRate, SoundInfo, StreamInfo, Track};
+use crate::media::{Codec, FrameRate, Orientation, SoundInfo, StreamInfo, Track};
 
 /// Maximum size of the index (`moov`) in bytes; that of a day of video takes some 50 MB.
 const MAX_INDEX_BYTES: u64 = 128 << 20;
@@ -125,6 +125,11 @@ impl<R: Read + Seek> Mp4Reader<R> {
             }
             _ => info,
         }
+    }
+
+    /// How the picture is turned before it is shown.
+    pub fn orientation(&self) -> Orientation {
+        self.picture.track.orientation
     }
 
     /// Rewinds to the first frame.

@@ -13,7 +13,7 @@ use super::coded::{MediaError, Result, sane_rate};
 use super::mp4_boxes::{Child, child, children, contents};
 use super::mp4_fragments::Defaults;
 use super::sound;
-use crate::media::{FrameRate, SoundInfo};
+use crate::media::{FrameRate, Orientation, SoundInfo};
 
 /// Length in bytes of the fixed fields of a visual sample entry, before its boxes.
 const VISUAL_FIELDS_BYTES: usize = 78;
@@ -74,6 +74,8 @@ pub(super) struct Track {
     pub(super) timescale: NonZeroU32,
     pub(super) rate: Option<FrameRate>,
     pub(super) entries: Vec<Entry>,
+    /// How the picture is turned before it is shown.
+    pub(super) orientation: Orientation,
     /// What the edit list adds to the times of the samples, in nanoseconds.
     pub(super) edit: i128,
     table: SampleTableAccessor<StblBox>,
@@ -242,12 +244,35 @@ fn read_track(trak: &[u8], movie_timescale: NonZeroU32) -> Result<Track> {
         .map_err(|e| MediaError::Damaged(format!("its index contradicts itself ({e})")))?;
     Ok(Track {
         id: trak.tkhd_box.track_id,
+        orientation: orientation_of(&trak.tkhd_box.matrix),
         timescale,
         rate,
         entries,
         edit,
         table,
     })
+}
+
+/// The turn of a track's matrix. Players scale and shear by others, which cameras do not write.
+fn orientation_of(&[a, b, _, c, d, ..]: &[i32; 9]) -> Orientation {
+    let signs = [a, b, c, d].map(i32::signum);
+    let turns = (0..4).flat_map(|turns| [false, true].map(|mirrored| Orientation::new(turns, mirrored)));
+    turns
+        .into_iter()
+        .find(|turn| matrix_of(*turn) == signs)
+        .unwrap_or_default()
+}
+
+/// What a picture's coordinates are multiplied by, x and y each, for x and for y.
+pub(crate) fn matrix_of(orientation: Orientation) -> [i32; 4] {
+    let [a, b, c, d] = match orientation.quarter_turns() {
+        0 => [1, 0, 0, 1],
+        1 => [0, 1, -1, 0],
+        2 => [-1, 0, 0, -1],
+        _ => [0, -1, 1, 0],
+    };
+    let flip = if orientation.mirrored() { -1 } else { 1 };
+    [a * flip, b * flip, c, d]
 }
 
 /// Refuses tracks that change from one codec to another, which exist only in test suites.

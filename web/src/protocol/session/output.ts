@@ -6,6 +6,7 @@ import { type Peer } from "../keys/handshake.ts";
 import { type GopVerdict } from "../sign/gop-verifier.ts";
 import { type SignMode, type StatedSign } from "../sign/mode.ts";
 import { type Media } from "../unit/assemble.ts";
+import { type Orientation } from "../wire/control.ts";
 import { type MediaFrom } from "../wire/group-message.ts";
 import { type Selection } from "../wire/selection.ts";
 import { type RekeyCause } from "./rekey.ts";
@@ -41,6 +42,8 @@ export type SessionEvent =
   | { readonly type: "rekeyed"; readonly epoch: bigint; readonly cause?: RekeyCause }
   /** Another selection is in force: frames are sealed by it (publisher), or may be (viewer). Show it as a warning. */
   | { readonly type: "selection"; readonly selection: Selection }
+  /** Viewer: pictures are turned before they are shown, from here on. */
+  | { readonly type: "orientation"; readonly orientation: Orientation }
   /** A reading of the peer's clock. */
   | { readonly type: "clock"; readonly reading: ClockReading }
   /** Viewer: it is a member of the publisher's group, which signs this. Media is sealed for all from here on. */

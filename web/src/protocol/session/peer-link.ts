@@ -289,6 +289,9 @@ export class PeerLink {
       case "shape":
         this.#shapeAnnounced(now, message);
         return;
+      case "orientation":
+        this.#out.event({ type: "orientation", orientation: message });
+        return;
       case "group-terms":
       case "key-sheet":
       case "answer":

@@ -69,6 +69,14 @@ export interface Feedback {
   readonly received: Bytes;
 }
 
+/** How pictures are turned before they are shown. */
+export interface Orientation {
+  /** Quarter turns clockwise, 0 to 3. */
+  readonly turns: number;
+  /** 1 if left and right are swapped before that. */
+  readonly mirrored: number;
+}
+
 /** A control message. Its bytes are views of the payload that it was parsed from. */
 export type Control =
   | { readonly type: "welcome" }
@@ -85,6 +93,7 @@ export type Control =
   | { readonly type: "selection"; readonly number: number; readonly selection: Selection }
   | { readonly type: "selection-ack"; readonly number: number }
   | { readonly type: "budget"; readonly milliseconds: number }
+  | ({ readonly type: "orientation" } & Orientation)
   | {
       readonly type: "part"; readonly message: number; readonly index: number; readonly count: number;
       readonly bytes: Bytes;
@@ -154,6 +163,8 @@ export function controlBytes(message: Control): Bytes {
       return out.u8(10).u16(message.number).done();
     case "budget":
       return out.u8(35).u16(message.milliseconds).done();
+    case "orientation":
+      return out.u8(39).u8(message.turns).u8(message.mirrored).done();
     case "gateway":
       return out.u8(16).bytes(message.message).done();
     case "shape":
@@ -252,8 +263,8 @@ function mediaStream(stream: number): number {
   return check(stream, stream >= 1 && stream <= MAX_STREAM);
 }
 
-function budget(milliseconds: number): number {
-  return check(milliseconds, milliseconds <= MAX_LATENCY);
+function atMost(most: number, value: number): number {
+  return check(value, value <= most);
 }
 
 function selectionNumber(number: number): number {
@@ -300,7 +311,8 @@ const PARSERS: Readonly<Record<number, (reader: Reader) => Control>> = {
   18: (reader) => ({ type: "path-response", token: reader.bytes(TOKEN_LEN) }),
   19: (reader) => ({ type: "shape", publisher: readCellPlan(reader), viewer: readCellPlan(reader) }),
   ...GROUP_PARSERS,
-  35: (reader) => ({ type: "budget", milliseconds: budget(reader.u16()) }),
+  35: (reader) => ({ type: "budget", milliseconds: atMost(MAX_LATENCY, reader.u16()) }),
+  39: (reader) => ({ type: "orientation", turns: atMost(3, reader.u8()), mirrored: atMost(1, reader.u8()) }),
 };
 
 /**

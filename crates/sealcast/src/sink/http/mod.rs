@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 
 use self::page::{Newest, Shown};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
+use crate::media::{Codec, Orientation, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::sink::picture_decoder::{Decoded, PictureDecoder};
 use crate::sink::proven_age::ProvenAge;
 use crate::sink::{OnAge, Sink};
@@ -33,6 +33,7 @@ pub struct HttpSink {
     codec: Option<Codec>,
     /// Decodes H.264; the browser decodes Motion JPEG.
     decoder: PictureDecoder,
+    orientation: Orientation,
     /// True after a frame that is no image.
     refused: bool,
     /// Stops the server when dropped.
@@ -81,6 +82,7 @@ impl HttpSink {
             newest,
             codec: None,
             decoder: PictureDecoder::default(),
+            orientation: Orientation::default(),
             refused: false,
             _server: server,
         })
@@ -102,6 +104,7 @@ impl HttpSink {
     /// could be anything that a browser takes for something else.
     fn pass_through(&mut self, frame: &ReceivedFrame) -> Option<Shown> {
         let image = JpegWalker::image(&frame.data).map(|length| frame.data.slice(..length));
+        let image = image.map(|image| turned(image, self.orientation));
         if image.is_none() {
             self.newest.send_modify(|newest| newest.undecoded += 1);
             if !std::mem::replace(&mut self.refused, true) {
@@ -131,6 +134,23 @@ impl HttpSink {
     }
 }
 
+/// A JPEG image that says in a segment of its own how it is turned (Exif).
+fn turned(image: Bytes, orientation: Orientation) -> Bytes {
+    /// Marker, length, `Exif`, and a TIFF header with one directory of one entry, which is the orientation.
+    const EXIF: [u8; 28] = *b"\xff\xe1\x00\x22Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01";
+    const START_OF_IMAGE: usize = 2;
+    if orientation.is_upright() {
+        return image;
+    }
+    let turns = usize::from(orientation.quarter_turns());
+    let value = match orientation.mirrored() {
+        false => [1, 6, 3, 8][turns],
+        true => [2, 7, 4, 5][turns],
+    };
+    let (start, rest) = image.split_at(START_OF_IMAGE);
+    [start, &EXIF, &[0, value, 0, 0, 0, 0, 0, 0], rest].concat().into()
+}
+
 impl Sink for HttpSink {
     fn decode_time(&self) -> Option<Duration> {
         self.decoder.time()
@@ -157,6 +177,12 @@ impl Sink for HttpSink {
             codec,
             "the stream has sound, which this page does not play: record to .mp4, or watch in a browser"
         );
+        Ok(())
+    }
+
+    fn orient(&mut self, orientation: Orientation) -> Result<()> {
+        self.orientation = orientation;
+        self.decoder.orient(orientation);
         Ok(())
     }
 

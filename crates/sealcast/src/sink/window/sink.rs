@@ -11,7 +11,7 @@ use super::display::{Window, WindowOptions};
 use super::shared::{Shared, Shown};
 use crate::archive::wall_now;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{ReceivedFrame, StreamInfo};
+use crate::media::{Orientation, ReceivedFrame, StreamInfo};
 use crate::sink::picture_decoder::{Decoded, PictureDecoder};
 use crate::sink::proven_age::ProvenAge;
 use crate::sink::{OnAge, OnClose, Sink};
@@ -79,6 +79,11 @@ impl WindowSink {
 }
 
 impl Sink for WindowSink {
+    fn orient(&mut self, orientation: Orientation) -> Result<()> {
+        self.decoder.orient(orientation);
+        Ok(())
+    }
+
     fn start(&mut self, info: &StreamInfo) -> Result<()> {
         self.decoder.start(info.codec, "the sink window:")
     }
