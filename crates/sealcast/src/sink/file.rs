@@ -4,11 +4,15 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sealcast_proto::clock::ClockEstimate;
 
 use super::Sink;
 use super::file_mp4::{Fragmenter, Piece, SoundPlace};
+use crate::archive::wall_now;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
+use crate::media::{Codec, Orientation, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::private_file;
 use crate::source::av1::DELIMITER;
 
@@ -69,6 +73,9 @@ pub struct FileSink {
     written: u64,
     codec: Option<Codec>,
     mp4: Option<Fragmenter>,
+    /// When the next picture was captured, in UTC since 1970, if that is known.
+    captured: Option<Duration>,
+    orientation: Orientation,
     /// Note on the pictures.
     mark: Option<&'static str>,
     /// It was said that sound is left out.
@@ -97,7 +104,11 @@ impl FileSink {
             options.create_new(true);
         }
         let file = options.open(path).map_err(fail)?;
-        Ok(Self {
+        Ok(Self::of(path, format, file, regular, created))
+    }
+
+    fn of(path: &Path, format: Format, file: File, regular: bool, created: bool) -> Self {
+        Self {
             path: path.to_owned(),
             format,
             file,
@@ -106,9 +117,11 @@ impl FileSink {
             written: 0,
             codec: None,
             mp4: None,
+            captured: None,
+            orientation: Orientation::default(),
             mark: None,
             silence_told: false,
-        })
+        }
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
@@ -139,6 +152,19 @@ impl FileSink {
 }
 
 impl Sink for FileSink {
+    fn orient(&mut self, orientation: Orientation) -> Result<()> {
+        self.orientation = orientation;
+        let file = self.path.display();
+        if let Some(mp4) = &mut self.mp4 {
+            if !mp4.orient(orientation) {
+                tracing::warn!(%file, %orientation, "the picture is turned now, and this pipe cannot say so");
+            }
+        } else if self.format != Format::Mp4 {
+            tracing::warn!(%file, %orientation, "the picture is to be shown so, which only an .mp4 file says");
+        }
+        Ok(())
+    }
+
     fn start(&mut self, info: &StreamInfo) -> Result<()> {
         let path = self.path.display();
         let fits = match self.format {
@@ -173,9 +199,15 @@ impl Sink for FileSink {
         }
         self.codec = Some(info.codec);
         if self.format == Format::Mp4 && self.mp4.is_none() {
-            self.mp4 = Some(Fragmenter::new(info.clone(), self.regular).marked(self.mark));
+            let mut mp4 = Fragmenter::new(info.clone(), self.regular).marked(self.mark);
+            mp4.orient(self.orientation);
+            self.mp4 = Some(mp4);
         }
         Ok(())
+    }
+
+    fn stamped(&mut self, stamped: u64, clock: Option<ClockEstimate>) {
+        self.captured = captured(stamped, clock);
     }
 
     fn mark(&mut self, words: &'static str) {
@@ -220,6 +252,9 @@ impl Sink for FileSink {
                 _ => self.put(&frame.data),
             };
         };
+        if !mp4.has_begun() {
+            mp4.created(self.captured.unwrap_or_else(now));
+        }
         let piece = mp4.push(frame).map_err(|why| unwritable(&self.path, &why))?;
         self.put_piece(piece)
     }
@@ -245,6 +280,21 @@ impl Drop for FileSink {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// The instant of a stamp by this machine's clock, in UTC since 1970. A publisher that does not know the time stamps 0.
+fn captured(stamped: u64, clock: Option<ClockEstimate>) -> Option<Duration> {
+    let ahead = clock.map_or(0, |clock| clock.at(wall_now()).offset);
+    let here = i128::from(stamped) - i128::from(ahead);
+    u64::try_from(here)
+        .ok()
+        .filter(|_| stamped > 0)
+        .map(Duration::from_nanos)
+}
+
+/// The time since 1970, in UTC.
+fn now() -> Duration {
+    Duration::from_nanos(wall_now())
 }
 
 /// True if the device, or this user's quota on it, is full.

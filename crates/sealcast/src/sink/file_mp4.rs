@@ -1,19 +1,19 @@
 //! Creates fragmented MP4 in memory, piece by piece: after each written piece the file plays.
 
-use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use shiguredo_mp4::TrackKind;
-use shiguredo_mp4::mux::{Fmp4SegmentMuxer, MuxError, Sample};
+use shiguredo_mp4::boxes::TrunSample;
 
-use super::file_mp4_entry::{Description, describe};
+use super::file_mp4_boxes::{PICTURE, Run, Track, fragment, free, header, mark, sample};
+use super::file_mp4_clock::{DecodeClock, Times};
+use super::file_mp4_entry::{Description, describe, reordering};
 use super::file_mp4_sound::SoundTrack;
-use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
+use crate::media::{Codec, Orientation, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::source::h264::nal_units;
 
 /// Ticks per second, a multiple of every usual frame rate.
-const TIMESCALE: u32 = 90_000;
+pub(super) const TIMESCALE: u32 = 90_000;
 
 /// Maximum duration of a fragment, so that a killed process loses less than a second.
 const FRAGMENT_TICKS: u64 = TIMESCALE as u64 * 9 / 10;
@@ -28,17 +28,12 @@ const SOUND_BYTES: usize = 256 << 10;
 /// the codec's parameters at most 268.
 const ROOM: usize = 1024;
 
-/// Size and type of a box without content.
-const BOX_HEADER: usize = 8;
-/// The type of the box that says in words what must be known of the pictures. Players skip it.
-const MARK: [u8; 16] = *b"sealcast remarks";
-
 type Result<T> = std::result::Result<T, String>;
 
 /// A frame whose duration is not known yet.
 #[derive(Debug)]
 struct Held {
-    shift: i64,
+    times: Times,
     keyframe: bool,
     data: Vec<u8>,
 }
@@ -46,30 +41,36 @@ struct Held {
 /// Converts frames to the bytes of an MP4 file.
 pub(crate) struct Fragmenter {
     info: StreamInfo,
-    muxer: Fmp4SegmentMuxer,
     description: Option<Description>,
+    /// Time of the beginning since 1970, in UTC.
+    created: Duration,
     /// True until the header has been written, together with the first fragment.
     header_due: bool,
+    /// True if the header that was written is no longer true.
+    header_old: bool,
     /// True if the beginning of what is written can be written again.
     rewritable: bool,
-    /// Bytes at the beginning of the file that belong to the header, if it can be written again.
+    /// Bytes at the beginning of the file that belong to the header, if a track of sound may come into it.
     room: usize,
+    /// True once parameter sets came that the header does not have. From then on all are in the pictures.
+    sets_changed: bool,
     first_shown: Option<Duration>,
     clock: DecodeClock,
     held: Option<Held>,
-    samples: Vec<Sample>,
+    samples: Vec<TrunSample>,
     payload: Vec<u8>,
+    /// Decoding time of the held picture, and of the first one of the fragment.
     ticks: u64,
-    last_duration: u32,
+    fragment_ticks: u64,
+    fragments: u32,
     sound: Option<SoundTrack>,
     /// Media time at which the file begins, once its header is written.
     begins: Option<Duration>,
-    /// True once the muxer knows when the track of sound begins.
-    sound_placed: bool,
-    /// True once the header has a track of sound.
-    sound_described: bool,
+    /// The track of sound in the header, once it has one.
+    described_sound: Option<Track>,
     /// Note on the pictures. It stands behind the header.
     mark: Option<&'static str>,
+    orientation: Orientation,
 }
 
 /// What becomes of sound that a file is told of.
@@ -86,36 +87,39 @@ pub(crate) enum SoundPlace {
 /// Bytes to write now.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    /// To be written first, over the beginning of the file: the header, which has another track now.
+    /// To be written first, over the beginning of the file: the header, which says something else now.
     pub(crate) header: Option<Vec<u8>>,
     /// To be appended.
     pub(crate) fragment: Vec<u8>,
 }
 
 impl Fragmenter {
-    /// The beginning of the file is written again for sound that begins late, if it is `rewritable`.
+    /// The beginning of the file is written again for what comes late, if it is `rewritable`.
     pub(crate) fn new(info: StreamInfo, rewritable: bool) -> Self {
         let rate = info.rate;
         let nominal = u64::from(TIMESCALE) * u64::from(rate.denominator) / u64::from(rate.numerator.max(1));
         Self {
             info,
-            muxer: Fmp4SegmentMuxer::new().unwrap_or_else(|_| unreachable!("default options are valid")),
             description: None,
+            created: Duration::ZERO,
             header_due: true,
+            header_old: false,
             rewritable,
             room: 0,
+            sets_changed: false,
             first_shown: None,
-            clock: DecodeClock::default(),
+            clock: DecodeClock::new(nominal),
             held: None,
             samples: Vec::new(),
             payload: Vec::new(),
             ticks: 0,
-            last_duration: u32::try_from(nominal).unwrap_or(TIMESCALE).max(1),
+            fragment_ticks: 0,
+            fragments: 0,
             sound: None,
             begins: None,
-            sound_placed: false,
-            sound_described: false,
+            described_sound: None,
             mark: None,
+            orientation: Orientation::default(),
         }
     }
 
@@ -125,12 +129,29 @@ impl Fragmenter {
         self
     }
 
+    /// True once the first picture came.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.first_shown.is_some()
+    }
+
+    /// The recording begins at this time since 1970, in UTC. For the header, so before the first picture.
+    pub(crate) fn created(&mut self, at: Duration) {
+        self.created = at;
+    }
+
+    /// The picture is turned so before it is shown. False if the header is written, and cannot be written again.
+    pub(crate) fn orient(&mut self, orientation: Orientation) -> bool {
+        self.header_old |= orientation != self.orientation && !self.header_due;
+        self.orientation = orientation;
+        self.header_due || self.rewritable
+    }
+
     /// There is sound of this kind.
     pub(crate) fn start_sound(&mut self, info: &SoundInfo) -> Result<SoundPlace> {
         if self.sound.as_ref().is_some_and(|sound| sound.is_of(info)) {
             return Ok(SoundPlace::Track);
         }
-        let described = self.sound_described;
+        let described = self.described_sound.is_some();
         if self.header_due || (self.room > 0 && !described) {
             self.sound = Some(SoundTrack::new(info.clone())?);
             return Ok(SoundPlace::Track);
@@ -161,45 +182,31 @@ impl Fragmenter {
 
     /// Takes the next frame; returns the bytes to write now.
     pub(crate) fn push(&mut self, frame: &ReceivedFrame) -> Result<Option<Piece>> {
-        let description = match &self.description {
-            Some(description) => description,
-            None => {
-                if !frame.keyframe {
-                    // Frames before the first keyframe cannot be decoded.
-                    return Ok(None);
-                }
-                let description = describe(&self.info, &frame.data)?;
-                self.clock = DecodeClock::new(description.reorder, self.last_duration.into());
-                self.description.insert(description)
+        if self.description.is_none() {
+            if !frame.keyframe {
+                // Frames before the first keyframe cannot be decoded.
+                return Ok(None);
             }
-        };
-        let data = match self.info.codec {
-            Codec::H264 | Codec::H265 => with_lengths(&frame.data, &description.sets),
-            Codec::Mjpeg | Codec::Av1 => frame.data.to_vec(),
-        };
+            let description = describe(&self.info, &frame.data)?;
+            self.clock.deepen(description.reorder);
+            self.description = Some(description);
+        }
+        let data = self.sample_data(&frame.data);
         let first = *self.first_shown.get_or_insert(frame.media_time);
         // Pictures shown before the first keyframe cannot be decoded; time in the file begins with the keyframe.
-        let shown = to_ticks(frame.media_time.saturating_sub(first));
-        let decoded = self.clock.decoded(shown);
-        let shift = i64::try_from(i128::from(shown) - i128::from(decoded)).unwrap_or(0);
+        let times = self.clock.place(to_ticks(frame.media_time.saturating_sub(first)));
         let next = Held {
-            shift,
+            times,
             keyframe: frame.keyframe,
             data,
         };
         let Some(previous) = self.held.replace(next) else {
+            self.fragment_ticks = times.decoded;
             return Ok(None);
         };
-        self.add(
-            previous,
-            u32::try_from(decoded.saturating_sub(self.ticks)).unwrap_or(u32::MAX),
-        );
-        let begun = self
-            .samples
-            .iter()
-            .map(|sample| u64::from(sample.duration))
-            .sum::<u64>();
-        let full = begun + u64::from(self.last_duration) > FRAGMENT_TICKS || self.payload.len() > FRAGMENT_BYTES;
+        self.add(&previous, times.decoded);
+        let full = times.decoded - self.fragment_ticks + self.clock.interval() > FRAGMENT_TICKS
+            || self.payload.len() > FRAGMENT_BYTES;
         // The first one waits: sound that is described after the first picture has a track, too.
         if full || (frame.keyframe && !self.header_due) {
             self.cut().map(Some)
@@ -208,10 +215,37 @@ impl Fragmenter {
         }
     }
 
+    /// The frame as MP4 holds it. H.264 and H.265 have lengths in place of start codes.
+    ///
+    /// Parameter sets that the header has are left out until others come, as the names `avc1` and `hvc1` promise. From
+    /// then on none is: the same set may be needed again after another one of its number.
+    fn sample_data(&mut self, frame: &[u8]) -> Vec<u8> {
+        let codec = self.info.codec;
+        let Some(description) = self
+            .description
+            .as_ref()
+            .filter(|_| matches!(codec, Codec::H264 | Codec::H265))
+        else {
+            return frame.to_vec();
+        };
+        for set in description.others(codec, frame) {
+            self.header_old |= !std::mem::replace(&mut self.sets_changed, true);
+            if let Some(depth) = reordering(codec, set) {
+                self.clock.deepen(depth);
+            }
+        }
+        let mut out = Vec::with_capacity(frame.len() + 16);
+        for nal in nal_units(frame).filter(|nal| self.sets_changed || !description.has(nal)) {
+            out.extend_from_slice(&u32::try_from(nal.len()).unwrap_or(0).to_be_bytes());
+            out.extend_from_slice(nal);
+        }
+        out
+    }
+
     /// Returns the last fragment.
     pub(crate) fn finish(&mut self) -> Result<Option<Piece>> {
         if let Some(last) = self.held.take() {
-            self.add(last, self.last_duration);
+            self.add(&last, self.clock.end());
         }
         if let Some(sound) = &mut self.sound {
             sound.finish();
@@ -224,106 +258,105 @@ impl Fragmenter {
         }
     }
 
-    fn add(&mut self, frame: Held, duration: u32) {
-        let entry = self.description.as_ref().map(|description| description.entry.clone());
-        self.samples.push(Sample {
-            track_kind: TrackKind::Video,
-            sample_entry: entry.filter(|_| self.header_due && self.samples.is_empty()),
-            keyframe: frame.keyframe,
-            timescale: NonZeroU32::new(TIMESCALE).unwrap_or(NonZeroU32::MIN),
-            duration,
-            composition_time_offset: Some(frame.shift).filter(|_| self.clock.reorders()),
-            data_offset: self.payload.len() as u64,
-            data_size: frame.data.len(),
-        });
+    /// Appends a frame that lasts until this decoding time.
+    fn add(&mut self, frame: &Held, until: u64) {
+        let Times { decoded, shown } = frame.times;
+        let offset = i64::try_from(i128::from(shown) - i128::from(decoded)).unwrap_or(0);
+        self.samples.push(sample(
+            until.saturating_sub(decoded),
+            frame.data.len(),
+            frame.keyframe,
+            offset,
+        ));
         self.payload.extend_from_slice(&frame.data);
-        self.ticks += u64::from(duration);
-        self.last_duration = duration;
+        self.ticks = until;
     }
 
     fn cut(&mut self) -> Result<Piece> {
-        let told = |e: MuxError| e.to_string();
-        self.place_tracks().map_err(told)?;
-        if let Some(sound) = &mut self.sound {
-            let (samples, mut payload) = sound.take(self.payload.len());
-            self.samples.extend(samples);
-            self.payload.append(&mut payload);
-        }
-        let mut fragment = self.muxer.create_media_segment_metadata(&self.samples).map_err(told)?;
-        fragment.append(&mut self.payload);
-        self.samples.clear();
-        let has_sound = self.sound.is_some();
-        let header = match self.header_due {
-            true => {
-                let header = self.first_header(has_sound)?;
-                fragment.splice(..0, header);
-                None
-            }
-            false if self.sound_placed && !self.sound_described => {
-                self.sound_described = true;
-                Some(self.padded_header()?)
-            }
-            false => None,
-        };
-        Ok(Piece { header, fragment })
-    }
-
-    /// The header at the beginning, with room behind it for the track of sound that it lacks.
-    fn first_header(&mut self, has_sound: bool) -> Result<Vec<u8>> {
-        self.header_due = false;
-        self.sound_described = has_sound;
-        let mut header = self.muxer.init_segment_bytes().map_err(|e| e.to_string())?;
-        if !has_sound && self.rewritable {
-            self.room = header.len() + ROOM;
-            header = self.padded_header()?;
-        }
-        if let Some(mark) = self.mark {
-            let length = BOX_HEADER + MARK.len() + mark.len();
-            header.extend_from_slice(&u32::try_from(length).unwrap_or(0).to_be_bytes());
-            header.extend_from_slice(b"uuid");
-            header.extend_from_slice(&MARK);
-            header.extend_from_slice(mark.as_bytes());
-        }
-        Ok(header)
-    }
-
-    /// The header with an empty box behind it that fills its room.
-    fn padded_header(&self) -> Result<Vec<u8>> {
-        let mut header = self.muxer.init_segment_bytes().map_err(|e| e.to_string())?;
-        let free = self.room.checked_sub(header.len()).filter(|free| *free >= BOX_HEADER);
-        let free = free.ok_or("the description of its sound is too long")?;
-        header.extend_from_slice(&u32::try_from(free).unwrap_or(0).to_be_bytes());
-        header.extend_from_slice(b"free");
-        header.resize(self.room, 0);
-        Ok(header)
-    }
-
-    /// Lets the muxer know both tracks, and that one begins later than the other. It has no setting for that; an empty
-    /// sample at the beginning, which is not written to the file, moves what follows.
-    fn place_tracks(&mut self) -> std::result::Result<(), MuxError> {
         let shown = self.first_shown.unwrap_or_default();
         let heard = self.sound.as_ref().and_then(SoundTrack::first);
         let begins = *self.begins.get_or_insert(heard.map_or(shown, |heard| heard.min(shown)));
-        let mut delays = Vec::new();
-        let picture_first = self.sound.is_some() || shown > begins;
-        if self.header_due && picture_first {
-            delays.extend(self.samples.first().map(|first| Sample {
-                duration: u32::try_from(to_ticks(shown - begins)).unwrap_or(u32::MAX),
-                data_size: 0,
-                ..first.clone()
-            }));
+        let mut runs = Vec::new();
+        if !self.samples.is_empty() {
+            runs.push(Run {
+                track: PICTURE,
+                from: to_ticks(shown - begins) + self.fragment_ticks,
+                samples: std::mem::take(&mut self.samples),
+                bytes: self.payload.len(),
+            });
         }
-        if let Some(sound) = self.sound.as_ref().filter(|_| !self.sound_placed)
-            && (self.header_due || heard.is_some())
+        let mut payload = std::mem::take(&mut self.payload);
+        if let Some(sound) = &mut self.sound {
+            let (run, mut bytes) = sound.take(heard.unwrap_or(begins).saturating_sub(begins));
+            if !run.samples.is_empty() {
+                runs.push(run);
+                payload.append(&mut bytes);
+            }
+        }
+        self.fragment_ticks = self.ticks;
+        self.fragments += 1;
+        if let Some(sound) = self.sound.as_ref().filter(|_| self.header_due || heard.is_some())
+            && self.described_sound.is_none()
         {
-            let later = heard.map_or(Duration::ZERO, |heard| heard.saturating_sub(begins));
-            delays.push(sound.delay(sound.to_ticks(later)));
-            self.sound_placed = heard.is_some();
+            self.described_sound = Some(sound.track());
+            self.header_old = true;
         }
-        // Each track by itself, or the muxer would take their payloads for one.
-        delays
+        let mut piece = fragment(self.fragments, runs).map_err(|e| e.to_string())?;
+        piece.append(&mut payload);
+        let rewritten = std::mem::take(&mut self.header_old);
+        if std::mem::take(&mut self.header_due) {
+            piece.splice(..0, self.first_header()?);
+            return Ok(Piece {
+                header: None,
+                fragment: piece,
+            });
+        }
+        let header = match rewritten && self.rewritable {
+            true => Some(self.header()?),
+            false => None,
+        };
+        Ok(Piece {
+            header,
+            fragment: piece,
+        })
+    }
+
+    /// The header at the beginning, with room behind it for the track of sound that it lacks.
+    fn first_header(&mut self) -> Result<Vec<u8>> {
+        let mut header = self.header()?;
+        if self.described_sound.is_none() && self.rewritable {
+            self.room = header.len() + ROOM;
+            header = self.header()?;
+        }
+        if let Some(words) = self.mark {
+            header.extend(mark(words));
+        }
+        Ok(header)
+    }
+
+    /// The header. Behind it an empty box fills its room, if it has some.
+    fn header(&self) -> Result<Vec<u8>> {
+        let description = self.description.as_ref().ok_or("it has no picture")?;
+        let picture = Track {
+            number: PICTURE,
+            entry: match self.sets_changed {
+                true => description.in_band()?,
+                false => description.entry.clone(),
+            },
+            timescale: NonZeroU32::new(TIMESCALE).unwrap_or(NonZeroU32::MIN),
+            size: Some(description.size),
+            orientation: self.orientation,
+        };
+        let tracks = [picture]
             .into_iter()
-            .try_for_each(|delay| self.muxer.create_media_segment_metadata(&[delay]).map(drop))
+            .chain(self.described_sound.clone())
+            .collect::<Vec<_>>();
+        let mut header = header(&tracks, self.created).map_err(|e| e.to_string())?;
+        if self.room > 0 {
+            let room = self.room.checked_sub(header.len()).and_then(free);
+            header.extend(room.ok_or("the description of its sound is too long")?);
+        }
+        Ok(header)
     }
 }
 
@@ -342,62 +375,11 @@ fn to_ticks(time: Duration) -> u64 {
     u64::try_from(ticks).unwrap_or(u64::MAX)
 }
 
-/// Replaces start codes by lengths, as MP4 requires, and drops parameter sets that are equal to those in the header.
-/// Different ones stay: players need them to follow a change of size.
-fn with_lengths(unit: &[u8], sets: &[Vec<u8>]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(unit.len() + 16);
-    for nal in nal_units(unit).filter(|nal| !sets.iter().any(|set| set == nal)) {
-        out.extend_from_slice(&u32::try_from(nal.len()).unwrap_or(0).to_be_bytes());
-        out.extend_from_slice(nal);
-    }
-    out
-}
-
-/// Computes decoding times, which MP4 requires and frames do not carry: the presentation times in ascending order.
-/// With reordered pictures (B-frames), a frame's decoding time is the smallest of the last few presentation times.
-#[derive(Debug, Default)]
-struct DecodeClock {
-    window: VecDeque<u64>,
-    depth: usize,
-    lead: u64,
-    last: Option<u64>,
-}
-
-impl DecodeClock {
-    fn new(depth: usize, frame: u64) -> Self {
-        // The window starts with imaginary frames before the first one; `lead` keeps their times from being negative.
-        let lead = depth as u64 * frame;
-        Self {
-            window: (0..depth as u64).map(|n| n * frame).collect(),
-            depth,
-            lead,
-            last: None,
-        }
-    }
-
-    fn reorders(&self) -> bool {
-        self.depth > 0
-    }
-
-    fn decoded(&mut self, shown: u64) -> u64 {
-        self.window.push_back(shown.saturating_add(self.lead));
-        let smallest = self
-            .window
-            .iter()
-            .enumerate()
-            .min_by_key(|(_, time)| **time)
-            .map(|(at, _)| at);
-        let smallest = smallest.and_then(|at| self.window.remove(at)).unwrap_or(shown);
-        let decoded = self.last.map_or(smallest, |last| smallest.max(last + 1));
-        self.last = Some(decoded);
-        decoded
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Instant;
 
+    use super::super::file_mp4_boxes::BOX_HEADER;
     use super::*;
     use crate::media::FrameRate;
 
@@ -423,19 +405,6 @@ mod tests {
             opened: Instant::now(),
             data: vec![number as u8; 100].into(),
         }
-    }
-
-    #[test]
-    fn decoding_times_rise_and_stay_below_the_window() {
-        // I P B B: presented in the order 0 3 1 2.
-        let mut clock = DecodeClock::new(2, 10);
-        let decoded = [0, 30, 10, 20, 60, 40, 50].map(|shown| clock.decoded(shown));
-        assert_eq!(decoded, [0, 10, 20, 30, 40, 50, 60]);
-        let mut clock = DecodeClock::new(0, 10);
-        assert_eq!(
-            [0, 10, 17, 17, 5].map(|shown| clock.decoded(shown)),
-            [0, 10, 17, 18, 19]
-        );
     }
 
     #[test]

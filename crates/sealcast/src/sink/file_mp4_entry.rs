@@ -2,26 +2,96 @@
 
 use shiguredo_mp4::Uint;
 use shiguredo_mp4::boxes::{
-    Av01Box, Av1cBox, Avc1Box, AvccBox, Hvc1Box, HvccBox, HvccNalUintArray, SampleEntry, UnknownBox,
+    Av01Box, Av1cBox, Avc1Box, AvccBox, Hev1Box, Hvc1Box, HvccBox, HvccNalUintArray, SampleEntry, UnknownBox,
     VisualSampleEntryFields,
 };
 use shiguredo_mp4::{BoxSize, BoxType, Encode};
 
+use super::file_mp4_boxes::BOX_HEADER;
 use crate::media::{Codec, StreamInfo};
 use crate::source::JPEG_OBJECT_TYPE;
-use crate::source::h264::{ParameterSets, nal_units, read_sps};
+use crate::source::h264::{self, nal_units, read_sps};
 use crate::source::{av1, h265};
 
 type Result<T> = std::result::Result<T, String>;
+
+/// The sample entry of H.264 whose parameter sets may change in the pictures.
+pub(super) const AVC3: BoxType = BoxType::Normal(*b"avc3");
 
 /// The sample entry, and what was learned while creating it.
 #[derive(Debug)]
 pub(super) struct Description {
     pub(super) entry: SampleEntry,
+    /// Width and height of the pictures.
+    pub(super) size: [u16; 2],
     /// The parameter sets in the sample entry.
-    pub(super) sets: Vec<Vec<u8>>,
+    sets: Vec<Vec<u8>>,
     /// Number of pictures that may be reordered before another one.
     pub(super) reorder: usize,
+}
+
+impl Description {
+    /// True if the NAL unit is one of the parameter sets in the sample entry.
+    pub(super) fn has(&self, nal: &[u8]) -> bool {
+        self.sets.iter().any(|set| set == nal)
+    }
+
+    /// The parameter sets of a frame that the sample entry does not have.
+    pub(super) fn others<'a>(&self, codec: Codec, frame: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+        nal_units(frame).filter(move |nal| is_parameter_set(codec, nal) && !self.has(nal))
+    }
+
+    /// The sample entry of the same length that lets parameter sets change in the pictures (`avc3`, `hev1`).
+    pub(super) fn in_band(&self) -> Result<SampleEntry> {
+        match &self.entry {
+            SampleEntry::Avc1(entry) => {
+                let payload = entry.encode_to_vec().map_err(|e| e.to_string())?.split_off(BOX_HEADER);
+                let box_size = BoxSize::with_payload_size(AVC3, payload.len() as u64);
+                Ok(SampleEntry::Unknown(UnknownBox {
+                    box_type: AVC3,
+                    box_size,
+                    payload,
+                }))
+            }
+            SampleEntry::Hvc1(entry) => {
+                let mut hvcc_box = entry.hvcc_box.clone();
+                for array in &mut hvcc_box.nalu_arrays {
+                    array.array_completeness = Uint::new(0);
+                }
+                Ok(SampleEntry::Hev1(Hev1Box {
+                    visual: entry.visual.clone(),
+                    hvcc_box,
+                    unknown_boxes: Vec::new(),
+                }))
+            }
+            entry => Ok(entry.clone()),
+        }
+    }
+}
+
+fn is_parameter_set(codec: Codec, nal: &[u8]) -> bool {
+    match codec {
+        Codec::H264 => h264::ParameterSets::default().learn(nal),
+        Codec::H265 => h265::ParameterSets::default().learn(nal),
+        Codec::Av1 | Codec::Mjpeg => false,
+    }
+}
+
+/// The number of pictures that may be reordered before another one, if the NAL unit is a sequence parameter set.
+pub(super) fn reordering(codec: Codec, nal: &[u8]) -> Option<usize> {
+    match codec {
+        Codec::H264 => {
+            let mut sets = h264::ParameterSets::default();
+            sets.learn(nal);
+            Some(read_sps(sets.sps().next()?).ok()?.reorder)
+        }
+        Codec::H265 => {
+            let mut sets = h265::ParameterSets::default();
+            sets.learn(nal);
+            Some(h265::read_sps(sets.lists()[1].first()?).ok()?.reorder)
+        }
+        Codec::Av1 | Codec::Mjpeg => None,
+    }
 }
 
 /// Describes the stream that begins with `keyframe`.
@@ -34,6 +104,7 @@ pub(super) fn describe(info: &StreamInfo, keyframe: &[u8]) -> Result<Description
             let entry = jpeg_entry(info).map_err(|e| e.to_string())?;
             Ok(Description {
                 entry,
+                size: [info.width, info.height],
                 sets: Vec::new(),
                 reorder: 0,
             })
@@ -55,7 +126,7 @@ fn visual(width: u16, height: u16) -> VisualSampleEntryFields {
 }
 
 fn describe_h264(info: &StreamInfo, keyframe: &[u8]) -> Result<Description> {
-    let mut sets = ParameterSets::default();
+    let mut sets = h264::ParameterSets::default();
     for nal in nal_units(&info.parameters).chain(nal_units(keyframe)) {
         sets.learn(nal);
     }
@@ -90,6 +161,7 @@ fn describe_h264(info: &StreamInfo, keyframe: &[u8]) -> Result<Description> {
     });
     Ok(Description {
         entry,
+        size: [sequence.width, sequence.height],
         sets: [sps_list, pps_list].concat(),
         reorder: sequence.reorder,
     })
@@ -146,6 +218,7 @@ fn describe_h265(info: &StreamInfo, keyframe: &[u8]) -> Result<Description> {
     });
     Ok(Description {
         entry,
+        size: [sequence.width, sequence.height],
         sets: lists.concat(),
         reorder: sequence.reorder,
     })
@@ -180,6 +253,7 @@ fn describe_av1(info: &StreamInfo, keyframe: &[u8]) -> Result<Description> {
     // Temporal units come in the order in which they are shown.
     Ok(Description {
         entry,
+        size: [sequence.width, sequence.height],
         sets: Vec::new(),
         reorder: 0,
     })

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use shiguredo_mp4::boxes::{AudioSampleEntryFields, EsdsBox, Mp4aBox, SampleEntry, UnknownBox};
 use shiguredo_mp4::descriptors::{DecoderConfigDescriptor, DecoderSpecificInfo, EsDescriptor, SlConfigDescriptor};
-use shiguredo_mp4::mux::Sample;
-use shiguredo_mp4::{BoxSize, BoxType, Encode, FixedPointNumber, TrackKind, Uint};
+use shiguredo_mp4::{BoxSize, BoxType, Encode, FixedPointNumber, Uint};
 
-use crate::media::{ReceivedFrame, SoundCodec, SoundInfo};
+use super::file_mp4_boxes::{Run, SOUND, Track, sample};
+use crate::media::{Orientation, ReceivedFrame, SoundCodec, SoundInfo};
 use crate::source::dops;
 
 /// A packet this much earlier or later than the end of the one before it moves in the file. Within it, packets follow
@@ -29,7 +29,7 @@ pub(super) struct SoundTrack {
     held: Option<Vec<u8>>,
     /// Samples since the first packet, up to the held one.
     ticks: u64,
-    samples: Vec<(u32, usize)>,
+    samples: Vec<(u64, usize)>,
     payload: Vec<u8>,
 }
 
@@ -89,8 +89,8 @@ impl SoundTrack {
     }
 
     fn add(&mut self, packet: &[u8], duration: u64) {
-        self.samples
-            .push((u32::try_from(duration).unwrap_or(u32::MAX), packet.len()));
+        let duration = duration.min(u32::MAX.into());
+        self.samples.push((duration, packet.len()));
         self.payload.extend_from_slice(packet);
         self.ticks += duration;
     }
@@ -105,39 +105,36 @@ impl SoundTrack {
     }
 
     /// The time as a number of samples, rounded.
-    pub(super) fn to_ticks(&self, time: Duration) -> u64 {
+    fn to_ticks(&self, time: Duration) -> u64 {
         let ticks = (time.as_nanos() * u128::from(self.timescale.get()) + 500_000_000) / 1_000_000_000;
         u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
-    /// A sample without content that lasts this long: it makes the muxer know the track, and begin it later.
-    pub(super) fn delay(&self, ticks: u64) -> Sample {
-        self.sample(u32::try_from(ticks).unwrap_or(u32::MAX), 0, 0)
-    }
-
-    fn sample(&self, duration: u32, data_offset: u64, data_size: usize) -> Sample {
-        Sample {
-            track_kind: TrackKind::Audio,
-            sample_entry: Some(self.entry.clone()),
-            keyframe: true,
+    /// The track as the header describes it.
+    pub(super) fn track(&self) -> Track {
+        Track {
+            number: SOUND,
+            entry: self.entry.clone(),
             timescale: self.timescale,
-            duration,
-            composition_time_offset: None,
-            data_offset,
-            data_size,
+            size: None,
+            orientation: Orientation::default(),
         }
     }
 
-    /// Takes the samples out, whose payload stands `at` this place in the fragment, and the payload.
-    pub(super) fn take(&mut self, at: usize) -> (Vec<Sample>, Vec<u8>) {
-        let mut at = at as u64;
+    /// Takes the samples out, which begin in the file this much later than it, and their payload.
+    pub(super) fn take(&mut self, later: Duration) -> (Run, Vec<u8>) {
         let samples = std::mem::take(&mut self.samples);
-        let samples = samples.into_iter().map(|(duration, bytes)| {
-            let sample = self.sample(duration, at, bytes);
-            at += bytes as u64;
-            sample
-        });
-        (samples.collect(), std::mem::take(&mut self.payload))
+        let duration = samples.iter().map(|(duration, _)| duration).sum::<u64>();
+        let run = Run {
+            track: SOUND,
+            from: self.to_ticks(later) + (self.ticks - duration),
+            samples: samples
+                .into_iter()
+                .map(|(duration, bytes)| sample(duration, bytes, true, 0))
+                .collect(),
+            bytes: self.payload.len(),
+        };
+        (run, std::mem::take(&mut self.payload))
     }
 }
 
@@ -244,7 +241,8 @@ mod tests {
         let mut track = track();
         millis.iter().for_each(|&millis| track.push(&packet(millis)));
         track.finish();
-        track.take(0).0.iter().map(|sample| sample.duration).collect()
+        let samples = track.take(Duration::ZERO).0.samples;
+        samples.iter().filter_map(|sample| sample.duration).collect()
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod file;
 pub(crate) mod file_mp4;
+mod file_mp4_boxes;
+mod file_mp4_clock;
 mod file_mp4_entry;
 mod file_mp4_sound;
 #[cfg(feature = "gst")]

@@ -7,6 +7,7 @@ mod files;
 mod h264_slices;
 mod http_sink;
 mod late_sound;
+mod recordings;
 mod rtsp_cameras;
 mod rtsp_sound;
 mod rtsps_cameras;
