@@ -113,7 +113,7 @@ fn usage(what: String) -> Failure {
 }
 
 /// Parses a size such as `20GB`, `500M` or `2000000`: powers of 1000.
-fn parse_size(text: &str) -> Option<u64> {
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
     let text = text.strip_suffix(['B', 'b']).unwrap_or(text);
     let (digits, factor) = match text.as_bytes().last()?.to_ascii_uppercase() {
         b'K' => (&text[..text.len() - 1], 1_000),

@@ -53,7 +53,7 @@ impl FromStr for Moment {
 }
 
 /// Parses a length such as `90s`, `10m`, `1h30m` or `7d`. A day has 24 hours.
-pub(super) fn parse_length(text: &str) -> Option<Duration> {
+pub(crate) fn parse_length(text: &str) -> Option<Duration> {
     let span: Span = text.parse().ok()?;
     let length: SignedDuration = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
     Duration::try_from(length).ok()

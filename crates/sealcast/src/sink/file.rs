@@ -1,7 +1,7 @@
 //! Writes frames to a file, in the format given by its name.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -71,6 +71,8 @@ pub struct FileSink {
     created: bool,
     /// Bytes of complete frames or fragments so far.
     written: u64,
+    /// What had no room.
+    unwritten: Vec<u8>,
     codec: Option<Codec>,
     mp4: Option<Fragmenter>,
     /// When the next picture was captured, in UTC since 1970, if that is known.
@@ -107,6 +109,24 @@ impl FileSink {
         Ok(Self::of(path, format, file, regular, created))
     }
 
+    /// Creates a file where there is none.
+    ///
+    /// # Errors
+    /// There is something, or it cannot be created.
+    pub(super) fn create_new(path: &Path) -> io::Result<Self> {
+        let format = Format::of(path).map_err(|failure| io::Error::new(ErrorKind::InvalidInput, failure.what))?;
+        let file = private_file::options().write(true).create_new(true).open(path)?;
+        Ok(Self::of(path, format, file, true, true))
+    }
+
+    /// Checks that the name says what to write.
+    ///
+    /// # Errors
+    /// Kind `Usage`: it does not.
+    pub(super) fn check_name(path: &Path) -> Result<()> {
+        Format::of(path).map(drop)
+    }
+
     fn of(path: &Path, format: Format, file: File, regular: bool, created: bool) -> Self {
         Self {
             path: path.to_owned(),
@@ -115,6 +135,7 @@ impl FileSink {
             regular,
             created,
             written: 0,
+            unwritten: Vec::new(),
             codec: None,
             mp4: None,
             captured: None,
@@ -122,6 +143,25 @@ impl FileSink {
             mark: None,
             silence_told: false,
         }
+    }
+
+    /// True if the file describes its beginning, and this frame is not of the kind described.
+    pub(super) fn ends_before(&self, frame: &ReceivedFrame) -> bool {
+        self.mp4.as_ref().is_some_and(|mp4| mp4.would_change(frame))
+    }
+
+    /// True if the last failure was that there is no room for what was to be written.
+    pub(super) fn lacks_room(&self) -> bool {
+        !self.unwritten.is_empty()
+    }
+
+    /// Writes again what had no room.
+    ///
+    /// # Errors
+    /// As [`write`](Sink::write).
+    pub(super) fn write_again(&mut self) -> Result<()> {
+        let bytes = std::mem::take(&mut self.unwritten);
+        self.put(&bytes)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
@@ -132,6 +172,12 @@ impl FileSink {
             if self.regular {
                 // Half a fragment at the end confuses players. If truncating fails, too, the file stays as it is.
                 let _ = self.file.set_len(self.written);
+                self.file
+                    .seek(SeekFrom::Start(self.written))
+                    .map_err(|e| told(&self.path, &e))?;
+            }
+            if full_disk(&e) {
+                self.unwritten = bytes.to_vec();
             }
             return Err(told(&self.path, &e));
         }
@@ -283,7 +329,7 @@ impl Drop for FileSink {
 }
 
 /// The instant of a stamp by this machine's clock, in UTC since 1970. A publisher that does not know the time stamps 0.
-fn captured(stamped: u64, clock: Option<ClockEstimate>) -> Option<Duration> {
+pub(super) fn captured(stamped: u64, clock: Option<ClockEstimate>) -> Option<Duration> {
     let ahead = clock.map_or(0, |clock| clock.at(wall_now()).offset);
     let here = i128::from(stamped) - i128::from(ahead);
     u64::try_from(here)
@@ -293,7 +339,7 @@ fn captured(stamped: u64, clock: Option<ClockEstimate>) -> Option<Duration> {
 }
 
 /// The time since 1970, in UTC.
-fn now() -> Duration {
+pub(super) fn now() -> Duration {
     Duration::from_nanos(wall_now())
 }
 
@@ -302,7 +348,7 @@ pub(crate) fn full_disk(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-fn told(path: &Path, error: &io::Error) -> Failure {
+pub(super) fn told(path: &Path, error: &io::Error) -> Failure {
     let path = path.display();
     let fail = |what: String, hint: &str| Failure::new(FailureKind::Sink, what, hint);
     match error.kind() {
@@ -346,4 +392,4 @@ fn unwritable(path: &Path, why: &str) -> Failure {
 
 #[cfg(test)]
 #[path = "file_tests.rs"]
-mod tests;
+pub(super) mod tests;

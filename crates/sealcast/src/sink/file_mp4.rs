@@ -146,6 +146,12 @@ impl Fragmenter {
         self.header_due || self.rewritable
     }
 
+    /// True if the frame comes with parameter sets that the header does not have, once it has some.
+    pub(crate) fn would_change(&self, frame: &ReceivedFrame) -> bool {
+        let description = self.description.as_ref();
+        description.is_some_and(|description| description.others(self.info.codec, &frame.data).next().is_some())
+    }
+
     /// There is sound of this kind.
     pub(crate) fn start_sound(&mut self, info: &SoundInfo) -> Result<SoundPlace> {
         if self.sound.as_ref().is_some_and(|sound| sound.is_of(info)) {

@@ -136,10 +136,14 @@ fn a_full_device_is_told() {
 }
 
 /// A file system of one megabyte; only root may mount it.
-struct TinyDisk(tempfile::TempDir);
+pub(in crate::sink) struct TinyDisk(tempfile::TempDir);
 
 impl TinyDisk {
-    fn mount() -> Option<Self> {
+    pub(in crate::sink) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(in crate::sink) fn mount() -> Option<Self> {
         let dir = scratch();
         let status = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])

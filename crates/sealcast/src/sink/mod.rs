@@ -12,6 +12,7 @@ pub mod http;
 mod null;
 pub(crate) mod picture_decoder;
 mod proven_age;
+mod segments;
 mod stdout;
 mod url;
 mod window;

@@ -1,12 +1,14 @@
 //! URLs of sinks.
 
+use super::segments::{OPTIONS, SegmentOptions, SegmentSink};
 use super::{FileSink, NullSink, Sink, StdoutSink, http};
 use crate::archive::{ArchiveOptions, ArchiveSink};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::{Options, file_path};
 
 /// Forms of a sink URL, for help and error messages.
-pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], file:OUT.h264, file:OUT.h265, \
+pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], \
+    file:DIR/%Y-%m-%d/%H-%M-%S.mp4?segment=10m[&keep=7d&max=50GB&local], file:OUT.h264, file:OUT.h265, \
     file:OUT.obu, file:OUT.mjpeg, \
     archive:DIR?to=RECIPIENT, http://ADDRESS:PORT, window:[?latency&fullscreen&size=WxH], \
     gst:PIPELINE, or -";
@@ -23,9 +25,14 @@ pub fn open(url: &str) -> Result<Box<dyn Sink>> {
         Some(("null", "")) => Ok(Box::new(NullSink::default())),
         Some(("file", rest)) => {
             let (path, mut options) = Options::split(rest);
+            let segments = SegmentOptions::take(&mut options)?;
             let overwrite = options.flag("overwrite");
-            options.finish("overwrite")?;
-            Ok(Box::new(FileSink::create(&file_path(path)?, overwrite)?))
+            options.finish(OPTIONS)?;
+            let path = file_path(path)?;
+            Ok(match segments {
+                Some(segments) => Box::new(SegmentSink::open(&path, segments)?),
+                None => Box::new(FileSink::create(&path, overwrite)?),
+            })
         }
         Some(("archive", rest)) => Ok(Box::new(ArchiveSink::open(ArchiveOptions::parse(rest)?)?)),
         Some(("window", rest)) => Ok(Box::new(super::window::open(rest)?)),

@@ -147,6 +147,40 @@ fn a_pipe_goes_on_over_changes_of_size() {
 }
 
 #[test]
+fn each_segment_has_one_size_and_all_together_each_picture_once() {
+    let dir = scratch();
+    for codec in ["libx264", "libx265"] {
+        let input = with_three_sizes(dir.path(), codec);
+        let folder = dir.path().join(codec);
+        let url = format!("file:{}/%Y-%m-%d/%H-%M-%S.mp4?segment=1h", folder.display());
+        record(&input, &url);
+        let index = folder.join("%Y-%m-%d+%H-%M-%S.mp4.index");
+        let index = fs::read_to_string(index).expect("the index");
+        let files = index
+            .lines()
+            .map(|line| folder.join(line.trim_start_matches("+ ")))
+            .collect::<Vec<_>>();
+        assert_eq!(files.len(), 4, "{index}");
+        let mut all = Vec::new();
+        for (number, file) in files.iter().enumerate() {
+            let size = ["320,240", "640,480"][number % 2];
+            assert_eq!(probed(file, &["-show_entries", "stream=width,height"]), size);
+            let part = input.with_file_name(format!("{number}.{}", input.extension().expect("an ending").display()));
+            assert_eq!(
+                pictures(&["-i", path(file)]),
+                pictures(&["-i", path(&part)]),
+                "{number}"
+            );
+            all.push(probed(
+                file,
+                &["-count_packets", "-show_entries", "stream=nb_read_packets"],
+            ));
+        }
+        assert_eq!(all, ["15"; 4]);
+    }
+}
+
+#[test]
 fn b_pictures_are_as_far_from_the_sound_as_in_the_source() {
     let dir = scratch();
     let input = dir.path().join("b.mp4");
