@@ -15,6 +15,7 @@ mod jpeg_tables;
 mod media;
 mod packet;
 mod receive;
+mod sequence;
 mod sound;
 
 pub use clock::{Extended, SenderReport, Side, SoundClock, nanos, sender_reports};
@@ -27,7 +28,8 @@ pub use jpeg_tables::HUFFMAN_TABLES;
 pub(crate) use media::lines;
 pub use media::{MAX_FORMATS, MediaDescription, MediaKind, Medium};
 pub use packet::RtpPacket;
-pub use receive::{Counts, Ordered, Receiver};
+pub use receive::{ReceiveCounts, Receiver, Way};
+pub use sequence::{Discipline, Label, MAX_PATIENCE, MAX_WAITING, Ordered, Sequence, SequenceCounts};
 pub use sound::SoundDepacketizer;
 
 pub use crate::unit::MAX_FRAME;

@@ -1,311 +1,382 @@
-//! The packets of one track in order and once, from one source and of one payload type.
+//! Receiving the packets of one track.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::RtpPacket;
+use super::sequence::{Discipline, Label, Ordered, Sequence, SequenceCounts};
 
-/// Most packets that wait for one before them.
-const MAX_HELD: usize = 64;
-/// Longest wait for a packet, and the part of the time between pictures that it lasts at most.
-const PATIENCE: Duration = Duration::from_millis(30);
-const PART_OF_INTERVAL: u32 = 4;
-/// Shortest wait: what a kernel may take to hand on two datagrams.
-const LEAST_PATIENCE: Duration = Duration::from_millis(2);
-/// Distance in sequence numbers that is no loss, but another sequence.
-const FAR: i16 = 3000;
-/// A payload type that was not described is taken after so many packets and so long without the described one.
-const UNDESCRIBED: (u32, Duration) = (20, Duration::from_secs(1));
-/// A source that was replaced and comes again so soon alternates with the one that replaced it.
-const ALTERNATES: Duration = Duration::from_millis(500);
-/// A source that is silent for so long gives way to one that was refused.
-const SILENT: Duration = Duration::from_secs(1);
+/// Time and number of packets without one of the described payload type, after which the only other type that came
+/// counts instead.
+const TYPE_PATIENCE: Duration = Duration::from_secs(1);
+const TYPE_PACKETS: u64 = 20;
+/// Most packets and bytes of another type that are kept until then.
+const MAX_KEPT: usize = 1024;
+const MAX_KEPT_BYTES: usize = 4 << 20;
+/// Most other types that are told apart.
+const MAX_OTHER_TYPES: usize = 4;
+/// Two sources alternate if the one before comes again so soon and so often. Fewer are late packets of it.
+const RETURN_PATIENCE: Duration = Duration::from_secs(1);
+const RETURNS: u32 = 4;
+/// Packets of another source that came among those of the present one, after which the two alternate.
+const AMONG: u32 = 8;
 
-/// A packet in its order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ordered {
-    /// The packet as it came.
-    pub packet: Bytes,
-    /// True if packets before it are missing.
-    pub lost: bool,
+/// How packets of a track arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Over a byte stream: in order, so none waits for another.
+    Stream,
+    /// In datagrams.
+    Datagrams,
 }
 
-/// Packets that were left out since the last call.
+/// Packets that did not come out of a [`Receiver`], or are missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Packets that came a second time.
+pub struct ReceiveCounts {
+    /// Packets that had come before.
     pub duplicates: u64,
-    /// Packets that came after their place was given up.
+    /// Packets that came when those behind them had been handed out, or another source had taken over.
     pub late: u64,
-    /// Packets of other payload types.
-    pub other_types: u64,
-    /// Packets of a second source that alternates with the first.
-    pub other_sources: u64,
-    /// What is no RTP.
+    /// Packets of another payload type, RTCP among them.
+    pub foreign_types: u64,
+    /// Packets of a source that alternates with the one that counts.
+    pub foreign_sources: u64,
+    /// Packets whose number belongs to no sequence.
+    pub strays: u64,
+    /// Packets that are no RTP, or shorter than they say.
     pub malformed: u64,
-    /// Packets that did not come.
-    pub missing: u64,
+    /// Packets that never came, or came late.
+    pub lost: u64,
 }
 
-/// Which payload type is taken.
-#[derive(Clone, Copy, Debug)]
-enum Type {
-    /// The described one, of which packets came.
-    Certain(u8),
-    /// The described one, of which none came yet; and how many of which other one since when.
-    Described(u8, Option<(u8, u32, Duration)>),
-}
-
-/// The packets of one track; see the module documentation.
+/// Receives one track: its packets in order and once, of one payload type and one source at a time.
+///
+/// After each [`push`](Self::push), and when [`deadline`](Self::deadline) has come, call [`poll`](Self::poll) until it
+/// returns nothing. How long packets wait for a missing one says [`Sequence`].
+///
+/// The described payload type counts. Where none of it came in the first second and 20 packets, the only other type
+/// that came counts instead, until one of the described type comes. A new source takes over at once; of two that
+/// alternate the first stays. What a camera announces of sources and first numbers is not looked at: many announce
+/// others than they send.
 #[derive(Debug)]
 pub struct Receiver {
-    payload_type: Type,
-    waits: bool,
-    source: Option<u32>,
-    /// The source before, and when it was replaced.
-    former: Option<(u32, Duration)>,
-    /// A source that alternates with the one that is taken.
+    sequence: Sequence<Bytes>,
+    types: Types,
+    sources: Sources,
+    malformed: u64,
+    foreign_types: u64,
+    foreign_sources: u64,
+    late: u64,
+    /// Counts that were taken.
+    told: ReceiveCounts,
+}
+
+/// Judgement of a packet by its payload type.
+enum ByType {
+    Counts,
+    Foreign,
+    /// It is not known yet.
+    Kept,
+}
+
+/// The payload type that counts.
+#[derive(Debug)]
+struct Types {
+    listed: Vec<u8>,
+    present: Option<u8>,
+    /// Packets of the described type came.
+    settled: bool,
+    began: Option<Duration>,
+    /// Packets of other types, while it is not known which counts.
+    others: Vec<(u8, u64)>,
+    kept: VecDeque<(Duration, u8, Label, Bytes)>,
+    kept_bytes: usize,
+}
+
+/// Judgement of a packet by its source.
+enum BySource {
+    Counts,
+    Late,
+    Foreign,
+    /// It is of the source before, which stays.
+    Returns,
+}
+
+/// The sources of a track.
+#[derive(Debug, Default)]
+struct Sources {
+    present: Option<u32>,
+    /// Time of the present source's last packet.
+    heard: Duration,
+    /// The source before, when it was replaced, and how many of its packets came since.
+    former: Option<(u32, Duration, u32)>,
+    /// A source that has not taken over, and the number of its packets.
+    other: Option<(u32, u32)>,
+    /// The source that alternates with the present one.
     refused: Option<u32>,
-    last_came: Duration,
-    /// The next sequence number.
-    next: Option<u16>,
-    /// The numbers before `next` that came, the last one in the lowest bit.
-    came: u64,
-    /// The number after one that was far from all others.
-    elsewhere: Option<u16>,
-    /// Packets that wait, by their distance from `next`.
-    held: Vec<(u16, Bytes)>,
-    held_since: Duration,
-    ready: VecDeque<Ordered>,
-    /// Timestamp of the last packet, when it was new, and the time between two.
-    picture: Option<(u32, Duration)>,
-    interval: Option<Duration>,
-    counts: Counts,
+    /// The present and the refused source, until that was told.
+    news: Option<(u32, u32)>,
 }
 
 impl Receiver {
-    /// For a track with this described payload type, whose packets come over a byte stream.
-    pub fn new(payload_type: u8) -> Self {
+    /// A receiver for a track with these payload types, of which the first is the one that counts. If there are none,
+    /// the type of the first packet does.
+    pub fn new(payload_types: &[u8], way: Way) -> Self {
+        let discipline = match way {
+            Way::Stream => Discipline::Stream,
+            Way::Datagrams => Discipline::Datagrams,
+        };
         Self {
-            payload_type: Type::Described(payload_type, None),
-            waits: false,
-            source: None,
-            former: None,
-            refused: None,
-            last_came: Duration::ZERO,
-            next: None,
-            came: 0,
-            elsewhere: None,
-            held: Vec::new(),
-            held_since: Duration::ZERO,
-            ready: VecDeque::new(),
-            picture: None,
-            interval: None,
-            counts: Counts::default(),
+            sequence: Sequence::new(discipline),
+            types: Types::new(payload_types),
+            sources: Sources::default(),
+            malformed: 0,
+            foreign_types: 0,
+            foreign_sources: 0,
+            late: 0,
+            told: ReceiveCounts::default(),
         }
     }
 
-    /// Whether packets wait for those before them: over datagrams, where they overtake one another.
-    pub fn set_waits(&mut self, waits: bool) {
-        self.waits = waits;
-    }
-
-    /// Takes a packet as it came, at the monotonic time `now`.
+    /// Takes an RTP packet that has arrived.
     pub fn push(&mut self, now: Duration, packet: Bytes) {
-        let Some(header) = RtpPacket::parse(&packet) else {
-            self.counts.malformed += 1;
+        let Some((label, payload_type)) = Label::of(&packet).zip(packet.get(1).map(|second| second & 0x7f)) else {
+            // What is RTP to look at and has no label is RTCP.
+            match super::RtpPacket::parse(&packet) {
+                Some(_) => self.foreign_types += 1,
+                None => self.malformed += 1,
+            }
             return;
         };
-        let (kind, source, sequence, timestamp) =
-            (header.payload_type, header.source, header.sequence, header.timestamp);
-        if !self.takes_type(now, kind) {
-            self.counts.other_types += 1;
+        if super::RtpPacket::parse(&packet).is_none() {
+            self.malformed += 1;
             return;
         }
-        if !self.takes_source(now, source) {
-            self.counts.other_sources += 1;
-            return;
-        }
-        self.last_came = now;
-        self.time(now, timestamp);
-        let Some(next) = self.next else {
-            return self.start(sequence, packet, false);
-        };
-        let distance = sequence.wrapping_sub(next).cast_signed();
-        match distance {
-            0 => self.in_order(packet, false),
-            1..FAR if self.waits => self.hold(now, distance.unsigned_abs(), packet),
-            1..FAR => {
-                self.counts.missing += u64::from(distance.unsigned_abs());
-                self.start(sequence, packet, true);
+        match self.types.judge(payload_type) {
+            ByType::Counts => {
+                self.foreign_types += self.types.forget_kept();
+                self.take(now, label, packet);
             }
-            _ if distance < 0 && distance > -FAR => self.behind(sequence, distance.unsigned_abs(), packet),
-            _ => self.far(sequence, packet),
-        }
-    }
-
-    /// Returns the next packet in order, at the monotonic time `now`.
-    pub fn poll(&mut self, now: Duration) -> Option<Ordered> {
-        while self.ready.is_empty() && self.deadline().is_some_and(|deadline| deadline <= now) {
-            self.give_up(now);
-        }
-        self.ready.pop_front()
-    }
-
-    /// When packets that wait for one before them are given out without it.
-    pub fn deadline(&self) -> Option<Duration> {
-        if self.held.is_empty() {
-            return None;
-        }
-        let part = self.interval.map_or(PATIENCE, |interval| interval / PART_OF_INTERVAL);
-        Some(self.held_since + part.clamp(LEAST_PATIENCE, PATIENCE))
-    }
-
-    /// Returns what was left out since the last call.
-    pub fn take_counts(&mut self) -> Counts {
-        std::mem::take(&mut self.counts)
-    }
-
-    fn takes_type(&mut self, now: Duration, kind: u8) -> bool {
-        match &mut self.payload_type {
-            Type::Certain(certain) => *certain == kind,
-            Type::Described(described, _) if *described == kind => {
-                self.payload_type = Type::Certain(kind);
-                true
+            ByType::Foreign => {
+                self.foreign_types += 1;
+                self.sequence.pass_over(now, label);
             }
-            Type::Described(_, other) => {
-                let (alone, count, since) = match *other {
-                    Some((alone, count, since)) if alone == kind => (alone, count + 1, since),
-                    // Of several none is the one that was meant.
-                    Some(_) => (kind, 1, now),
-                    None => (kind, 1, now),
-                };
-                *other = Some((alone, count, since));
-                let (packets, time) = UNDESCRIBED;
-                let taken = count >= packets && now.saturating_sub(since) >= time;
-                if taken {
-                    self.payload_type = Type::Certain(kind);
+            ByType::Kept => {
+                self.foreign_types += self.types.keep(now, payload_type, label, packet);
+                for (then, label, packet) in self.types.choose(now) {
+                    self.take(then, label, packet);
                 }
-                taken
             }
         }
     }
 
-    fn takes_source(&mut self, now: Duration, source: u32) -> bool {
-        let Some(current) = self.source.filter(|current| *current != source) else {
-            self.source = Some(source);
-            return true;
+    /// Takes a packet of the payload type that counts.
+    fn take(&mut self, now: Duration, label: Label, packet: Bytes) {
+        match self.sources.judge(now, label.source) {
+            BySource::Counts => self.sequence.push(now, label, packet),
+            BySource::Late => self.late += 1,
+            BySource::Foreign => self.foreign_sources += 1,
+            BySource::Returns => self.sequence.restart(now, label, packet),
+        }
+        self.sources.took_over(now, self.sequence.source());
+    }
+
+    /// Returns the next packet in order.
+    pub fn poll(&mut self, now: Duration) -> Option<Ordered<Bytes>> {
+        let next = self.sequence.poll(now);
+        self.sources.took_over(now, self.sequence.source());
+        next
+    }
+
+    /// Time at which [`poll`](Self::poll) gives up what packets wait for.
+    pub fn deadline(&self) -> Option<Duration> {
+        self.sequence.deadline()
+    }
+
+    /// The payload type of the packets that come out; `None` as long as it is not described and nothing came.
+    pub fn payload_type(&self) -> Option<u8> {
+        self.types.present
+    }
+
+    /// Takes the news that two sources alternate: the one that stays, and the other.
+    pub fn take_alternating(&mut self) -> Option<(u32, u32)> {
+        self.sources.news.take()
+    }
+
+    /// Returns what was counted since the last call.
+    pub fn take_counts(&mut self) -> ReceiveCounts {
+        let SequenceCounts {
+            duplicates,
+            late,
+            strays,
+            lost,
+        } = self.sequence.counts();
+        let all = ReceiveCounts {
+            duplicates,
+            late: late + self.late,
+            foreign_types: self.foreign_types,
+            foreign_sources: self.foreign_sources,
+            strays,
+            malformed: self.malformed,
+            lost,
         };
-        let silent = now.saturating_sub(self.last_came) >= SILENT;
-        if self.refused == Some(source) && !silent {
-            return false;
-        }
-        let alternates =
-            |(former, replaced): (u32, Duration)| former == source && now.saturating_sub(replaced) < ALTERNATES;
-        self.refused = self.former.filter(|former| alternates(*former)).map(|_| current);
-        self.former = Some((current, now));
-        self.source = Some(source);
-        self.flush();
-        (self.next, self.elsewhere, self.came) = (None, None, 0);
-        true
-    }
-
-    /// Learns the time between pictures.
-    fn time(&mut self, now: Duration, timestamp: u32) {
-        match self.picture {
-            Some((before, _)) if before == timestamp => {}
-            Some((_, since)) => {
-                self.interval = Some(now.saturating_sub(since));
-                self.picture = Some((timestamp, now));
-            }
-            None => self.picture = Some((timestamp, now)),
-        }
-    }
-
-    /// Goes on with this packet as the next.
-    fn start(&mut self, sequence: u16, packet: Bytes, lost: bool) {
-        self.next = Some(sequence);
-        self.came = 0;
-        self.in_order(packet, lost);
-    }
-
-    fn in_order(&mut self, packet: Bytes, lost: bool) {
-        self.elsewhere = None;
-        self.advance(packet, lost);
-        while let Some(at) = self.held.iter().position(|(distance, _)| *distance == 0) {
-            let (_, packet) = self.held.swap_remove(at);
-            self.advance(packet, false);
-        }
-    }
-
-    fn advance(&mut self, packet: Bytes, lost: bool) {
-        self.ready.push_back(Ordered { packet, lost });
-        self.next = self.next.map(|next| next.wrapping_add(1));
-        self.came = self.came << 1 | 1;
-        for (distance, _) in &mut self.held {
-            *distance = distance.wrapping_sub(1);
-        }
-    }
-
-    fn hold(&mut self, now: Duration, distance: u16, packet: Bytes) {
-        if self.held.iter().any(|(other, _)| *other == distance) {
-            self.counts.duplicates += 1;
-            return;
-        }
-        if self.held.is_empty() {
-            self.held_since = now;
-        }
-        self.held.push((distance, packet));
-        if self.held.len() >= MAX_HELD {
-            self.give_up(now);
-        }
-    }
-
-    /// Gives up waiting for the packets before the first that waits.
-    fn give_up(&mut self, now: Duration) {
-        let Some(missing) = self.held.iter().map(|(distance, _)| *distance).min() else {
-            return;
-        };
-        self.counts.missing += u64::from(missing);
-        self.came = self.came.checked_shl(missing.into()).unwrap_or(0);
-        self.next = self.next.map(|next| next.wrapping_add(missing));
-        for (distance, _) in &mut self.held {
-            *distance -= missing;
-        }
-        if let Some(at) = self.held.iter().position(|(distance, _)| *distance == 0) {
-            let (_, packet) = self.held.swap_remove(at);
-            self.in_order(packet, true);
-        }
-        self.held_since = now;
-    }
-
-    /// Gives out all packets that wait.
-    fn flush(&mut self) {
-        while !self.held.is_empty() {
-            self.give_up(Duration::ZERO);
-        }
-    }
-
-    fn behind(&mut self, sequence: u16, distance: u16, packet: Bytes) {
-        let recent = self.came.checked_shr(u32::from(distance) - 1).unwrap_or(0);
-        if distance <= 64 && recent & 1 == 1 {
-            self.counts.duplicates += 1;
-        } else if distance <= 64 {
-            self.counts.late += 1;
-        } else {
-            self.far(sequence, packet);
-        }
-    }
-
-    /// Takes a number far from all others: the second that follows such a one begins another sequence.
-    fn far(&mut self, sequence: u16, packet: Bytes) {
-        if self.elsewhere.replace(sequence.wrapping_add(1)) == Some(sequence) || !self.waits {
-            self.flush();
-            self.start(sequence, packet, true);
-        } else {
-            self.counts.late += 1;
+        let told = std::mem::replace(&mut self.told, all);
+        ReceiveCounts {
+            duplicates: all.duplicates - told.duplicates,
+            late: all.late - told.late,
+            foreign_types: all.foreign_types - told.foreign_types,
+            foreign_sources: all.foreign_sources - told.foreign_sources,
+            strays: all.strays - told.strays,
+            malformed: all.malformed - told.malformed,
+            lost: all.lost - told.lost,
         }
     }
 }
+
+impl Types {
+    fn new(listed: &[u8]) -> Self {
+        Self {
+            listed: listed.to_vec(),
+            present: listed.first().copied(),
+            settled: false,
+            began: None,
+            others: Vec::new(),
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+        }
+    }
+
+    fn judge(&mut self, payload_type: u8) -> ByType {
+        let described = *self.listed.first().unwrap_or(self.present.get_or_insert(payload_type));
+        if payload_type == described {
+            self.settled = true;
+            self.present = Some(described);
+            return ByType::Counts;
+        }
+        if self.present == Some(payload_type) {
+            return ByType::Counts;
+        }
+        match self.settled || self.present != Some(described) {
+            true => ByType::Foreign,
+            false => ByType::Kept,
+        }
+    }
+
+    /// Keeps a packet. Returns the number of older ones that were dropped for it.
+    fn keep(&mut self, now: Duration, payload_type: u8, label: Label, packet: Bytes) -> u64 {
+        self.began.get_or_insert(now);
+        match self.others.iter().position(|(other, _)| *other == payload_type) {
+            Some(at) => self.others[at].1 += 1,
+            None if self.others.len() < MAX_OTHER_TYPES => self.others.push((payload_type, 1)),
+            None => {}
+        }
+        self.kept_bytes += packet.len();
+        self.kept.push_back((now, payload_type, label, packet));
+        let mut dropped = 0;
+        while self.is_full()
+            && self.alone().is_none()
+            && let Some((.., first)) = self.kept.pop_front()
+        {
+            self.kept_bytes -= first.len();
+            dropped += 1;
+        }
+        dropped
+    }
+
+    fn is_full(&self) -> bool {
+        self.kept.len() > MAX_KEPT || self.kept_bytes > MAX_KEPT_BYTES
+    }
+
+    /// The only other type that came, or else the only one of those that is described.
+    fn alone(&self) -> Option<u8> {
+        if let [(only, _)] = self.others[..] {
+            return Some(only);
+        }
+        let mut listed = self.others.iter().filter(|(other, _)| self.listed.contains(other));
+        listed
+            .next()
+            .filter(|_| listed.next().is_none())
+            .map(|(other, _)| *other)
+    }
+
+    /// Returns the packets of another type with the times at which they came, if that counts from now on.
+    fn choose(&mut self, now: Duration) -> Vec<(Duration, Label, Bytes)> {
+        let began = self.began.unwrap_or(now);
+        let Some(alone) = self.alone() else { return Vec::new() };
+        let came = self.others.iter().map(|(_, count)| count).sum::<u64>();
+        if !self.is_full() && (came < TYPE_PACKETS || now.saturating_sub(began) < TYPE_PATIENCE) {
+            return Vec::new();
+        }
+        self.present = Some(alone);
+        self.kept_bytes = 0;
+        let kept = std::mem::take(&mut self.kept).into_iter();
+        let kept = kept.filter(|(_, payload_type, ..)| *payload_type == alone);
+        kept.map(|(then, _, label, packet)| (then, label, packet)).collect()
+    }
+
+    /// Forgets what was kept. Returns the number of packets.
+    fn forget_kept(&mut self) -> u64 {
+        let count = self.kept.len() as u64;
+        if count > 0 {
+            (self.kept, self.kept_bytes) = (VecDeque::new(), 0);
+        }
+        count
+    }
+}
+
+impl Sources {
+    fn judge(&mut self, now: Duration, source: u32) -> BySource {
+        let Some(present) = self.present.filter(|present| *present != source) else {
+            self.heard = now;
+            return BySource::Counts;
+        };
+        if self.refused == Some(source) {
+            if now.saturating_sub(self.heard) < RETURN_PATIENCE {
+                return BySource::Foreign;
+            }
+            self.refused = None;
+        }
+        if let Some((former, since, returned)) = &mut self.former
+            && *former == source
+            && now.saturating_sub(*since) < RETURN_PATIENCE
+        {
+            *returned += 1;
+            if *returned < RETURNS {
+                return BySource::Late;
+            }
+            (self.present, self.former, self.heard) = (Some(source), None, now);
+            self.refuse(source, present);
+            return BySource::Returns;
+        }
+        match &mut self.other {
+            Some((other, count)) if *other == source => *count += 1,
+            other => *other = Some((source, 1)),
+        }
+        if self.other == Some((source, AMONG)) {
+            self.refuse(present, source);
+            return BySource::Foreign;
+        }
+        BySource::Counts
+    }
+
+    fn refuse(&mut self, stays: u32, refused: u32) {
+        self.other = None;
+        self.refused = Some(refused);
+        self.news = Some((stays, refused));
+    }
+
+    /// Notes which source counts.
+    fn took_over(&mut self, now: Duration, source: Option<u32>) {
+        if source != self.present {
+            if let Some(former) = self.present {
+                self.former = Some((former, now, 0));
+            }
+            (self.present, self.other, self.heard) = (source, None, now);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "receive_tests.rs"]
+mod tests;

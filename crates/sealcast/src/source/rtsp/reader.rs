@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::rtp::{
-    Counts, Depacketizer, Receiver, RtpPacket, Side, SoundClock, SoundDepacketizer, Unit, nanos,
+    Depacketizer, ReceiveCounts, Receiver, RtpPacket, Side, SoundClock, SoundDepacketizer, Unit, Way, nanos,
 };
 use sealcast_proto::rtsp::{Channel, Track as RtspTrack, TrackSet};
 
@@ -34,6 +34,7 @@ pub(in crate::source) struct Arrived {
 /// The track of the picture: its packets in order and once, and what they are put together to.
 struct PictureReader {
     track: RtspTrack,
+    payload_type: u8,
     receiver: Receiver,
     depacketizer: Depacketizer,
     clock_rate: u32,
@@ -44,6 +45,7 @@ struct PictureReader {
 /// The track of the sound, as that of the picture.
 struct SoundReader {
     track: RtspTrack,
+    payload_type: u8,
     receiver: Receiver,
     depacketizer: SoundDepacketizer,
     source: Option<u32>,
@@ -106,7 +108,8 @@ impl Streams {
             clock: SoundClock::new(clock_rate, sound.as_ref().map_or(1, |sound| sound.clock_rate)),
             picture: PictureReader {
                 track,
-                receiver: Receiver::new(payload_type),
+                payload_type,
+                receiver: Receiver::new(&[payload_type], Way::Stream),
                 depacketizer,
                 clock_rate,
                 source: None,
@@ -117,7 +120,8 @@ impl Streams {
             size: (0, 0),
             sound: sound.map(|sound| SoundReader {
                 track: sound.track,
-                receiver: Receiver::new(sound.payload_type),
+                payload_type: sound.payload_type,
+                receiver: Receiver::new(&[sound.payload_type], Way::Stream),
                 depacketizer: sound.depacketizer,
                 source: None,
             }),
@@ -146,9 +150,9 @@ impl Streams {
     /// The packets of a track come in datagrams, which overtake one another.
     pub(super) fn over_datagrams(&mut self, track: RtspTrack) {
         if self.picture.track == track {
-            self.picture.receiver.set_waits(true);
+            self.picture.receiver = Receiver::new(&[self.picture.payload_type], Way::Datagrams);
         } else if let Some(sound) = self.sound.as_mut().filter(|sound| sound.track == track) {
-            sound.receiver.set_waits(true);
+            sound.receiver = Receiver::new(&[sound.payload_type], Way::Datagrams);
         }
     }
 
@@ -280,7 +284,7 @@ impl Streams {
                 // Its stamps have nothing to do with those before.
                 self.origin = None;
             }
-            self.picture.depacketizer.push(&packet, ordered.lost);
+            self.picture.depacketizer.push(&packet, ordered.lost > 0);
             while let Some(unit) = self.picture.depacketizer.poll() {
                 self.pictured(unit, now, came);
             }
@@ -291,11 +295,19 @@ impl Streams {
             self.damaged += damage.units * u64::from(self.origin.is_some());
             self.told |= damage.units > 0;
         }
-        let counts = self.picture.receiver.take_counts();
-        let complaint = match counts {
-            Counts { other_types: 1.., .. } => Some("its packets have another payload type than it described"),
-            Counts { malformed: 1.., .. } => Some("it sends what is no RTP"),
-            Counts { other_sources: 1.., .. } => Some("packets of two sources alternate; the first is taken"),
+        if let Some((stays, other)) = self.picture.receiver.take_alternating() {
+            tracing::warn!(
+                stays,
+                other,
+                "packets of two sources alternate in the picture: those of the first are taken"
+            );
+        }
+        let complaint = match self.picture.receiver.take_counts() {
+            ReceiveCounts { foreign_types: 1.., .. } => Some("its packets have another payload type than it described"),
+            ReceiveCounts { malformed: 1.., .. } => Some("it sends what is no RTP"),
+            ReceiveCounts {
+                foreign_sources: 1.., ..
+            } => Some("packets of two sources alternate"),
             _ => None,
         };
         if let Some(complaint) = complaint {
@@ -360,7 +372,7 @@ impl Streams {
             {
                 self.clock.restart(Side::Sound);
             }
-            sound.depacketizer.push(&packet, ordered.lost);
+            sound.depacketizer.push(&packet, ordered.lost > 0);
             while let Some(unit) = sound.depacketizer.poll() {
                 // Sound that was made before the first picture has no time.
                 let stamp = self.clock.sound(unit.timestamp, now);
