@@ -29,6 +29,8 @@ enum Step {
     Command(u8, u16, String, Vec<u8>),
     Ports(Option<(u16, u16)>),
     Wait(u8),
+    /// Packets come over UDP.
+    Heard,
 }
 
 fuzz_target!(|plan: Plan| {
@@ -38,6 +40,7 @@ fuzz_target!(|plan: Plan| {
     };
     let config = CameraConfig {
         url,
+        redirects: 0,
         credentials,
         lower: if plan.udp { Lower::Udp } else { Lower::Interleaved },
         entropy: [3; 16],
@@ -76,6 +79,10 @@ fuzz_target!(|plan: Plan| {
             Step::Ports(ports) => {
                 opening = false;
                 client.handle(now, CameraInput::Ports(ports.map(|(rtp, rtcp)| PortPair { rtp, rtcp })))
+            }
+            Step::Heard => {
+                client.heard(now);
+                continue;
             }
             Step::Wait(seconds) => {
                 now += Duration::from_secs((*seconds).into());

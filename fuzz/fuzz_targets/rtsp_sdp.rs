@@ -40,6 +40,7 @@ fn crossing(sdp: Vec<u8>) -> Option<Vec<u8>> {
     let (url, credentials) = CameraUrl::parse("rtsp://192.0.2.7/cam").ok()?;
     let config = CameraConfig {
         url,
+        redirects: 0,
         credentials,
         lower: Lower::Interleaved,
         entropy: [0; 16],
@@ -52,6 +53,8 @@ fn crossing(sdp: Vec<u8>) -> Option<Vec<u8>> {
         .handle(NOW, CameraInput::Bytes(&Response::new(200).to_bytes()))
         .ok()?;
     client.handle(NOW, CameraInput::Bytes(&describe.to_bytes())).ok()?;
+    // An empty one has no length, so more of it may come.
+    client.handle(NOW + Duration::from_secs(1), CameraInput::Timeout).ok()?;
     loop {
         match client.poll() {
             CameraOutput::Event(CameraEvent::Described(sdp)) => return Some(sdp),

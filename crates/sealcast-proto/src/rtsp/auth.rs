@@ -1,27 +1,30 @@
 //! RTSP authentication: of the gateway towards a camera, and of a player towards the gateway, where either is asked
 //! for.
-//!
-//! Digest follows RFC 7616 with SHA-256 or MD5. Digest without `qop` follows RFC 2069, since many cameras and players
-//! are that old. MD5 protects a password only from an attacker who cannot guess passwords offline; it is supported
-//! because most of these devices know nothing else. The video is protected by the sealed session, not by this.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use data_encoding::{BASE64, HEXLOWER};
-use md5::{Digest as _, Md5};
 use subtle::ConstantTimeEq as _;
 use zeroize::Zeroizing;
 
 use super::challenge::{self, Challenge, quoted};
+use super::digest::{Algorithm, Hash, Proof, Protection};
 use super::message::{Request, Response};
 
 /// Realm in the challenges of a viewer gateway.
 const REALM: &str = "sealcast";
+/// Maximum number of challenges of one response that are looked at.
+const MAX_OFFERS: usize = 16;
+/// Maximum number of times that one way to log in is tried for one request: with an old nonce, with the one that came
+/// for it, and with the one after that. Cameras lock accounts after a few refused logins.
+const MAX_TRIES: usize = 3;
+/// Maximum number of answers in vain to one request, whatever is offered.
+const MAX_REFUSED: usize = 8;
 
 /// A user name and password. They cannot be printed, and the password is wiped when dropped.
 #[derive(Clone)]
 pub struct Credentials {
-    user: String,
-    password: Zeroizing<String>,
+    pub(super) user: String,
+    pub(super) password: Zeroizing<String>,
 }
 
 impl Credentials {
@@ -57,7 +60,7 @@ impl PartialEq for Credentials {
 
 impl Eq for Credentials {}
 
-/// Hash algorithm of Digest authentication.
+/// Hash algorithm that players are asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DigestAlgorithm {
     /// MD5, which every player supports; for compatibility only.
@@ -68,50 +71,10 @@ pub enum DigestAlgorithm {
 }
 
 impl DigestAlgorithm {
-    fn name(self) -> &'static str {
+    fn hash(self) -> Hash {
         match self {
-            Self::Md5 => "MD5",
-            Self::Sha256 => "SHA-256",
-        }
-    }
-
-    fn named(name: Option<&str>) -> Option<Self> {
-        match name {
-            None => Some(Self::Md5),
-            Some(name) => [Self::Md5, Self::Sha256]
-                .into_iter()
-                .find(|known| known.name().eq_ignore_ascii_case(name)),
-        }
-    }
-
-    fn hex(self, parts: &[&str]) -> Zeroizing<String> {
-        let text = Zeroizing::new(parts.join(":"));
-        Zeroizing::new(match self {
-            Self::Md5 => HEXLOWER.encode(&Md5::digest(text.as_bytes())),
-            Self::Sha256 => HEXLOWER.encode(digest(&SHA256, text.as_bytes()).as_ref()),
-        })
-    }
-}
-
-/// Inputs of a Digest response, other than the credentials.
-struct Proof<'a> {
-    algorithm: DigestAlgorithm,
-    realm: &'a str,
-    nonce: &'a str,
-    method: &'a str,
-    url: &'a str,
-    /// `nc` and `cnonce`, if `qop=auth`.
-    counted: Option<(&'a str, &'a str)>,
-}
-
-impl Proof<'_> {
-    fn response(&self, credentials: &Credentials) -> Zeroizing<String> {
-        let hex = |parts: &[&str]| self.algorithm.hex(parts);
-        let secret = hex(&[&credentials.user, self.realm, &credentials.password]);
-        let request = hex(&[self.method, self.url]);
-        match self.counted {
-            Some((nc, cnonce)) => hex(&[&secret, self.nonce, nc, cnonce, "auth", &request]),
-            None => hex(&[&secret, self.nonce, &request]),
+            Self::Md5 => Hash::Md5,
+            Self::Sha256 => Hash::Sha256,
         }
     }
 }
@@ -124,73 +87,99 @@ pub enum AuthError {
     NoCredentials,
     /// The camera requires another scheme than Basic or Digest.
     #[error(
-        "the camera asks for a kind of authentication that is not known here (known: Digest MD5 and SHA-256, Basic)"
+        "the camera asks for a kind of authentication that is not known here (known: Digest with MD5, SHA-256 and \
+         SHA-512-256, Basic)"
     )]
     UnknownScheme,
-    /// The camera rejected the credentials.
+    /// After a redirect the camera asks for the password in clear.
+    #[error(
+        "the camera asks for the password in clear at the place that it refers to, which is not given: use that URL"
+    )]
+    Clear,
+    /// The camera rejected the credentials in each way that it offers.
     #[error("the camera refuses the user name or the password")]
     Refused,
 }
 
-/// The challenge to answer.
-enum Chosen {
+/// A way to log in that a camera offers.
+#[derive(Clone)]
+enum Offered {
     Basic,
-    Digest {
-        algorithm: DigestAlgorithm,
-        realm: String,
-        nonce: String,
-        opaque: Option<String>,
-        qop: bool,
-    },
+    Digest(DigestOffer),
 }
 
-impl Chosen {
+/// A Digest challenge.
+#[derive(Clone)]
+struct DigestOffer {
+    algorithm: Algorithm,
+    /// The algorithm's name as the camera wrote it, if it did. Old cameras do not know this parameter.
+    named: Option<String>,
+    realm: String,
+    nonce: String,
+    stale: bool,
+    opaque: Option<String>,
+    qop: Option<Protection>,
+}
+
+impl Offered {
     fn from(challenge: &Challenge) -> Option<Self> {
         if challenge.is("Basic") {
             return Some(Self::Basic);
         }
-        let qops = challenge.get("qop");
-        let qop = qops.is_some_and(|qops| qops.split(',').any(|qop| qop.trim().eq_ignore_ascii_case("auth")));
-        if !challenge.is("Digest") || (qops.is_some_and(|qops| !qops.is_empty()) && !qop) {
+        if !challenge.is("Digest") {
             return None;
         }
-        Some(Self::Digest {
-            algorithm: DigestAlgorithm::named(challenge.get("algorithm"))?,
-            realm: challenge.get("realm")?.to_owned(),
+        let named = challenge.get("algorithm").filter(|name| !name.is_empty());
+        Some(Self::Digest(DigestOffer {
+            algorithm: Algorithm::named(named)?,
+            named: named.map(str::to_owned),
+            realm: challenge.get("realm").unwrap_or_default().to_owned(),
             nonce: challenge.get("nonce")?.to_owned(),
+            stale: challenge
+                .get("stale")
+                .is_some_and(|stale| stale.eq_ignore_ascii_case("true")),
             opaque: challenge.get("opaque").map(str::to_owned),
-            qop,
-        })
+            qop: Protection::parse(challenge.get("qop"))?,
+        }))
     }
 
-    fn strength(&self) -> u8 {
+    fn strength(&self) -> Option<Hash> {
         match self {
-            Self::Basic => 0,
-            Self::Digest {
-                algorithm: DigestAlgorithm::Md5,
-                ..
-            } => 1,
-            Self::Digest {
-                algorithm: DigestAlgorithm::Sha256,
-                ..
-            } => 2,
+            Self::Basic => None,
+            Self::Digest(offer) => Some(offer.algorithm.hash),
         }
     }
 
-    /// Returns true if answering `other` after this challenge would repeat the same answer.
-    fn repeats(&self, other: &Self) -> bool {
+    fn nonce(&self) -> Option<&str> {
+        match self {
+            Self::Basic => None,
+            Self::Digest(offer) => Some(&offer.nonce),
+        }
+    }
+
+    /// Returns true if both are the same way to log in, whatever their nonces.
+    fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Basic, Self::Basic) => true,
-            (Self::Digest { nonce, .. }, Self::Digest { nonce: other, .. }) => nonce == other,
+            (Self::Digest(one), Self::Digest(other)) => {
+                (one.algorithm, one.qop, &one.realm) == (other.algorithm, other.qop, &other.realm)
+            }
             _ => false,
         }
     }
 }
 
-/// Answers a camera's challenges.
+/// Answers a camera's challenges: the strongest first, and the next one where that is refused, since a few cameras
+/// offer what they cannot do.
 pub(super) struct Authenticator {
     credentials: Option<Credentials>,
-    chosen: Option<Chosen>,
+    /// False if the password must not be sent in clear.
+    basic: bool,
+    chosen: Option<Offered>,
+    /// True if the last challenge came for the request that is being sent.
+    fresh: bool,
+    /// What was answered in vain for this request.
+    refused: Vec<Offered>,
     count: u32,
     entropy: [u8; 16],
 }
@@ -200,28 +189,70 @@ impl Authenticator {
     pub(super) fn new(credentials: Option<Credentials>, entropy: [u8; 16]) -> Self {
         Self {
             credentials,
+            basic: true,
             chosen: None,
+            fresh: false,
+            refused: Vec::new(),
             count: 0,
             entropy,
         }
     }
 
-    /// Processes the challenge of a 401 response. `authorized` is true if the request already answered an earlier
+    /// From now on keeps the password from being sent in clear.
+    pub(super) fn forbid_basic(&mut self) {
+        self.basic = false;
+        self.chosen.take_if(|chosen| matches!(chosen, Offered::Basic));
+    }
+
+    /// The request was not answered with a challenge.
+    pub(super) fn passed(&mut self) {
+        self.fresh = false;
+        self.refused.clear();
+    }
+
+    /// Processes the challenges of a 401 response. `authorized` is true if the request already answered an earlier
     /// challenge. `Ok` means that the request is worth sending again.
     pub(super) fn challenged(&mut self, response: &Response, authorized: bool) -> Result<(), AuthError> {
         if self.credentials.is_none() {
             return Err(AuthError::NoCredentials);
         }
         let challenges = response.headers.all("WWW-Authenticate").flat_map(challenge::parse);
-        let best = challenges
-            .filter_map(|challenge| Chosen::from(&challenge))
-            .max_by_key(Chosen::strength);
-        let best = best.ok_or(AuthError::UnknownScheme)?;
-        // A stale nonce is replaced by a new one; the same nonce again means that the password is wrong.
-        if authorized && self.chosen.as_ref().is_some_and(|before| before.repeats(&best)) {
-            return Err(AuthError::Refused);
-        }
-        self.chosen = Some(best);
+        let offers = challenges
+            .take(MAX_OFFERS)
+            .filter_map(|challenge| Offered::from(&challenge));
+        let (mut offers, basic): (Vec<Offered>, Vec<Offered>) = offers.partition(|offer| offer.strength().is_some());
+        // The sort is stable: of equal ones the camera's first comes first.
+        offers.sort_by_key(|offer| std::cmp::Reverse(offer.strength()));
+        let clear = !basic.is_empty() && !self.basic;
+        offers.extend(basic.into_iter().filter(|_| self.basic));
+        let before = self.chosen.clone().filter(|_| authorized);
+        let was_fresh = std::mem::replace(&mut self.fresh, true);
+        self.refused.extend(before.clone());
+        let tries = |offer: &Offered| self.refused.iter().filter(|tried| tried.is_like(offer)).count();
+        let renewed = |offer: &Offered| {
+            let known = |tried: &Offered| tried.is_like(offer) && tried.nonce() == offer.nonce();
+            !matches!(offer, Offered::Basic) && tries(offer) < MAX_TRIES && !self.refused.iter().any(known)
+        };
+        // A nonce that ran out is replaced by the new one, in the way that worked before.
+        let stale = |offer: &&Offered| {
+            let ran_out = !was_fresh || matches!(offer, Offered::Digest(DigestOffer { stale: true, .. }));
+            ran_out && before.as_ref().is_some_and(|before| before.is_like(offer)) && renewed(offer)
+        };
+        let next = offers.iter().find(stale);
+        let next = next.or_else(|| offers.iter().find(|offer| tries(offer) == 0));
+        // The camera may have a new nonce for each request, and not say so.
+        let next = next.or_else(|| offers.iter().find(|offer| tries(offer) == 1 && renewed(offer)));
+        let next = next.filter(|_| self.refused.len() < MAX_REFUSED);
+        let Some(next) = next.cloned() else {
+            return Err(if clear {
+                AuthError::Clear
+            } else if self.refused.is_empty() {
+                AuthError::UnknownScheme
+            } else {
+                AuthError::Refused
+            });
+        };
+        self.chosen = Some(next);
         self.count = 0;
         Ok(())
     }
@@ -234,50 +265,52 @@ impl Authenticator {
         self.count += 1;
         request.headers.remove("Authorization");
         let value = match chosen {
-            Chosen::Basic => {
+            Offered::Basic => {
                 let pair = Zeroizing::new([&credentials.user, ":", credentials.password.as_str()].concat());
                 format!("Basic {}", BASE64.encode(pair.as_bytes()))
             }
-            Chosen::Digest {
-                algorithm,
-                realm,
-                nonce,
-                opaque,
-                qop,
-            } => {
-                let nc = format!("{:08x}", self.count);
-                let cnonce = cnonce(&self.entropy, nonce, self.count);
-                let proof = Proof {
-                    algorithm: *algorithm,
-                    realm,
-                    nonce,
-                    method: request.method.name(),
-                    url: &request.url,
-                    counted: qop.then_some((&nc, &cnonce)),
-                };
-                let mut value = format!(
-                    "Digest username={}, realm={}, nonce={}, uri={}, response=\"{}\"",
-                    quoted(&credentials.user),
-                    quoted(realm),
-                    quoted(nonce),
-                    quoted(&request.url),
-                    proof.response(credentials).as_str()
-                );
-                // Old cameras do not know this parameter and assume MD5.
-                if *algorithm != DigestAlgorithm::Md5 {
-                    value += &format!(", algorithm={}", algorithm.name());
-                }
-                if let Some(opaque) = opaque {
-                    value += &format!(", opaque={}", quoted(opaque));
-                }
-                if *qop {
-                    value += &format!(", qop=auth, nc={nc}, cnonce=\"{cnonce}\"");
-                }
-                value
-            }
+            Offered::Digest(offer) => offer.answer(credentials, request, &self.entropy, self.count),
         };
         request.headers.add("Authorization", value);
         true
+    }
+}
+
+impl DigestOffer {
+    fn answer(&self, credentials: &Credentials, request: &Request, entropy: &[u8; 16], count: u32) -> String {
+        let nc = format!("{count:08x}");
+        // A session has one nonce of the client.
+        let cnonce = cnonce(entropy, &self.nonce, if self.algorithm.session { 0 } else { count });
+        let proof = Proof {
+            algorithm: self.algorithm,
+            realm: &self.realm,
+            nonce: &self.nonce,
+            method: request.method.name(),
+            url: &request.url,
+            body: &request.body,
+            cnonce: &cnonce,
+            counted: self.qop.map(|qop| (nc.as_str(), qop)),
+        };
+        let mut value = format!(
+            "Digest username={}, realm={}, nonce={}, uri={}, response=\"{}\"",
+            quoted(&credentials.user),
+            quoted(&self.realm),
+            quoted(&self.nonce),
+            quoted(&request.url),
+            proof.response(credentials).as_str()
+        );
+        if let Some(name) = &self.named {
+            value += &format!(", algorithm={name}");
+        }
+        if let Some(opaque) = &self.opaque {
+            value += &format!(", opaque={}", quoted(opaque));
+        }
+        match self.qop {
+            Some(qop) => value += &format!(", qop={}, nc={nc}, cnonce=\"{cnonce}\"", qop.name()),
+            None if self.algorithm.session => value += &format!(", cnonce=\"{cnonce}\""),
+            None => {}
+        }
+        value
     }
 }
 
@@ -293,7 +326,7 @@ fn cnonce(entropy: &[u8; 16], nonce: &str, count: u32) -> String {
 /// Verifies the credentials of one player.
 pub(super) struct Verifier {
     credentials: Credentials,
-    algorithm: DigestAlgorithm,
+    hash: Hash,
     nonce: String,
     count: u32,
 }
@@ -303,7 +336,7 @@ impl Verifier {
     pub(super) fn new(credentials: Credentials, algorithm: DigestAlgorithm, entropy: [u8; 16]) -> Self {
         Self {
             credentials,
-            algorithm,
+            hash: algorithm.hash(),
             nonce: HEXLOWER.encode(&entropy),
             count: 0,
         }
@@ -311,9 +344,9 @@ impl Verifier {
 
     /// Returns the value of the WWW-Authenticate header.
     pub(super) fn challenge(&self) -> String {
-        let algorithm = match self.algorithm {
+        let algorithm = match self.hash {
             // Some players reject any `algorithm` parameter as unknown.
-            DigestAlgorithm::Md5 => String::new(),
+            Hash::Md5 => String::new(),
             other => format!(", algorithm={}", other.name()),
         };
         format!(
@@ -335,16 +368,21 @@ impl Verifier {
         };
         let counted = match (answer.get("qop"), answer.get("nc"), answer.get("cnonce")) {
             (None, _, _) => None,
-            (Some(qop), Some(nc), Some(cnonce)) if qop.eq_ignore_ascii_case("auth") => Some((nc, cnonce)),
+            (Some(qop), Some(nc), Some(_)) if qop.eq_ignore_ascii_case("auth") => Some((nc, Protection::Request)),
             _ => return false,
         };
         let count = counted.map(|(nc, _)| u32::from_str_radix(nc, 16).unwrap_or(0));
         let proof = Proof {
-            algorithm: self.algorithm,
+            algorithm: Algorithm {
+                hash: self.hash,
+                session: false,
+            },
             realm: REALM,
             nonce: &self.nonce,
             method: request.method.name(),
             url: &request.url,
+            body: &[],
+            cnonce: answer.get("cnonce").unwrap_or_default(),
             counted,
         };
         let expected = proof.response(&self.credentials);

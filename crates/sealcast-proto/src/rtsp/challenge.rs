@@ -31,8 +31,8 @@ pub(super) fn parse(value: &str) -> Vec<Challenge> {
     let mut challenges: Vec<Challenge> = Vec::new();
     let mut rest = value;
     loop {
-        rest = rest.trim_start_matches([' ', '\t', ',']);
-        let end = rest.find([' ', '\t', ',', '=', '"']).unwrap_or(rest.len());
+        rest = rest.trim_start_matches([' ', '\t', ',', ';']);
+        let end = rest.find([' ', '\t', ',', ';', '=', '"']).unwrap_or(rest.len());
         let (name, after) = rest.split_at(end);
         let spaceless = after.trim_start_matches([' ', '\t']);
         if name.is_empty() {
@@ -57,7 +57,7 @@ pub(super) fn parse(value: &str) -> Vec<Challenge> {
 /// Parses a token or a quoted string, and returns it with the text after it.
 fn parse_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
-        let end = text.find([' ', '\t', ',']).unwrap_or(text.len());
+        let end = text.find([' ', '\t', ',', ';']).unwrap_or(text.len());
         return (text[..end].to_owned(), &text[end..]);
     };
     let mut value = String::new();

@@ -5,6 +5,8 @@ mod auth;
 mod carried;
 mod challenge;
 mod client;
+mod digest;
+mod head;
 mod keyframes;
 mod message;
 mod reader;
@@ -21,7 +23,8 @@ pub use carried::{
     ends_picture, packets, put_packet, rtp_picture,
 };
 pub use client::{
-    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, RESPONSE_PATIENCE,
+    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, MAX_REDIRECTS,
+    RESPONSE_PATIENCE,
 };
 pub use keyframes::Keyframes;
 pub use message::{Headers, MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Method, Request, Response, put_data};
@@ -34,6 +37,6 @@ pub use server::{
 };
 pub use tracks::{Channel, Interleaving, MAX_TRACKS, Track, TrackSet};
 pub use transport::{Granted, Offer, PortPair, Route, parse_granted, parse_offers};
-pub use url::{CameraUrl, UrlError, unescaped};
+pub use url::{CameraUrl, MAX_URL, UrlError, unescaped};
 
 pub use crate::wire::MAX_GATEWAY_MESSAGE;

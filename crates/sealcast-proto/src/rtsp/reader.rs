@@ -3,12 +3,20 @@
 //! It is lenient where cameras and players are: lines may end without a carriage return, empty lines may precede a
 //! message, a status may have no reason phrase, a header may be folded and its value may contain any bytes. It is
 //! strict about `Content-Length`, where leniency would let two parsers disagree about the end of a message.
+//!
+//! The reader of a [camera's](MessageReader::of_camera) messages forgives more, because nobody corrects cameras: what
+//! is no header is skipped, junk between two messages is skipped to where the next one begins, and a description may
+//! come without its length.
 
-use super::message::{Headers, MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Method, Request, Response, VERSION};
-use crate::words::is_unsafe;
+use super::head::{Manner, continued, head_length, may_begin, parse_head};
+use super::message::{MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Request, Response};
 
 /// Maximum number of unread bytes: a message of maximum length, and as much again after it.
 pub const MAX_UNREAD: usize = 2 * (MAX_HEAD + MAX_BODY);
+/// Maximum number of bytes between two messages of a camera that are skipped.
+const MAX_JUNK: usize = 64 << 10;
+/// The same before a camera's first message, which tells what else may be at its port.
+const MAX_FIRST_JUNK: usize = 1 << 10;
 
 /// The received bytes are not RTSP. The start of the next message is unknown, so the connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,9 +52,32 @@ pub struct MessageReader {
     /// Length of the next message, if its head is complete and its body is not. It saves parsing the head again for
     /// every byte that arrives.
     awaited: usize,
+    manner: Manner,
+    /// True between junk and the message behind it.
+    lost: bool,
+    /// Bytes skipped since the last message.
+    junk: usize,
+    /// Bytes skipped in all.
+    skipped: u64,
+    /// True once a message was read.
+    began: bool,
+    /// The interleaved channels in use, which end junk.
+    channels: Vec<u8>,
+    /// True while the next response has a description for its body, with or without a length.
+    describes: bool,
+    /// True if a description without a length waits for its end.
+    unended: bool,
 }
 
 impl MessageReader {
+    /// Creates the reader of a camera's messages.
+    pub fn of_camera() -> Self {
+        Self {
+            manner: Manner::Lenient,
+            ..Self::default()
+        }
+    }
+
     /// Takes received bytes.
     ///
     /// # Errors
@@ -68,6 +99,9 @@ impl MessageReader {
 
     /// Returns the channel and the bytes of the next message if it is interleaved data and complete, where they lie.
     pub fn next_packet(&mut self) -> Option<(u8, &[u8])> {
+        if self.lost {
+            return None;
+        }
         self.skip_empty_lines();
         let (&[_, channel, high, low], rest) = self.bytes[self.at..]
             .split_first_chunk()
@@ -91,31 +125,66 @@ impl MessageReader {
     /// # Errors
     /// [`NotRtsp`]: the connection must end.
     pub fn next_message(&mut self) -> Result<Option<Message>, NotRtsp> {
-        self.skip_empty_lines();
-        let unread = &self.bytes[self.at..];
-        match unread {
-            waiting if waiting.len() < self.awaited.max(1) => Ok(None),
-            [b'$', ..] => Ok(self.next_packet().map(|(channel, bytes)| Message::Data {
-                channel,
-                bytes: bytes.to_vec(),
-            })),
-            _ => {
-                let Some(head) = head_length(unread, self.scanned) else {
-                    // The last three bytes may contain the beginning of the head's end, so they are scanned again.
-                    self.scanned = unread.len().saturating_sub(3);
-                    return if unread.len() > MAX_HEAD {
-                        Err(NotRtsp::LongHead)
-                    } else {
-                        Ok(None)
-                    };
-                };
-                if head > MAX_HEAD {
-                    return Err(NotRtsp::LongHead);
+        loop {
+            if self.lost && !self.seek()? {
+                return Ok(None);
+            }
+            self.skip_empty_lines();
+            let unread = &self.bytes[self.at..];
+            if unread.len() < self.awaited.max(1) {
+                return Ok(None);
+            }
+            if unread[0] == b'$' {
+                return Ok(self.next_packet().map(|(channel, bytes)| Message::Data {
+                    channel,
+                    bytes: bytes.to_vec(),
+                }));
+            }
+            match self.next_text() {
+                Err(NotRtsp::FirstLine | NotRtsp::LongHead) if self.manner == Manner::Lenient => {
+                    self.lost = true;
+                    self.skip(1)?;
                 }
-                self.scanned = head.saturating_sub(3);
-                self.next_text(head)
+                read => return read,
             }
         }
+    }
+
+    /// Says which channel of interleaved data a camera uses. Junk ends where a packet of such a channel begins.
+    pub(super) fn carries(&mut self, channel: u8) {
+        if !self.channels.contains(&channel) {
+            self.channels.push(channel);
+        }
+    }
+
+    /// Says whether a description is what the camera was asked for.
+    pub(super) fn await_description(&mut self, awaited: bool) {
+        self.describes = awaited;
+    }
+
+    /// True if the description came without a length, and may go on or not.
+    pub(super) fn is_unended(&self) -> bool {
+        self.unended
+    }
+
+    /// Returns what has come of a response whose body has no known end, or did not come whole.
+    pub(super) fn take_unended(&mut self) -> Option<Response> {
+        let unread = &self.bytes[self.at..];
+        let head = head_length(unread, 0)?;
+        let head = continued(unread, head, MAX_HEAD);
+        let (Message::Response(mut response), _) = parse_head(&unread[..head], self.manner).ok()? else {
+            return None;
+        };
+        let body = &unread[head..];
+        let end = description_end(body).unwrap_or(body.len());
+        response.body = body[..end].to_vec();
+        self.read(head + end);
+        Some(response)
+    }
+
+    /// Number of bytes that were skipped because they are of no message.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
     }
 
     fn skip_empty_lines(&mut self) {
@@ -127,17 +196,52 @@ impl MessageReader {
         self.scanned = self.scanned.saturating_sub(lines);
     }
 
-    fn next_text(&mut self, head: usize) -> Result<Option<Message>, NotRtsp> {
+    fn next_text(&mut self) -> Result<Option<Message>, NotRtsp> {
         let unread = &self.bytes[self.at..];
-        let (mut message, length) = parse_head(&unread[..head])?;
-        let Some(came) = unread.get(head..head + length) else {
-            self.awaited = head + length;
+        let lenient = self.manner == Manner::Lenient;
+        if lenient && !may_begin(unread) {
+            return Err(NotRtsp::FirstLine);
+        }
+        let Some(head) = head_length(unread, self.scanned) else {
+            // The last three bytes may contain the beginning of the head's end, so they are scanned again.
+            self.scanned = unread.len().saturating_sub(3);
+            return if unread.len() > MAX_HEAD {
+                Err(NotRtsp::LongHead)
+            } else {
+                Ok(None)
+            };
+        };
+        if head > MAX_HEAD {
+            return Err(NotRtsp::LongHead);
+        }
+        self.scanned = head.saturating_sub(3);
+        let mut end = head;
+        let (mut message, mut length) = parse_head(&unread[..head], self.manner)?;
+        if lenient && length.unwrap_or(0) == 0 {
+            end = continued(unread, head, MAX_HEAD);
+            if end > head {
+                (message, length) = parse_head(&unread[..end], self.manner)?;
+            }
+        }
+        let described = self.describes && matches!(&message, Message::Response(response) if response.status / 100 == 2);
+        self.unended = false;
+        if described && length.unwrap_or(0) == 0 {
+            length = description_end(&unread[end..]);
+            if length.is_none() {
+                self.unended = true;
+                let long = unread.len() - end > MAX_BODY;
+                return if long { Err(NotRtsp::BodyLength) } else { Ok(None) };
+            }
+        }
+        let length = length.unwrap_or(0);
+        let Some(came) = unread.get(end..end + length) else {
+            self.awaited = end + length;
             return Ok(None);
         };
         if let Message::Request(Request { body, .. }) | Message::Response(Response { body, .. }) = &mut message {
             *body = came.to_vec();
         }
-        self.read(head + length);
+        self.read(end + length);
         Ok(Some(message))
     }
 
@@ -145,112 +249,67 @@ impl MessageReader {
         self.at += length;
         self.scanned = 0;
         self.awaited = 0;
+        self.unended = false;
+        self.junk = 0;
+        self.began = true;
     }
-}
 
-/// Index after the empty line that ends the headers.
-fn head_length(unread: &[u8], from: usize) -> Option<usize> {
-    (from..unread.len()).find_map(|at| match &unread[at..] {
-        [b'\n', b'\n', ..] => Some(at + 2),
-        [b'\n', b'\r', b'\n', ..] => Some(at + 3),
-        _ => None,
-    })
-}
-
-/// Parses a head, and returns the message without its body, and the length of the body.
-fn parse_head(head: &[u8]) -> Result<(Message, usize), NotRtsp> {
-    let text = String::from_utf8_lossy(head);
-    let mut lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
-    let first = lines.next().unwrap_or_default();
-    let mut headers = parse_headers(lines)?;
-    let length = body_length(&headers)?;
-    headers.remove("Content-Length");
-    let body = Vec::new();
-    if let Some((status, reason)) = parse_status_line(first) {
-        let reason = clean(reason);
-        return Ok((
-            Message::Response(Response {
-                status,
-                reason,
-                headers,
-                body,
-            }),
-            length,
-        ));
+    /// Skips to where a message may begin. Returns false if more bytes must come to tell.
+    fn seek(&mut self) -> Result<bool, NotRtsp> {
+        let unread = &self.bytes[self.at..];
+        let found = (0..unread.len()).find_map(|at| match self.resumes(&unread[at..]) {
+            Some(false) => None,
+            other => Some((at, other.is_some())),
+        });
+        let (junk, certain) = found.unwrap_or((unread.len(), false));
+        self.skip(junk)?;
+        self.lost = !certain;
+        Ok(certain)
     }
-    let mut words = first.split_ascii_whitespace();
-    let (Some(method), Some(url), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
-    else {
-        return Err(NotRtsp::FirstLine);
-    };
-    let token = method
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    if !token || !version.starts_with("RTSP/") || url.chars().any(is_unsafe) {
-        return Err(NotRtsp::FirstLine);
-    }
-    Ok((
-        Message::Request(Request {
-            method: Method::parse(method),
-            url: url.to_owned(),
-            version_one: version == VERSION,
-            headers,
-            body,
-        }),
-        length,
-    ))
-}
 
-fn parse_status_line(line: &str) -> Option<(u16, &str)> {
-    let rest = line.strip_prefix("RTSP/")?;
-    let (_, rest) = rest.split_once(' ')?;
-    let rest = rest.trim_ascii();
-    let (code, reason) = rest.split_once(' ').unwrap_or((rest, ""));
-    let code = (code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_digit())).then_some(code)?;
-    Some((code.parse().ok().filter(|code| *code >= 100)?, reason))
-}
-
-fn parse_headers<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Headers, NotRtsp> {
-    let mut headers = Headers::default();
-    for line in lines.take_while(|line| !line.is_empty()) {
-        if line.starts_with([' ', '\t']) {
-            if !headers.fold(&clean(line)) {
-                return Err(NotRtsp::Header);
-            }
-            continue;
-        }
-        let (name, value) = line.split_once(':').ok_or(NotRtsp::Header)?;
-        let name = name.trim_ascii_end();
-        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(NotRtsp::Header);
-        }
-        if headers.len() == MAX_HEADERS {
-            return Err(NotRtsp::ManyHeaders);
-        }
-        headers.add(name, clean(value));
-    }
-    Ok(headers)
-}
-
-/// Removes unsafe characters and surrounding whitespace, so that the value can be logged and written again.
-fn clean(value: &str) -> String {
-    let kept: String = value.chars().filter(|letter| !is_unsafe(*letter)).collect();
-    kept.trim_ascii().to_owned()
-}
-
-fn body_length(headers: &Headers) -> Result<usize, NotRtsp> {
-    let mut lengths = headers.all("Content-Length").map(|value| {
-        let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-        let length = value.parse().ok().filter(|length| digits && *length <= MAX_BODY);
-        length.ok_or(NotRtsp::BodyLength)
-    });
-    let first = lengths.next().unwrap_or(Ok(0))?;
-    for other in lengths {
-        if other? != first {
-            return Err(NotRtsp::BodyLength);
+    /// True if a message of a camera begins here; `None` if more bytes must come to tell. A packet's first byte has
+    /// the version of RTP and RTCP.
+    fn resumes(&self, bytes: &[u8]) -> Option<bool> {
+        const START: &[u8] = b"RTSP/";
+        match bytes {
+            [b'$'] => None,
+            [b'$', channel, ..] if !self.channels.contains(channel) => Some(false),
+            [b'$', _, _, _, first, ..] => Some(first >> 6 == 2),
+            [b'$', ..] => None,
+            _ if bytes.len() < START.len() && START.starts_with(bytes) => None,
+            _ => Some(bytes.starts_with(START)),
         }
     }
-    Ok(first)
+
+    fn skip(&mut self, length: usize) -> Result<(), NotRtsp> {
+        self.at += length;
+        self.scanned = 0;
+        self.awaited = 0;
+        self.junk += length;
+        self.skipped += length as u64;
+        let most = if self.began { MAX_JUNK } else { MAX_FIRST_JUNK };
+        if self.junk > most {
+            Err(NotRtsp::FirstLine)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// End of a description whose length nobody told: where something begins that is no line of one. `None` if nothing
+/// such has come yet.
+fn description_end(bytes: &[u8]) -> Option<usize> {
+    let mut end = 0;
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let whole = line.ends_with(b"\n");
+        let text = line.trim_ascii_start();
+        let of_description = text.is_empty() || matches!(text, [name, b'=', ..] if name.is_ascii_alphabetic());
+        if text.starts_with(b"$") || text.starts_with(b"RTSP/") || (whole && !of_description) {
+            return Some(end);
+        }
+        end += line.len();
+    }
+    None
 }
 
 #[cfg(test)]

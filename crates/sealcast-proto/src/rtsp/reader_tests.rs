@@ -1,5 +1,5 @@
 use super::*;
-use crate::rtsp::message::put_data;
+use crate::rtsp::message::{Method, put_data};
 
 fn read(bytes: &[u8]) -> Result<Vec<Message>, NotRtsp> {
     read_in(bytes, bytes.len().max(1))
@@ -160,4 +160,70 @@ fn printing_a_request_shows_no_credentials() {
     let shown = format!("{request:?}");
     assert!(shown.contains("SETUP") && shown.contains("Authorization"));
     assert!(!shown.contains("sesame") && !shown.contains("dmll"), "{shown}");
+}
+
+/// All packets and statuses that are read of a camera when the bytes arrive in pieces of this length.
+fn read_of_camera(bytes: &[u8], piece: usize) -> Result<(Vec<String>, u64), NotRtsp> {
+    let mut reader = MessageReader::of_camera();
+    reader.carries(0);
+    reader.carries(1);
+    let mut read = Vec::new();
+    for piece in bytes.chunks(piece) {
+        reader.push(piece)?;
+        while let Some(message) = reader.next_message()? {
+            read.push(match message {
+                Message::Data { channel, bytes } => format!("${channel} {}", bytes.len()),
+                Message::Response(response) => response.status.to_string(),
+                Message::Request(request) => request.method.name().to_owned(),
+            });
+        }
+    }
+    Ok((read, reader.skipped()))
+}
+
+#[test]
+fn junk_between_a_cameras_messages_is_skipped_at_every_split_point() {
+    let mut bytes = b"RTSP/1.0 200 OK\r\nno header\r\nCSeq: 1\r\n\r\n".to_vec();
+    put_data(&mut bytes, 0, b"\x80\x60first");
+    bytes.extend_from_slice(b"\x01\x02$\x63\x00\x05\x80RTSP$\x00\x00\x04\x01no packet");
+    put_data(&mut bytes, 1, b"\x80\xc8second");
+    bytes.extend_from_slice(b"junk of words\r\nRTSP/2.0 404\r\n\r\nANNOUNCE * RTSP/1.0\r\n\r\n RTSP/1.0 oops\r\n\r\n");
+    put_data(&mut bytes, 0, b"\x80\x60third");
+    let (whole, skipped) = read_of_camera(&bytes, bytes.len()).unwrap();
+    assert_eq!(whole, ["200", "$0 7", "$1 8", "404", "ANNOUNCE", "$0 7"]);
+    assert!(skipped > 30);
+    for piece in 1..bytes.len() {
+        assert_eq!(
+            read_of_camera(&bytes, piece).unwrap(),
+            (whole.clone(), skipped),
+            "in pieces of {piece}"
+        );
+    }
+}
+
+#[test]
+fn junk_of_a_camera_has_a_bound_and_a_lower_one_before_its_first_answer() {
+    let endless = |beginning: &[u8], junk: &[u8]| {
+        let mut reader = MessageReader::of_camera();
+        reader.push(beginning).unwrap();
+        let mut bytes = 0;
+        loop {
+            match reader.next_message() {
+                Err(_) => return bytes,
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    reader.push(junk).unwrap();
+                    bytes += junk.len();
+                }
+            }
+        }
+    };
+    let answer = b"RTSP/1.0 200 OK\r\n\r\n";
+    for junk in [&b"SSH-2.0-x\r\n"[..], b"\0", b"x", b"RTSP/", b"GET / HTTP/1.1\r\n"] {
+        assert!(endless(b"", junk) <= 2 * MAX_HEAD, "{junk:?}");
+        assert!(
+            (MAX_JUNK..=MAX_JUNK + 2 * MAX_HEAD).contains(&endless(answer, junk)),
+            "{junk:?}"
+        );
+    }
 }

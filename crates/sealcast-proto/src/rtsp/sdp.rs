@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::tracks::MAX_TRACKS;
+use super::tracks::{MAX_TRACKS, Track, TrackSet};
 use super::url::{join, track_control};
 use crate::rtp::{MediaDescription, Medium, lines};
 
@@ -21,6 +21,8 @@ pub(super) struct Description {
     pub(super) aggregate: String,
     /// The camera's URL of each track; 1 to 16.
     pub(super) tracks: Vec<String>,
+    /// The tracks with pictures.
+    pub(super) pictures: TrackSet,
 }
 
 /// A camera's description cannot be used.
@@ -46,6 +48,7 @@ pub(super) fn rewrite(sdp: &[u8], base: &str, host: &str) -> Result<Description,
         out: Vec::with_capacity(sdp.len()),
         aggregate: base.to_owned(),
         tracks: Vec::new(),
+        pictures: TrackSet::default(),
         has_control: false,
         ending: b"\r\n",
     };
@@ -61,6 +64,7 @@ pub(super) fn rewrite(sdp: &[u8], base: &str, host: &str) -> Result<Description,
         base: base.to_owned(),
         aggregate: rewriter.aggregate,
         tracks: rewriter.tracks,
+        pictures: rewriter.pictures,
     })
 }
 
@@ -78,6 +82,7 @@ struct Rewriter<'a> {
     out: Vec<u8>,
     aggregate: String,
     tracks: Vec<String>,
+    pictures: TrackSet,
     /// True if the current section has already given its control URL.
     has_control: bool,
     /// Line ending of the description, as of the last line that had one.
@@ -133,6 +138,9 @@ impl Rewriter<'_> {
         let (kind, rest) = field(media);
         let (_port, rest) = field(rest);
         let kind = if kind.is_empty() { b"-" } else { kind };
+        if let Some(track) = Track::new(self.tracks.len() - 1).filter(|_| kind.eq_ignore_ascii_case(b"video")) {
+            self.pictures.insert(track);
+        }
         let line = [b"m=", kind, b" 0 ", rest].concat();
         // A track whose media line contains the camera's host cannot be played, but it keeps its number.
         self.put(&[if self.tells_host(&line) {
@@ -144,7 +152,8 @@ impl Rewriter<'_> {
     }
 
     fn attribute(&mut self, content: &[u8], attribute: &[u8]) {
-        if let Some(control) = attribute.strip_prefix(b"control:") {
+        let named = attribute.split_at_checked(b"control:".len());
+        if let Some((_, control)) = named.filter(|(name, _)| name.eq_ignore_ascii_case(b"control:")) {
             if !std::mem::replace(&mut self.has_control, true) {
                 let url = join(self.base, String::from_utf8_lossy(control).trim());
                 *self.tracks.last_mut().unwrap_or(&mut self.aggregate) = url;

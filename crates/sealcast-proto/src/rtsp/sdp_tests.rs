@@ -55,6 +55,20 @@ fn a_missing_control_url_is_the_base() {
     assert_eq!(description.tracks, ["rtsp://cam/live/track7", "rtsp://cam/live"]);
 }
 
+/// Lines as short and as crooked as cameras write them.
+#[test]
+fn short_and_crooked_lines_are_read_as_far_as_they_go() {
+    let sdp = "m=video  0 RTP/AVP 96\no=\no=- 1001 1 IN\nc=IN\nt=\n a=Control: trackID=1\na=\na\nm=audio\n";
+    let (crossing, description) = rewritten(sdp, "rtsp://cam/", "cam");
+    assert_eq!(
+        crossing,
+        "a=control:*\nm=video 0 RTP/AVP 96\no=- 0 0 IN IP4 0.0.0.0\no=- 1001 1 IN IP4 0.0.0.0\nc=IN IP4 0.0.0.0\nt=\n\
+         a=control:track0\na=\na\nm=audio 0 \na=control:track1\n"
+    );
+    assert_eq!(description.tracks, ["rtsp://cam/trackID=1", "rtsp://cam/"]);
+    assert_eq!(description.pictures.bits(), 0b01);
+}
+
 #[test]
 fn what_crosses_would_cross_again_unchanged() {
     let sdp = "v=0\no=x\ns=x\nm=video 1 RTP/AVP 96\na=control:a\na=control:b\nm=\nnonsense\n\n";

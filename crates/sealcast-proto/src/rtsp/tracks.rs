@@ -52,6 +52,11 @@ impl Channel {
 pub struct TrackSet(u16);
 
 impl TrackSet {
+    /// The set of one track.
+    pub fn of(track: Track) -> Self {
+        Self(1 << track.0)
+    }
+
     /// The set of the tracks whose bits are set; bit 0 is track 0.
     pub fn from_bits(bits: u16) -> Self {
         Self(bits)

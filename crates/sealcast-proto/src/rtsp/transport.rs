@@ -87,31 +87,39 @@ fn parse_offer(spec: &str) -> Option<Offer> {
     }
 }
 
-/// Parses a camera's answer to a SETUP that offered `offer`. Returns `None` if it does not fit the offer. Cameras order
-/// the parameters as they like, may leave out those that they accepted unchanged, and write SSRCs in several ways, so
-/// the SSRC is not parsed.
+/// Parses a camera's answer to a SETUP that offered `offer`; empty if it has no Transport header. Returns `None` if the
+/// camera chose a transport that was not offered, and cannot be received. Cameras order the parameters as they like,
+/// leave out those that they accepted unchanged, and write SSRCs in several ways, so what cannot be read counts as what
+/// was offered. The server's ports are hints.
 pub fn parse_granted(value: &str, offer: Offer) -> Option<Granted> {
     let parameter = |wanted: &str| {
-        value.split(';').map(str::trim).find_map(|parameter| {
+        value.split([';', ',']).find_map(|parameter| {
             let (name, value) = parameter.split_once('=')?;
-            name.eq_ignore_ascii_case(wanted).then_some(value.trim())
+            let value = value.trim_matches([' ', '\t', '"']);
+            name.trim().eq_ignore_ascii_case(wanted).then_some(value)
         })
     };
-    match (offer, parameter("interleaved")) {
-        (Offer::Interleaved(_), Some(channels)) => {
-            let (rtp, rtcp) = parse_pair(channels)?;
-            Some(Granted::Interleaved { rtp, rtcp })
-        }
-        (Offer::Interleaved(offered), None) if value.to_ascii_uppercase().contains("TCP") => {
-            let (rtp, rtcp) = offered?;
-            Some(Granted::Interleaved { rtp, rtcp })
-        }
-        (Offer::Udp(client), None) => Some(Granted::Udp {
+    let says = |word: &str| value.to_ascii_uppercase().contains(word);
+    if let Some((rtp, rtcp)) = parameter("interleaved").and_then(parse_channels) {
+        return Some(Granted::Interleaved { rtp, rtcp });
+    }
+    let ports = ["client_port", "server_port"].into_iter().find_map(parameter);
+    match offer {
+        Offer::Interleaved(_) if !says("TCP") && (ports.is_some() || says("MULTICAST")) => None,
+        Offer::Interleaved(offered) => offered.map(|(rtp, rtcp)| Granted::Interleaved { rtp, rtcp }),
+        Offer::Udp(_) if says("/TCP") || says("MULTICAST") => None,
+        Offer::Udp(client) => Some(Granted::Udp {
             client,
             server: parameter("server_port").and_then(parse_ports),
         }),
-        _ => None,
     }
+}
+
+/// Parses the channels of a camera's answer. Two equal numbers are a careless way to write one.
+fn parse_channels(value: &str) -> Option<(u8, u8)> {
+    let (rtp, rtcp): (u8, u8) = parse_pair(value)?;
+    let rtcp = if rtp == rtcp { rtp.checked_add(1)? } else { rtcp };
+    Some((rtp, rtcp))
 }
 
 /// Parses `N-M`, or `N` alone, which means N and N + 1.
@@ -225,6 +233,7 @@ mod tests {
             rtcp: 49153,
         };
         let udp = |server| Some(Granted::Udp { client: UDP, server });
+        let channels = |rtp, rtcp| Some(Granted::Interleaved { rtp, rtcp });
         let answers = [
             (
                 "RTP/AVP/TCP;unicast;interleaved=0-1;ssrc= d6d6627",
@@ -244,7 +253,30 @@ mod tests {
             ("RTP/AVP;unicast;server_port=49152", Offer::Udp(UDP), udp(Some(server))),
             ("RTP/AVP;unicast", Offer::Udp(UDP), udp(None)),
             ("RTP/AVP;unicast;server_port=1-2", tcp, None),
-            ("RTP/AVP/TCP;interleaved=0-1", Offer::Udp(UDP), None),
+            ("RTP/AVP;multicast;destination=239.1.2.3;port=5000", tcp, None),
+            (
+                "RTP/AVP;multicast;destination=239.1.2.3;port=5000",
+                Offer::Udp(UDP),
+                None,
+            ),
+            ("RTP/AVP/TCP;unicast", Offer::Udp(UDP), None),
+            ("RTP/AVP/TCP;interleaved=0-1", Offer::Udp(UDP), channels(0, 1)),
+            ("", tcp, channels(2, 3)),
+            ("", Offer::Udp(UDP), udp(None)),
+            ("nonsense", tcp, channels(2, 3)),
+            ("RTP/AVP/UDP;unicast", tcp, channels(2, 3)),
+            ("RTP/AVP/TCP; unicast; interleaved = 4-5", tcp, channels(4, 5)),
+            ("RTP/AVP/TCP;unicast;interleaved=4", tcp, channels(4, 5)),
+            ("RTP/AVP/TCP;unicast;interleaved=4-4", tcp, channels(4, 5)),
+            ("RTP/AVP/TCP;unicast;interleaved=255-255", tcp, channels(2, 3)),
+            ("RTP/AVP/TCP;unicast;interleaved=x", tcp, channels(2, 3)),
+            (
+                "RTP/AVP/UDP; unicast; source=camera.example; client_port=10290-10291; server_port=49152-49153",
+                Offer::Udp(UDP),
+                udp(Some(server)),
+            ),
+            ("RTP/AVP;unicast;server_port=0-0", Offer::Udp(UDP), udp(None)),
+            ("RTP/AVP;unicast;server_port=49152-", Offer::Udp(UDP), udp(None)),
         ];
         for (value, offer, granted) in answers {
             assert_eq!(parse_granted(value, offer), granted, "{value}");

@@ -12,15 +12,15 @@ use super::tracks::Track;
 const RTSP_PORT: u16 = 554;
 /// Default port of `rtsps://`.
 const RTSPS_PORT: u16 = 322;
-/// Maximum length of a camera's URL in bytes.
-const MAX_URL: usize = 2048;
+/// Maximum length of a camera's URL in bytes, of every source and gateway.
+pub const MAX_URL: usize = 8 << 10;
 
 /// URL of a camera, without credentials, so it can be printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CameraUrl {
     /// True if the connection uses TLS.
     pub tls: bool,
-    /// Host name or address; an IPv6 address without brackets.
+    /// Host name or address; an IPv6 address without brackets, with its zone behind `%` if it has one.
     pub host: String,
     /// TCP port.
     pub port: u16,
@@ -69,6 +69,15 @@ impl CameraUrl {
         if host.is_empty() {
             return Err(UrlError::Host);
         }
+        // The zone of an IPv6 address (RFC 6874) means something on this machine alone, so the camera is not told.
+        let zone = server.starts_with('[').then(|| host.split_once('%')).flatten();
+        let (host, server) = match zone {
+            Some((address, zone)) => {
+                let zone = zone.strip_prefix("25").unwrap_or(zone);
+                (format!("{address}%{zone}"), format!("[{address}]{port}"))
+            }
+            None => (host.to_owned(), server.to_owned()),
+        };
         let port = match port.strip_prefix(':') {
             Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 digits.parse().ok().filter(|port| *port != 0).ok_or(UrlError::Port)?
@@ -84,9 +93,9 @@ impl CameraUrl {
         };
         let url = Self {
             tls,
-            host: host.to_owned(),
+            host,
             port,
-            text: format!("{scheme}://{server}{path}"),
+            text: format!("{}://{server}{path}", scheme.to_ascii_lowercase()),
         };
         Ok((url, user_info.map(credentials)))
     }
@@ -94,6 +103,34 @@ impl CameraUrl {
     /// Returns the URL, without credentials.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// True if the other URL has the same scheme, host and port. Credentials for one of them are not for any other.
+    pub fn is_same_server(&self, other: &Self) -> bool {
+        self.tls == other.tls && self.port == other.port && self.host.eq_ignore_ascii_case(&other.host)
+    }
+
+    /// The URL without these characters at its end; `None` if it does not end so.
+    pub(super) fn without_end(&self, end: &str) -> Option<Self> {
+        let stem = self.text.strip_suffix(end).filter(|_| !end.is_empty())?;
+        Some(Self {
+            host: self.host.clone(),
+            ..Self::parse(stem).ok()?.0
+        })
+    }
+
+    /// The URL that a Location header refers to, without credentials. `None` if it is no URL of a camera.
+    pub(super) fn referred(&self, location: &str) -> Option<Self> {
+        let location = location.trim();
+        if !location.starts_with('/') {
+            return Some(Self::parse(location).ok()?.0);
+        }
+        let (scheme, rest) = self.text.split_once("://")?;
+        let (url, _) = Self::parse(&format!("{scheme}://{}{location}", split_authority(rest).0)).ok()?;
+        Some(Self {
+            host: self.host.clone(),
+            ..url
+        })
     }
 }
 
@@ -279,6 +316,18 @@ mod tests {
         assert_eq!((url.host.as_str(), url.port, url.tls), ("2001:db8::1", 8554, true));
         assert!(credentials.is_none());
         assert_eq!(parse("rtsps://cam?x@y").0.port, 322);
+        assert_eq!(parse("RTSP://u:p@Cam/X").0.as_str(), "rtsp://Cam/X");
+        for zoned in ["rtsp://[fe80::1%25eth0]:8554/x", "rtsp://[fe80::1%eth0]:8554/x"] {
+            let (url, _) = parse(zoned);
+            assert_eq!(
+                (url.host.as_str(), url.as_str()),
+                ("fe80::1%eth0", "rtsp://[fe80::1]:8554/x")
+            );
+        }
+        assert_eq!(
+            parse(&format!("rtsp://cam/{}", "x".repeat(7000))).0.as_str().len(),
+            7011
+        );
     }
 
     #[test]
@@ -310,6 +359,31 @@ mod tests {
             ("rtsp://c/live", "rtsp://u:p@c/other/video", "rtsp://c/other/video"),
         ] {
             assert_eq!(join(base, control), joined);
+        }
+    }
+
+    #[test]
+    fn a_location_is_a_url_or_a_path_and_its_credentials_are_dropped() {
+        let (here, _) = parse("rtsp://Cam:8554/old?x=1");
+        for (location, url, same) in [
+            ("rtsp://cam:8554/new", "rtsp://cam:8554/new", true),
+            (" /new ", "rtsp://Cam:8554/new", true),
+            ("rtsp://a:b@cam:8554/new", "rtsp://cam:8554/new", true),
+            ("rtsp://cam/new", "rtsp://cam/new", false),
+            ("rtsps://cam:8554/new", "rtsps://cam:8554/new", false),
+            ("rtsp://other:8554/new", "rtsp://other:8554/new", false),
+        ] {
+            let referred = here.referred(location).unwrap();
+            assert_eq!(
+                (referred.as_str(), here.is_same_server(&referred)),
+                (url, same),
+                "{location}"
+            );
+        }
+        let (zoned, _) = parse("rtsp://[fe80::1%eth0]/old");
+        assert_eq!(zoned.referred("/new").unwrap().host, "fe80::1%eth0");
+        for nowhere in ["", "http://cam/new", "new", "rtsp://"] {
+            assert!(here.referred(nowhere).is_none(), "{nowhere}");
         }
     }
 

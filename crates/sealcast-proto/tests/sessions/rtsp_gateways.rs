@@ -121,6 +121,7 @@ impl Pair {
         let (url, login) = CameraUrl::parse("rtsp://admin:s3cret@192.0.2.7/cam").expect("this is a URL");
         let config = CameraConfig {
             url,
+            redirects: 0,
             credentials: login,
             lower: wanted,
             entropy: [3; 16],
@@ -188,6 +189,7 @@ impl Pair {
                         .handle(self.now, CameraInput::Ports(ports))
                         .expect("nobody breaks the form");
                 }
+                CameraOutput::Event(CameraEvent::Refused { track, status }) => panic!("{track:?} {status:?}"),
                 CameraOutput::Event(CameraEvent::Answered { number, status, with }) => {
                     let (number, status, with) = crossed(number, status, with);
                     let answer = PlayerAnswer::Done(status, &with);

@@ -2,16 +2,47 @@
 
 use std::net::IpAddr;
 
-use sealcast_proto::rtsp::CameraUrl;
+use sealcast_proto::rtsp::{CameraError, CameraUrl};
 
+use super::{LinkError, RtspOptions};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::fingerprint::Fingerprint;
 use crate::transport::tcp::connect_stream;
 use crate::transport::tls::connect_pinned;
 use crate::transport::{ByteStream, StreamTransport};
 
+/// Where a camera is: at its URL, or where it referred to.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) url: CameraUrl,
+    /// Number of redirects that led there.
+    pub(super) redirects: u8,
+}
+
+impl Place {
+    /// The place that the camera's owner gave.
+    pub(crate) fn of(options: &RtspOptions) -> Self {
+        Self {
+            url: options.url().clone(),
+            redirects: 0,
+        }
+    }
+
+    /// The place that the camera referred to, if that is why the connection ended.
+    pub(crate) fn referred(error: &LinkError) -> Option<Self> {
+        let LinkError::Client(CameraError::Redirected { to, redirects }) = error else {
+            return None;
+        };
+        Some(Self {
+            url: to.clone(),
+            redirects: *redirects,
+        })
+    }
+}
+
 /// A connection to a camera.
 pub(crate) struct RtspConnection {
+    pub(super) place: Place,
     pub(super) stream: StreamTransport<Box<dyn ByteStream>>,
     /// Our address on this connection.
     pub(super) local: IpAddr,
@@ -24,7 +55,8 @@ pub(crate) struct RtspConnection {
 /// # Errors
 /// Kind `Network` if the camera cannot be reached or does not speak TLS, and kind `Refused` if it does not have the
 /// pinned certificate, or none is pinned.
-pub(crate) async fn connect(url: &CameraUrl, fingerprint: Option<Fingerprint>) -> Result<RtspConnection> {
+pub(crate) async fn connect(place: &Place, fingerprint: Option<Fingerprint>) -> Result<RtspConnection> {
+    let url = &place.url;
     let address = (url.host.as_str(), url.port);
     let stream = connect_stream(address.0, address.1).await?;
     let addresses = stream.local_addr().and_then(|local| Ok((local, stream.peer_addr()?)));
@@ -37,6 +69,7 @@ pub(crate) async fn connect(url: &CameraUrl, fingerprint: Option<Fingerprint>) -
         false => Box::new(stream),
     };
     Ok(RtspConnection {
+        place: place.clone(),
         stream: StreamTransport::new(stream),
         local: local.ip(),
         remote: remote.ip().to_canonical(),

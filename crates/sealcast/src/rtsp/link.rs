@@ -63,9 +63,14 @@ impl CameraLink {
     /// # Errors
     /// The operating system gives no random bytes, or the client has a bug.
     pub(crate) fn new(connection: RtspConnection, options: &RtspOptions, now: Duration) -> Result<Self> {
+        let place = connection.place;
+        // A password is for the server that it was given with.
+        let credentials = options.credentials.clone();
+        let credentials = credentials.filter(|_| place.url.is_same_server(options.url()));
         let config = CameraConfig {
-            url: options.url().clone(),
-            credentials: options.credentials.clone(),
+            url: place.url,
+            redirects: place.redirects,
+            credentials,
             lower: options.transport.lower(),
             entropy: entropy::random()?,
         };
@@ -84,6 +89,11 @@ impl CameraLink {
     /// The connection must end.
     pub(crate) fn timeout(&mut self, now: Duration) -> Result<(), LinkError> {
         Ok(self.client.handle(now, CameraInput::Timeout)?)
+    }
+
+    /// Says that packets came over UDP, before [`timeout`](Self::timeout): a camera that sends them is there.
+    pub(crate) fn heard(&mut self, now: Duration) {
+        self.client.heard(now);
     }
 
     /// Asks the camera for something; the answer comes as [`CameraEvent::Answered`] with this number.

@@ -6,7 +6,7 @@ mod link;
 mod options;
 mod ports;
 
-pub(crate) use connect::{RtspConnection, connect};
+pub(crate) use connect::{Place, RtspConnection, connect};
 pub(crate) use link::{CameraLink, LinkError, LinkEvent};
 pub(crate) use options::PASSWORD_VARIABLE;
 pub use options::{RtspOptions, Transport};

@@ -29,6 +29,7 @@ fn describe(url: &str, from: Ipv4Addr) -> Result<(), CameraError> {
     stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
     let config = CameraConfig {
         url,
+        redirects: 0,
         credentials,
         lower: Lower::Interleaved,
         entropy: [7; 16],

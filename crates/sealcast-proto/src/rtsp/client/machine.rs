@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::keep_alive::KeepAlive;
+use super::sessions::Sessions;
 use super::{
-    CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, MAX_COMMANDS, RESPONSE_PATIENCE,
+    CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, DESCRIPTION_PATIENCE, Lower, MAX_COMMANDS,
+    OPTIONS_PATIENCE, RESPONSE_PATIENCE,
 };
 use crate::rtsp::auth::Authenticator;
 use crate::rtsp::carried::{CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::{Message, Method, Request, Response};
-use crate::rtsp::reader::MessageReader;
+use crate::rtsp::reader::{MessageReader, NotRtsp};
 use crate::rtsp::sdp::Description;
 use crate::rtsp::tracks::{Channel, Interleaving, Track, TrackSet};
 use crate::rtsp::transport::{Offer, PortPair, Route};
@@ -34,39 +37,65 @@ pub(super) enum Step {
     SetUp { track: Track, offer: Offer },
 }
 
-/// A request whose response has not arrived yet.
-pub(super) struct Sent {
+/// A request to the camera.
+#[derive(Clone)]
+pub(super) struct Ask {
     pub(super) request: Request,
     pub(super) step: Step,
-    pub(super) cseq: u32,
-    pub(super) authorized: bool,
-    pub(super) tries: u32,
-    deadline: Duration,
+    /// The session that it is for.
+    pub(super) session: Option<String>,
 }
 
-/// The session that the camera keeps for this client.
-pub(super) struct CameraSession {
-    pub(super) id: String,
-    pub(super) timeout: Duration,
+/// A request whose response has not arrived yet.
+pub(super) struct Sent {
+    pub(super) ask: Ask,
+    pub(super) cseq: u32,
+    pub(super) authorized: bool,
+    pub(super) at: Duration,
+    pub(super) deadline: Duration,
+    /// A response with another number, and the time from which it counts.
+    pub(super) doubtful: Option<(Duration, Response)>,
+}
+
+/// What the current job has come to.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// The job's own requests that are still to be sent: one for each session.
+    pub(super) left: VecDeque<Ask>,
+    /// The first good answer, else the first of all.
+    pub(super) answer: Option<(CarriedStatus, Parameters)>,
+    /// The tracks whose SETUP failed.
+    pub(super) refused: TrackSet,
+    pub(super) refusal: Option<CarriedStatus>,
+    /// True once the job was begun again, track by track.
+    pub(super) by_track: bool,
 }
 
 /// RTSP client for one camera; see the module documentation.
 pub struct CameraClient {
     pub(super) url: CameraUrl,
+    pub(super) redirects: u8,
     pub(super) lower: Lower,
     pub(super) authenticator: Authenticator,
-    reader: MessageReader,
+    pub(super) reader: MessageReader,
     pub(super) out: VecDeque<CameraOutput>,
     pub(super) description: Option<Description>,
-    pub(super) session: Option<CameraSession>,
+    pub(super) sessions: Sessions,
     pub(super) set_up: TrackSet,
     pub(super) interleaving: Interleaving,
     /// The camera's ports by track, where it named them.
     pub(super) udp: Vec<(Track, Option<PortPair>)>,
-    pub(super) get_parameter: bool,
+    pub(super) keep_alive: KeepAlive,
     jobs: VecDeque<Job>,
     pub(super) job: Option<Job>,
+    pub(super) progress: Progress,
     pub(super) sent: Option<Sent>,
+    /// Number of the last request that was not waited for any longer.
+    pub(super) given_up: Option<u32>,
+    /// Number of responses with a wrong number that were taken.
+    pub(super) misnumbered: u32,
+    /// Time from which a description without a length counts as complete.
+    description_at: Option<Duration>,
     /// The track for which ports are being opened.
     pub(super) opening: Option<Track>,
     cseq: u32,
@@ -82,21 +111,30 @@ impl CameraClient {
         } else {
             config.lower
         };
+        let mut authenticator = Authenticator::new(config.credentials, config.entropy);
+        if config.redirects > 0 && !config.url.tls {
+            authenticator.forbid_basic();
+        }
         Self {
             url: config.url,
+            redirects: config.redirects,
             lower,
-            authenticator: Authenticator::new(config.credentials, config.entropy),
-            reader: MessageReader::default(),
+            authenticator,
+            reader: MessageReader::of_camera(),
             out: VecDeque::new(),
             description: None,
-            session: None,
+            sessions: Sessions::default(),
             set_up: TrackSet::default(),
             interleaving: Interleaving::default(),
             udp: Vec::new(),
-            get_parameter: false,
+            keep_alive: KeepAlive::default(),
             jobs: VecDeque::from([Job::Options, Job::Describe]),
             job: None,
+            progress: Progress::default(),
             sent: None,
+            given_up: None,
+            misnumbered: 0,
+            description_at: None,
             opening: None,
             cseq: 0,
             last_sent: now,
@@ -118,6 +156,11 @@ impl CameraClient {
             self.go_on(now);
         }
         handled
+    }
+
+    /// Says that packets came from the camera over UDP. To be called before [`CameraInput::Timeout`] at the latest.
+    pub fn heard(&mut self, now: Duration) {
+        self.keep_alive.packet(now);
     }
 
     /// Returns the next output; see the module documentation.
@@ -142,24 +185,14 @@ impl CameraClient {
         self.udp.iter().copied()
     }
 
+    /// Number of bytes between the camera's messages that belong to none and were skipped.
+    pub fn skipped(&self) -> u64 {
+        self.reader.skipped()
+    }
+
     fn take(&mut self, now: Duration, input: CameraInput<'_>) -> Result<(), CameraError> {
         match input {
-            CameraInput::Bytes(bytes) => {
-                self.reader.push(bytes)?;
-                loop {
-                    while let Some((number, packet)) = self.reader.next_packet() {
-                        let channel = self.interleaving.channel(number).filter(|_| !packet.is_empty());
-                        let taken = channel.map(|channel| (channel, Bytes::copy_from_slice(packet)));
-                        let packet = taken.map(|(channel, packet)| CameraOutput::Packet(channel, packet));
-                        self.out.extend(packet);
-                    }
-                    match self.reader.next_message()? {
-                        Some(Message::Response(response)) => self.response(now, &response)?,
-                        Some(Message::Request(request)) => self.asked(&request),
-                        Some(Message::Data { .. }) | None => break,
-                    }
-                }
-            }
+            CameraInput::Bytes(bytes) => return self.take_bytes(now, bytes),
             CameraInput::Command(number, _, _) if self.jobs.len() >= MAX_COMMANDS => {
                 self.answer(number, CarriedStatus::of_camera(503), Parameters::default());
             }
@@ -172,23 +205,125 @@ impl CameraClient {
                 let track = self.opening.take().ok_or(CameraError::Misuse)?;
                 self.ports_opened(now, track, ports);
             }
-            CameraInput::Timeout if self.sent.as_ref().is_some_and(|sent| sent.deadline <= now) => {
-                return Err(CameraError::Silent);
-            }
-            CameraInput::Timeout => {
-                if self.idle() && self.keep_alive_at() <= now {
-                    self.jobs.push_back(Job::KeepAlive);
-                }
-            }
+            CameraInput::Timeout => return self.time_out(now),
         }
         Ok(())
     }
 
-    /// Answers a request of the camera. Only OPTIONS is supported, with which a camera checks that the client is there.
+    fn take_bytes(&mut self, now: Duration, bytes: &[u8]) -> Result<(), CameraError> {
+        self.reader.push(bytes)?;
+        loop {
+            while let Some((number, packet)) = self.reader.next_packet() {
+                let channel = self.interleaving.channel(number).filter(|_| !packet.is_empty());
+                let taken = channel.map(|channel| (channel, Bytes::copy_from_slice(packet)));
+                let packet = taken.map(|(channel, packet)| CameraOutput::Packet(channel, packet));
+                self.out.extend(packet);
+                self.keep_alive.packet(now);
+            }
+            let described = matches!(&self.sent, Some(sent) if sent.ask.request.method == Method::Describe);
+            self.reader.await_description(described);
+            match self.reader.next_message()? {
+                Some(Message::Response(response)) => {
+                    self.keep_alive.message(now);
+                    self.response(now, response)?;
+                }
+                Some(Message::Request(request)) => {
+                    self.keep_alive.message(now);
+                    self.asked(&request);
+                }
+                // The first packet after junk.
+                Some(Message::Data { channel, bytes }) => {
+                    let channel = self.interleaving.channel(channel).filter(|_| !bytes.is_empty());
+                    self.out
+                        .extend(channel.map(|channel| CameraOutput::Packet(channel, bytes.into())));
+                    self.keep_alive.packet(now);
+                }
+                None => break,
+            }
+        }
+        self.description_at = self.reader.is_unended().then(|| now + DESCRIPTION_PATIENCE);
+        Ok(())
+    }
+
+    fn time_out(&mut self, now: Duration) -> Result<(), CameraError> {
+        if self.description_at.is_some_and(|at| at <= now) {
+            self.description_at = None;
+            if let Some(response) = self.reader.take_unended() {
+                return self.response(now, response);
+            }
+        }
+        if let Some(doubtful) = self
+            .sent
+            .as_mut()
+            .and_then(|sent| sent.doubtful.take_if(|(at, _)| *at <= now))
+        {
+            self.misnumbered += 1;
+            return match self.sent.take() {
+                Some(sent) => self.answered(now, sent, &doubtful.1),
+                None => Ok(()),
+            };
+        }
+        if let Some(sent) = self.sent.take_if(|sent| sent.deadline <= now) {
+            return self.overdue(now, sent);
+        }
+        if self.keep_alive.is_over(now) {
+            return Err(CameraError::SessionLost);
+        }
+        if self.idle() && self.keep_alive_at() <= now {
+            self.jobs.push_back(Job::KeepAlive);
+        }
+        Ok(())
+    }
+
+    /// The camera did not answer a request. If something else came it is there, and only this request has failed.
+    fn overdue(&mut self, now: Duration, sent: Sent) -> Result<(), CameraError> {
+        let flows = self.keep_alive.flows_since(sent.at);
+        self.given_up = Some(sent.cseq);
+        match &self.job {
+            Some(Job::Options) => {
+                self.job = None;
+                return Ok(());
+            }
+            Some(Job::Describe) => {
+                if let Some(response) = self.reader.take_unended() {
+                    return self.answered(now, sent, &response);
+                }
+            }
+            Some(Job::KeepAlive) if self.keep_alive.heard_since(sent.at) => {
+                self.keep_alive.failed();
+                self.authenticator.passed();
+                self.job = None;
+                return Ok(());
+            }
+            // Its answer was lost: the packets say what it was.
+            Some(Job::Command {
+                verb: Verb::Play(_), ..
+            }) if flows && matches!(sent.ask.step, Step::Job) => {
+                return self.answered(now, sent, &Response::new(200));
+            }
+            Some(Job::Command { .. }) if flows => {
+                return self.answered(now, sent, &Response::new(CarriedStatus::TIMEOUT.code()));
+            }
+            _ => {}
+        }
+        if !self.keep_alive.heard() && self.reader.skipped() > 0 {
+            return Err(NotRtsp::FirstLine.into());
+        }
+        Err(CameraError::Silent)
+    }
+
+    /// Answers a request of the camera. Some check that the client is there, some announce what they describe anyway.
     fn asked(&mut self, request: &Request) {
-        let mut response = Response::new(if request.method == Method::Options { 200 } else { 501 });
-        let cseq = request.headers.get("CSeq").unwrap_or_default();
-        response.headers.add("CSeq", cseq);
+        let known = [
+            Method::Options,
+            Method::GetParameter,
+            Method::SetParameter,
+            Method::Announce,
+        ];
+        let mut response = Response::new(if known.contains(&request.method) { 200 } else { 501 });
+        if let Some(cseq) = request.headers.get("CSeq") {
+            response.headers.add("CSeq", cseq);
+        }
         self.out.push_back(CameraOutput::Transmit(response.to_bytes()));
     }
 
@@ -197,6 +332,7 @@ impl CameraClient {
         while self.sent.is_none() && self.opening.is_none() {
             if self.job.is_none() {
                 self.job = self.jobs.pop_front();
+                self.progress = Progress::default();
             }
             if self.job.is_none() {
                 return;
@@ -205,24 +341,29 @@ impl CameraClient {
         }
     }
 
-    pub(super) fn send(&mut self, now: Duration, request: Request, step: Step, tries: u32) {
+    pub(super) fn send(&mut self, now: Duration, ask: Ask) {
         self.cseq = self.cseq.wrapping_add(1);
-        let mut outgoing = request.clone();
+        let mut outgoing = ask.request.clone();
         outgoing.headers.add("CSeq", self.cseq.to_string());
         outgoing.headers.add("User-Agent", "sealcast");
-        if let Some(session) = &self.session {
-            outgoing.headers.add("Session", session.id.clone());
+        if let Some(session) = &ask.session {
+            outgoing.headers.add("Session", session.clone());
         }
         let authorized = self.authenticator.authorize(&mut outgoing);
         self.out.push_back(CameraOutput::Transmit(outgoing.to_bytes()));
         self.last_sent = now;
+        let patience = match &self.job {
+            Some(Job::Options) => OPTIONS_PATIENCE,
+            Some(Job::Describe) if self.given_up.is_some() => RESPONSE_PATIENCE - OPTIONS_PATIENCE,
+            _ => RESPONSE_PATIENCE,
+        };
         self.sent = Some(Sent {
-            request,
-            step,
+            ask,
             cseq: self.cseq,
             authorized,
-            tries,
-            deadline: now + RESPONSE_PATIENCE,
+            at: now,
+            deadline: now + patience,
+            doubtful: None,
         });
     }
 
@@ -244,19 +385,27 @@ impl CameraClient {
 
     /// Time of the next keep-alive: half the session's timeout after the last request.
     fn keep_alive_at(&self) -> Duration {
-        let session = self.session.as_ref();
-        session.map_or(Duration::MAX, |session| self.last_sent + session.timeout / 2)
+        if self.set_up.is_empty() {
+            Duration::MAX
+        } else {
+            self.last_sent + self.sessions.timeout() / 2
+        }
     }
 
     fn deadline(&self) -> Duration {
-        match &self.sent {
-            _ if self.over => Duration::MAX,
-            Some(sent) => sent.deadline,
+        let next = match &self.sent {
+            _ if self.over => return Duration::MAX,
+            Some(sent) => {
+                let doubtful = sent.doubtful.as_ref().map_or(Duration::MAX, |(at, _)| *at);
+                sent.deadline.min(doubtful)
+            }
             None if self.idle() => self.keep_alive_at(),
             // Waiting for the program to open ports.
             None if self.opening.is_some() => Duration::MAX,
             // Before the first call of `handle`.
             None => self.last_sent,
-        }
+        };
+        let description = self.description_at.unwrap_or(Duration::MAX);
+        next.min(description).min(self.keep_alive.deadline())
     }
 }

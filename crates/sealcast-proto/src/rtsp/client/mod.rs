@@ -3,11 +3,19 @@
 //! A [`CameraClient`] is a deterministic state machine. Feed it with [`CameraClient::handle`], beginning with
 //! [`CameraInput::Timeout`] once the connection is open, and after every call drain [`CameraClient::poll`] until it
 //! returns [`CameraOutput::Timeout`]. It asks the camera for its description on its own, and then executes the commands
-//! of players. Packets over UDP do not pass through it; [`CameraClient::route`] returns where RTCP must be sent.
+//! of players. Packets over UDP do not pass through it: tell [`CameraClient::heard`] of them, and ask
+//! [`CameraClient::route`] where RTCP must be sent.
+//!
+//! It is lenient, because cameras are as they are. Each oddity that it takes has a row in the tests (`oddities.rs`).
 
+mod keep_alive;
 mod machine;
+#[cfg(test)]
+mod oddities;
+mod redirects;
 mod requests;
 mod responses;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -30,9 +38,15 @@ use super::url::CameraUrl;
 pub const RESPONSE_PATIENCE: Duration = Duration::from_secs(8);
 /// Maximum number of commands that wait for the camera; one more is answered with 503.
 const MAX_COMMANDS: usize = 16;
-/// Maximum number of times that a request is sent, the first included. It is sent again when the camera asks for
-/// credentials.
-const MAX_TRIES: u32 = 3;
+/// Time that a camera has for the response to OPTIONS, which it may as well ignore. The description has what is left of
+/// [`RESPONSE_PATIENCE`] then.
+const OPTIONS_PATIENCE: Duration = Duration::from_secs(4);
+/// Time in which the response with the right number may come after one with a wrong number. Then the latter counts.
+const NUMBER_PATIENCE: Duration = Duration::from_secs(1);
+/// Time after which a description without a length is complete.
+const DESCRIPTION_PATIENCE: Duration = Duration::from_millis(500);
+/// Maximum number of redirects that are followed, on all connections together.
+pub const MAX_REDIRECTS: u8 = 3;
 
 /// Transport of the packets from the camera.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +62,10 @@ pub enum Lower {
 pub struct CameraConfig {
     /// URL of the camera.
     pub url: CameraUrl,
-    /// Credentials, if the camera asks for them.
+    /// Number of redirects that led to this URL: 0, or that of [`CameraError::Redirected`].
+    pub redirects: u8,
+    /// Credentials, if the camera asks for them. After a redirect to another server there must be none: they are for
+    /// URLs that [have the same server](CameraUrl::is_same_server) as the one that they were given with.
     pub credentials: Option<Credentials>,
     /// Transport that is tried first; the other is tried if the camera does not support it. With TLS only the RTSP
     /// connection is used.
@@ -95,6 +112,14 @@ pub enum CameraEvent {
         /// The track.
         track: Track,
     },
+    /// The camera refused a track that the pending [`Verb::Play`] asked for, with this status. If others can be
+    /// played, a track with pictures among them if one was asked for, the command goes on without it.
+    Refused {
+        /// The track.
+        track: Track,
+        /// The camera's status.
+        status: CarriedStatus,
+    },
     /// The answer to a command.
     Answered {
         /// Number of the command.
@@ -107,7 +132,7 @@ pub enum CameraEvent {
 }
 
 /// Reason why the connection to a camera must end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CameraError {
     /// The received bytes are not RTSP.
     #[error("the camera sent what is no RTSP: {0}")]
@@ -121,7 +146,22 @@ pub enum CameraError {
     /// The camera's description cannot be used.
     #[error(transparent)]
     Description(#[from] DescriptionError),
-    /// The camera did not respond within [`RESPONSE_PATIENCE`].
+    /// The camera refers to another server: connect to this URL, without credentials unless it has the
+    /// [same server](CameraUrl::is_same_server) as the one that they were given with.
+    #[error("the camera refers to {to}")]
+    Redirected {
+        /// The other server's URL. Within TLS, if the camera was.
+        to: CameraUrl,
+        /// For [`CameraConfig::redirects`].
+        redirects: u8,
+    },
+    /// The camera refers to another place again and again.
+    #[error("the camera refers to another place more than {MAX_REDIRECTS} times: give the URL that it means")]
+    Redirects,
+    /// A camera within TLS refers to a place without.
+    #[error("the camera refers from rtsps:// to rtsp://, which is not followed: give that URL, if it may be in clear")]
+    Downgrade,
+    /// The camera did not respond within [`RESPONSE_PATIENCE`], and sent no packet either.
     #[error("the camera did not respond within {} s", RESPONSE_PATIENCE.as_secs())]
     Silent,
     /// The camera no longer knows the session.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::machine::{CameraClient, Job, Step};
+use super::machine::{Ask, CameraClient, Job, Step};
 use super::{CameraEvent, CameraOutput, Lower};
 use crate::rtsp::carried::{CarriedHeader, CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::{Method, Request};
@@ -12,6 +12,7 @@ use crate::rtsp::transport::{Offer, PortPair};
 impl CameraClient {
     /// Sends the next request of the current job.
     pub(super) fn next_request(&mut self, now: Duration) {
+        let mut for_all = true;
         let request = match &self.job {
             None => return,
             Some(Job::Options) => Request::new(Method::Options, self.url.as_str()),
@@ -20,28 +21,44 @@ impl CameraClient {
                 request.headers.add("Accept", "application/sdp");
                 request
             }
-            Some(Job::KeepAlive) => {
-                let method = if self.get_parameter {
-                    Method::GetParameter
-                } else {
-                    Method::Options
-                };
-                Request::new(method, self.aggregate())
-            }
+            Some(Job::KeepAlive) => Request::new(self.keep_alive.method(), self.aggregate()),
             Some(Job::Command { verb, with, .. }) => {
                 let verb = *verb;
+                for_all = matches!(verb, Verb::Play(_) | Verb::Pause | Verb::Teardown);
+                let request = command(verb, with, self.aggregate());
                 if let Some(refused) = self.out_of_turn(verb) {
                     return self.finish(refused, Parameters::default());
                 }
-                if let Verb::Play(tracks) = verb
-                    && let Some(track) = tracks.iter().find(|track| !self.set_up.contains(*track))
-                {
-                    return self.begin_set_up(now, track, self.lower);
+                if let Verb::Play(tracks) = verb {
+                    let mut wanted = tracks.without(self.progress.refused).iter();
+                    if let Some(track) = wanted.find(|track| !self.set_up.contains(*track)) {
+                        return self.begin_set_up(now, track, self.lower);
+                    }
+                    if let Some(refusal) = self.progress.refusal.filter(|_| !self.shows_something(tracks)) {
+                        return self.finish(refusal, Parameters::default());
+                    }
                 }
-                command(verb, with, self.aggregate())
+                request
             }
         };
-        self.send(now, request, Step::Job, 1);
+        let sessions = self.sessions.ids().take(if for_all { usize::MAX } else { 1 });
+        let sessions = sessions.map(|id| Some(id.to_owned()));
+        self.progress.left = sessions
+            .map(|session| Ask {
+                request: request.clone(),
+                step: Step::Job,
+                session,
+            })
+            .collect();
+        let ask = self.progress.left.pop_front();
+        self.send(
+            now,
+            ask.unwrap_or(Ask {
+                request,
+                step: Step::Job,
+                session: None,
+            }),
+        );
     }
 
     /// Returns the status of a command that is answered without a request to the camera.
@@ -54,10 +71,18 @@ impl CameraClient {
                 let exist = tracks.iter().all(|track| track.index() < description.tracks.len());
                 (!exist).then(|| CarriedStatus::of_camera(404))
             }
-            Verb::Pause if self.session.is_none() => Some(CarriedStatus::of_camera(455)),
-            Verb::Teardown if self.session.is_none() => Some(CarriedStatus::OK),
+            Verb::Pause if self.set_up.is_empty() => Some(CarriedStatus::of_camera(455)),
+            Verb::Teardown if self.set_up.is_empty() => Some(CarriedStatus::OK),
             _ => None,
         }
+    }
+
+    /// True if a PLAY of these tracks is worth it although some were refused: pictures are left, or were not asked for.
+    fn shows_something(&self, tracks: TrackSet) -> bool {
+        let pictures = self.description.as_ref().map(|description| description.pictures);
+        let pictures = tracks.only(pictures.unwrap_or_default());
+        let wanted = if pictures.is_empty() { tracks } else { pictures };
+        !wanted.only(self.set_up).is_empty()
     }
 
     pub(super) fn begin_set_up(&mut self, now: Duration, track: Track, lower: Lower) {
@@ -79,7 +104,7 @@ impl CameraClient {
             Some(ports) => self.set_up_by(now, track, Offer::Udp(ports)),
             None if self.lower == Lower::Udp => self.begin_set_up(now, track, Lower::Interleaved),
             // The other transport was refused already.
-            None => self.finish(CarriedStatus::of_camera(461), Parameters::default()),
+            None => self.refuse(track, CarriedStatus::of_camera(461)),
         }
     }
 
@@ -88,11 +113,24 @@ impl CameraClient {
         let url = description.and_then(|description| description.tracks.get(track.index()));
         let mut request = Request::new(Method::Setup, url.cloned().unwrap_or_default());
         request.headers.add("Transport", offer.to_string());
-        self.send(now, request, Step::SetUp { track, offer }, 1);
+        let ask = Ask {
+            request,
+            step: Step::SetUp { track, offer },
+            session: self.sessions.ids().next().map(str::to_owned),
+        };
+        self.send(now, ask);
+    }
+
+    /// The camera does not send a track. The command goes on with the others.
+    pub(super) fn refuse(&mut self, track: Track, status: CarriedStatus) {
+        self.progress.refused.insert(track);
+        self.progress.refusal.get_or_insert(status);
+        let refused = CameraEvent::Refused { track, status };
+        self.out.push_back(CameraOutput::Event(refused));
     }
 
     /// URL of all tracks together.
-    fn aggregate(&self) -> &str {
+    pub(super) fn aggregate(&self) -> &str {
         self.description
             .as_ref()
             .map_or(self.url.as_str(), |description| &description.aggregate)
@@ -100,7 +138,7 @@ impl CameraClient {
 
     /// Forgets the session, since the camera no longer keeps it.
     pub(super) fn forget_session(&mut self) {
-        self.session = None;
+        self.sessions = Default::default();
         self.set_up = TrackSet::default();
         self.interleaving = Default::default();
         self.udp.clear();

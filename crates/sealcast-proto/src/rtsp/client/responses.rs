@@ -1,80 +1,181 @@
 //! Responses of the camera.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::machine::{CameraClient, CameraSession, Job, Sent, Step};
-use super::{CameraError, CameraEvent, CameraOutput, Lower, MAX_TRIES};
-use crate::rtsp::auth::AuthError;
+use super::machine::{Ask, CameraClient, Job, Sent, Step};
+use super::sessions::Unknown;
+use super::{CameraError, CameraEvent, CameraOutput, Lower, NUMBER_PATIENCE};
 use crate::rtsp::carried::{CarriedHeader, CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::Response;
 use crate::rtsp::sdp;
-use crate::rtsp::tracks::Track;
+use crate::rtsp::tracks::{Channel, Track};
 use crate::rtsp::transport::{Granted, Offer, parse_granted};
 use crate::rtsp::url::{base, rtp_info_from_camera};
 
-/// Time without a request after which a session ends, if the camera does not name one (RFC 2326 §12.37).
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
-/// Shortest timeout that is accepted, so that a camera cannot cause keep-alives without pause.
-const MIN_TIMEOUT: Duration = Duration::from_secs(4);
-/// Longest timeout that is accepted.
-const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
+/// Number of responses with a wrong number after which numbers count nothing.
+const MISNUMBERED: u32 = 2;
 
 impl CameraClient {
-    pub(super) fn response(&mut self, now: Duration, response: &Response) -> Result<(), CameraError> {
-        // A response without CSeq is taken for that of the outstanding request; an interim or late response is ignored.
-        let number = response
-            .headers
-            .get("CSeq")
-            .and_then(|number| number.parse::<u32>().ok());
-        let ours = |sent: &mut Sent| number.is_none_or(|number| number == sent.cseq) && response.status >= 200;
-        let Some(sent) = self.sent.take_if(ours) else {
+    pub(super) fn response(&mut self, now: Duration, response: Response) -> Result<(), CameraError> {
+        let number = response.headers.get("CSeq").and_then(|value| {
+            let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+            value[..digits].parse::<u32>().ok()
+        });
+        // An interim response is ignored, and one without a number is taken for that of the outstanding request.
+        let ours = number.is_none() || self.misnumbered >= MISNUMBERED;
+        let Some(sent) = self.sent.as_mut().filter(|_| response.status >= 200) else {
             return Ok(());
         };
-        if response.status == 401 {
-            self.authenticator.challenged(response, sent.authorized)?;
-            if sent.tries == MAX_TRIES {
-                return Err(AuthError::Refused.into());
+        if !ours && number != Some(sent.cseq) {
+            // Late, or sent twice, or of a camera that counts otherwise.
+            if number != self.given_up && sent.doubtful.is_none() {
+                sent.doubtful = Some((now + NUMBER_PATIENCE, response));
             }
-            self.send(now, sent.request, sent.step, sent.tries + 1);
             return Ok(());
         }
-        if response.status == 454 && self.session.is_some() {
-            return Err(CameraError::SessionLost);
+        match self.sent.take() {
+            Some(sent) => self.answered(now, sent, &response),
+            None => Ok(()),
         }
-        match sent.step {
-            Step::SetUp { track, offer } => self.track_set_up(now, track, offer, response),
-            Step::Job => return self.job_done(&sent, response),
+    }
+
+    /// Processes the response to a request.
+    pub(super) fn answered(&mut self, now: Duration, sent: Sent, response: &Response) -> Result<(), CameraError> {
+        if response.status == 401 {
+            match self.authenticator.challenged(response, sent.authorized) {
+                Ok(()) => {
+                    self.send(now, sent.ask);
+                    return Ok(());
+                }
+                // The session was let in before. While packets come, this is no reason to end it.
+                Err(_) if matches!(self.job, Some(Job::KeepAlive)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.authenticator.passed();
+        let Some(sent) = self.follow(now, sent, response)? else {
+            return Ok(());
+        };
+        match sent.ask.step {
+            Step::SetUp { track, offer } => self.track_set_up(now, track, offer, sent.ask, response),
+            Step::Job => return self.job_done(now, &sent, response),
         }
         Ok(())
     }
 
-    fn job_done(&mut self, sent: &Sent, response: &Response) -> Result<(), CameraError> {
+    fn job_done(&mut self, now: Duration, sent: &Sent, response: &Response) -> Result<(), CameraError> {
+        let session = sent.ask.session.as_deref();
+        if response.status < 300 {
+            self.sessions
+                .answered(session, response.headers.get("Session"), self.set_up);
+        }
         match &self.job {
             None => {}
             Some(Job::Options) => {
-                let public = response.headers.get("Public").unwrap_or_default();
-                self.get_parameter = public.split(',').any(|method| method.trim() == "GET_PARAMETER");
-                self.job = None;
-            }
-            Some(Job::KeepAlive) => {
-                // Some cameras list methods that they do not support.
-                self.get_parameter &= response.status < 300;
+                self.keep_alive
+                    .listed(response.headers.get("Public").unwrap_or_default());
                 self.job = None;
             }
             Some(Job::Describe) => {
-                self.described(&sent.request.url, response)?;
+                self.described(&sent.ask.request.url, response)?;
                 self.job = None;
             }
-            Some(Job::Command { verb, .. }) => {
-                let torn_down = *verb == Verb::Teardown;
-                let with = self.particulars(response);
-                self.finish(CarriedStatus::of_camera(response.status), with);
-                if torn_down {
-                    self.forget_session();
+            Some(Job::KeepAlive | Job::Command { .. }) => {
+                if let (454, Some(id)) = (response.status, session)
+                    && self.session_unknown(now, id, &sent.ask)?
+                {
+                    return Ok(());
+                }
+                self.take_answer(sent, response);
+                match self.progress.left.pop_front() {
+                    Some(ask) => self.send(now, ask),
+                    None => self.complete(),
                 }
             }
         }
         Ok(())
+    }
+
+    /// The camera does not know the session of a request. Returns true if another request was sent in its place.
+    fn session_unknown(&mut self, now: Duration, id: &str, ask: &Ask) -> Result<bool, CameraError> {
+        let others = self.progress.answer.is_some() || !self.progress.left.is_empty();
+        let next = match self.sessions.unknown(id) {
+            Unknown::Former(next) => next,
+            // The other one is asked as well.
+            Unknown::Other(_) if others => return Ok(false),
+            Unknown::Other(next) => next,
+            Unknown::Lost if matches!(self.job, Some(Job::KeepAlive)) => {
+                self.keep_alive.doubt(now);
+                return Ok(false);
+            }
+            Unknown::Lost => return Err(CameraError::SessionLost),
+        };
+        let session = Some(next);
+        self.send(now, Ask { session, ..ask.clone() });
+        Ok(true)
+    }
+
+    /// Takes the response to one of the job's own requests.
+    fn take_answer(&mut self, sent: &Sent, response: &Response) {
+        let Some(Job::Command { verb, .. }) = &self.job else {
+            if response.status >= 300 {
+                self.keep_alive.failed();
+            }
+            return;
+        };
+        let changes = matches!(verb, Verb::Play(_) | Verb::Pause | Verb::Teardown);
+        if response.status == 459 && changes && !std::mem::replace(&mut self.progress.by_track, true) {
+            self.progress.left = self.by_track(&sent.ask);
+            self.progress.answer = None;
+            if !self.progress.left.is_empty() {
+                return;
+            }
+        }
+        let status = CarriedStatus::of_camera(response.status);
+        let with = self.particulars(response);
+        match &mut self.progress.answer {
+            Some((before, first)) if before.is_ok() => {
+                if let Some(more) = with.get(CarriedHeader::RtpInfo).filter(|_| status.is_ok()) {
+                    let joined = first.get(CarriedHeader::RtpInfo).map(|info| format!("{info},{more}"));
+                    first.set(CarriedHeader::RtpInfo, joined.unwrap_or_else(|| more.to_owned()));
+                }
+            }
+            Some(_) if !status.is_ok() => {}
+            answer => *answer = Some((status, with)),
+        }
+    }
+
+    /// The request for each track that is set up, instead of one for all.
+    fn by_track(&self, ask: &Ask) -> VecDeque<Ask> {
+        let urls = self.description.iter().flat_map(|description| &description.tracks);
+        let tracks = (0..).map_while(Track::new).zip(urls);
+        let tracks = tracks.filter(|(track, _)| self.set_up.contains(*track));
+        let asks = tracks.map(|(track, url)| {
+            let mut ask = ask.clone();
+            ask.request.url.clone_from(url);
+            ask.session = self.sessions.of(track).map(str::to_owned);
+            ask
+        });
+        asks.collect()
+    }
+
+    /// Ends the job: all its requests were answered.
+    fn complete(&mut self) {
+        let torn_down = matches!(
+            &self.job,
+            Some(Job::Command {
+                verb: Verb::Teardown,
+                ..
+            })
+        );
+        match self.progress.answer.take() {
+            Some((status, with)) => self.finish(status, with),
+            None => self.job = None,
+        }
+        if torn_down {
+            self.forget_session();
+        }
     }
 
     fn described(&mut self, asked: &str, response: &Response) -> Result<(), CameraError> {
@@ -91,10 +192,17 @@ impl CameraClient {
         Ok(())
     }
 
-    fn track_set_up(&mut self, now: Duration, track: Track, offer: Offer, response: &Response) {
+    fn track_set_up(&mut self, now: Duration, track: Track, offer: Offer, ask: Ask, response: &Response) {
+        if matches!(response.status, 454 | 459) && ask.session.is_some() {
+            // Of this camera each track has a session of its own.
+            return self.send(now, Ask { session: None, ..ask });
+        }
+        let transport = response.headers.get("Transport").unwrap_or_default();
+        let granted = parse_granted(transport, offer).filter(|_| response.status < 300);
         let first_choice = (self.lower == Lower::Udp) == matches!(offer, Offer::Udp(_));
+        let other = response.status == 461 || (response.status < 300 && granted.is_none());
         // Packets over UDP would leave the protection of TLS.
-        if response.status == 461 && first_choice && !self.url.tls {
+        if other && first_choice && !self.url.tls {
             let other = if self.lower == Lower::Udp {
                 Lower::Interleaved
             } else {
@@ -102,11 +210,10 @@ impl CameraClient {
             };
             return self.begin_set_up(now, track, other);
         }
-        let transport = response.headers.get("Transport").unwrap_or_default();
-        let granted = parse_granted(transport, offer).filter(|_| response.status < 300);
         let usable = match granted {
-            Some(Granted::Interleaved { rtp, rtcp }) => self.interleaving.assign(track, rtp, rtcp),
+            Some(Granted::Interleaved { rtp, rtcp }) => self.assign(track, (rtp, rtcp), offer),
             Some(Granted::Udp { server, .. }) => {
+                self.udp.retain(|(other, _)| *other != track);
                 self.udp.push((track, server));
                 true
             }
@@ -114,12 +221,26 @@ impl CameraClient {
         };
         if !usable {
             let status = if response.status < 300 { 502 } else { response.status };
-            return self.finish(CarriedStatus::of_camera(status), Parameters::default());
+            return self.refuse(track, CarriedStatus::of_camera(status));
         }
         self.set_up.insert(track);
-        if self.session.is_none() {
-            self.session = response.headers.get("Session").map(parse_session);
+        self.sessions.set_up(track, response.headers.get("Session"));
+    }
+
+    /// Assigns the channels that the camera named, or if another track has one of them those that it was offered.
+    fn assign(&mut self, track: Track, (rtp, rtcp): (u8, u8), offer: Offer) -> bool {
+        let offered = match offer {
+            Offer::Interleaved(offered) => offered,
+            Offer::Udp(_) => self.interleaving.free_pair(),
+        };
+        let assigned = self.interleaving.assign(track, rtp, rtcp)
+            || offered.is_some_and(|(rtp, rtcp)| self.interleaving.assign(track, rtp, rtcp));
+        for rtcp in [false, true] {
+            if let Some(number) = self.interleaving.number(Channel { track, rtcp }) {
+                self.reader.carries(number);
+            }
         }
+        assigned
     }
 
     /// Returns the headers and the body of a response that are passed on.
@@ -138,19 +259,5 @@ impl CameraClient {
             }
         }
         with
-    }
-}
-
-/// Parses `ID[;timeout=SECONDS]`.
-fn parse_session(value: &str) -> CameraSession {
-    let mut parts = value.split(';').map(str::trim);
-    let id = parts.next().unwrap_or_default().to_owned();
-    let seconds = parts.find_map(|part| part.strip_prefix("timeout=")?.trim().parse().ok());
-    let timeout = seconds
-        .filter(|seconds| *seconds > 0)
-        .map_or(DEFAULT_TIMEOUT, Duration::from_secs);
-    CameraSession {
-        id,
-        timeout: timeout.clamp(MIN_TIMEOUT, MAX_TIMEOUT),
     }
 }

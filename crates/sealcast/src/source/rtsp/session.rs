@@ -16,7 +16,7 @@ use super::reader::{Arrived, Streams};
 use super::words::{answered, ended, lost, silent};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{SoundInfo, StreamInfo};
-use crate::rtsp::{CameraLink, LinkError, LinkEvent, RtspOptions, connect};
+use crate::rtsp::{CameraLink, LinkError, LinkEvent, Place, RtspOptions, connect};
 
 /// Time for the camera to confirm the TEARDOWN.
 const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
@@ -81,6 +81,26 @@ impl Datagrams {
     }
 }
 
+/// Has a camera describe itself.
+async fn describe(link: &mut CameraLink, began: Instant) -> std::result::Result<Vec<u8>, LinkError> {
+    link.timeout(Duration::ZERO)?;
+    loop {
+        match link.next() {
+            LinkEvent::Event(CameraEvent::Described(sdp)) => return Ok(sdp),
+            LinkEvent::Event(_) | LinkEvent::Packet(..) => {}
+            LinkEvent::Nothing(due) => {
+                link.flush()?;
+                tokio::select! {
+                    said = link.wait() => if said? {
+                        link.take(began.elapsed())?;
+                    },
+                    () = sleep_until(instant(began, due).into()) => link.timeout(began.elapsed())?,
+                }
+            }
+        }
+    }
+}
+
 /// An RTSP session in the playing state.
 pub(super) struct Session {
     options: RtspOptions,
@@ -136,35 +156,24 @@ impl Session {
         }
     }
 
-    /// Connects, and has the camera describe itself.
+    /// Connects where the camera is, and has it describe itself.
     async fn described(options: &RtspOptions, sound: bool) -> Result<Self> {
-        let connection = connect(options.url(), options.fingerprint)
-            .await
-            .map_err(|mut failure| {
+        let mut place = Place::of(options);
+        let (link, began, sdp) = loop {
+            let connection = connect(&place, options.fingerprint).await.map_err(|mut failure| {
                 // A camera that starts again is worth another try, one with another certificate is not.
                 if failure.kind == FailureKind::Network {
                     failure.kind = FailureKind::Source;
                 }
                 failure
             })?;
-        let began = Instant::now();
-        let mut link = CameraLink::new(connection, options, Duration::ZERO)?;
-        let broke = |error: LinkError| ended(options, &error);
-        link.timeout(Duration::ZERO).map_err(broke)?;
-        let sdp = loop {
-            match link.next() {
-                LinkEvent::Event(CameraEvent::Described(sdp)) => break sdp,
-                LinkEvent::Event(_) | LinkEvent::Packet(..) => {}
-                LinkEvent::Nothing(due) => {
-                    link.flush().map_err(broke)?;
-                    tokio::select! {
-                        said = link.wait() => if said.map_err(broke)? {
-                            link.take(began.elapsed()).map_err(broke)?;
-                        },
-                        () = sleep_until(instant(began, due).into()) => link.timeout(began.elapsed()).map_err(broke)?,
-                    }
-                }
+            let began = Instant::now();
+            let mut link = CameraLink::new(connection, options, Duration::ZERO)?;
+            match describe(&mut link, began).await {
+                Ok(sdp) => break (link, began, sdp),
+                Err(error) => place = Place::referred(&error).ok_or_else(|| ended(options, &error))?,
             }
+            tracing::info!(camera = options.shown(), "the camera refers to {}", place.url);
         };
         let description = MediaDescription::parse(&sdp);
         let chosen = choose(&description, sound).map_err(|names| {
@@ -235,6 +244,12 @@ impl Session {
                 return Ok(None);
             }
             LinkEvent::Event(CameraEvent::Answered { status, .. }) => return Ok(Some(status)),
+            LinkEvent::Event(CameraEvent::Refused { track, status }) => {
+                let camera = self.options.shown();
+                let (track, status) = (track.index(), status.code());
+                tracing::warn!(camera, track, status, "the camera does not send one of its streams");
+                return Ok(None);
+            }
             LinkEvent::Event(CameraEvent::Described(_)) => return Ok(None),
             LinkEvent::Packet(channel, packet) => {
                 self.streams.take(channel, packet, self.began, Instant::now());
@@ -257,6 +272,7 @@ impl Session {
             },
             datagram = self.datagrams.next() => {
                 let Datagram { channel, packet, came } = datagram;
+                self.link.heard(self.began.elapsed());
                 self.streams.take(channel, packet, self.began, came);
             }
             () = sleep_until(wake.into()) => self.timers(due)?,

@@ -4,18 +4,18 @@ use std::time::{Duration, Instant};
 
 use super::cameras::Target;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::rtsp::{self, RtspConnection};
+use crate::rtsp::{self, Place, RtspConnection};
 use crate::run::Retry;
 
 /// Connect timeout; after it the clients that asked for the camera get 503.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Connect to a camera, with retries until the connect timeout. After a camera went away, begin with a pause and try
+/// Connect to a camera where it is, with retries until the connect timeout. After a camera went away, begin with a pause and try
 /// until `away_until`.
 ///
 /// # Errors
 /// The camera cannot be reached, or does not have the pinned certificate.
-pub(super) async fn connect(target: &Target, away_until: Option<Instant>) -> Result<RtspConnection> {
+pub(super) async fn connect(target: &Target, place: &Place, away_until: Option<Instant>) -> Result<RtspConnection> {
     let until = away_until.unwrap_or_else(|| Instant::now() + CONNECT_TIMEOUT);
     let tried = tokio::time::timeout_at(until.into(), async {
         let mut retry = Retry::default();
@@ -23,7 +23,7 @@ pub(super) async fn connect(target: &Target, away_until: Option<Instant>) -> Res
             retry.wait().await;
         }
         loop {
-            match rtsp::connect(target.url(), target.options.fingerprint).await {
+            match rtsp::connect(place, target.options.fingerprint).await {
                 Err(failure) if failure.kind == FailureKind::Network => tracing::debug!("{failure}"),
                 connected => return connected,
             }
@@ -31,7 +31,7 @@ pub(super) async fn connect(target: &Target, away_until: Option<Instant>) -> Res
         }
     });
     tried.await.unwrap_or_else(|_| {
-        let url = target.url();
+        let url = &place.url;
         let what = format!("the camera at {}:{} cannot be reached", url.host, url.port);
         Err(Failure::new(
             FailureKind::Source,

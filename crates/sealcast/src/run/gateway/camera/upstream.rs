@@ -15,7 +15,7 @@ use super::cameras::Target;
 use super::connect::connect;
 use crate::failure::Result;
 use crate::meter::labels::RtcpRefusal;
-use crate::rtsp::{CameraLink, LinkError, LinkEvent, RtspConnection, after_others};
+use crate::rtsp::{CameraLink, LinkError, LinkEvent, Place, RtspConnection, after_others};
 use crate::run::Observation;
 use crate::run::keyframe_requests::KeyframeRequests;
 use crate::run::task_timer::TaskTimer;
@@ -99,13 +99,25 @@ struct Away {
     until: Instant,
 }
 
+/// What goes on at the place that a camera referred to.
+#[derive(Default)]
+struct Referred {
+    /// True if a request for the description waits for the camera there.
+    describing: bool,
+    /// The description before the camera went away, if it did and was not back before it referred to this place.
+    before: Option<Vec<u8>>,
+}
+
 /// Run the task of one camera until all senders of requests are gone.
 pub(super) async fn keep(target: Arc<Target>, mut requests: mpsc::Receiver<Request>, observation: Arc<Observation>) {
     let mut mux = RequestMux::default();
     let mut away: Option<Away> = None;
+    let home = Place::of(&target.options);
+    let mut next = (home.clone(), Referred::default());
     loop {
         while mux.is_idle() {
             away = None;
+            next = (home.clone(), Referred::default());
             match requests.recv().await {
                 Some(Request::Question(ask)) => mux.ask(ask),
                 // These concern an earlier connection, of which nothing is left.
@@ -114,9 +126,10 @@ pub(super) async fn keep(target: Arc<Target>, mut requests: mpsc::Receiver<Reque
             }
         }
         let reached = tokio::select! {
-            reached = connect(&target, away.as_ref().map(|away| away.until)) => reached,
+            reached = connect(&target, &next.0, away.as_ref().map(|away| away.until)) => reached,
             needed = attend(&mut requests, &mut mux) => if needed { return } else { continue },
         };
+        let (place, referred) = std::mem::replace(&mut next, (home.clone(), Referred::default()));
         let ended = match reached {
             Ok(connection) => {
                 let mut upstream = match Upstream::new(&target, connection, &mut mux, &observation) {
@@ -126,8 +139,16 @@ pub(super) async fn keep(target: Arc<Target>, mut requests: mpsc::Receiver<Reque
                         return;
                     }
                 };
-                upstream.before = away.take().map(|away: Away| away.sdp);
+                upstream.describing = referred.describing;
+                upstream.before = referred.before.or(away.take().map(|away: Away| away.sdp));
                 let ended = upstream.run(&mut requests).await;
+                if let End::Link(error) = &ended
+                    && let Some(to) = Place::referred(error)
+                {
+                    tracing::info!(camera = place.url.as_str(), "{error}");
+                    next = (to, upstream.referred());
+                    continue;
+                }
                 away = upstream.away(&ended);
                 ended
             }
@@ -185,6 +206,8 @@ struct Upstream<'a> {
     /// Time of the last silence check. `heard` is true if data has arrived since.
     looked: Instant,
     heard: Arc<AtomicBool>,
+    /// True if packets have come over UDP since the link was told of some.
+    received: Arc<AtomicBool>,
     torn_down: bool,
     stopping: Option<Instant>,
     timer: TaskTimer,
@@ -212,6 +235,7 @@ impl<'a> Upstream<'a> {
             idle_since: None,
             looked: Instant::now(),
             heard: Arc::default(),
+            received: Arc::default(),
             torn_down: false,
             stopping: None,
             timer: TaskTimer::default(),
@@ -249,6 +273,9 @@ impl<'a> Upstream<'a> {
                 },
                 () = self.timer.until(Some(due)) => {
                     if deadline.is_some_and(|deadline| deadline <= due) {
+                        if self.received.swap(false, Ordering::Relaxed) {
+                            self.link.heard(self.now());
+                        }
                         self.link.timeout(self.now())?;
                     }
                     if patience <= due {
@@ -300,6 +327,9 @@ impl<'a> Upstream<'a> {
         match event {
             CameraEvent::Described(sdp) => self.description = Some(sdp),
             CameraEvent::OpenPorts { track } => self.open_ports(track)?,
+            CameraEvent::Refused { track, status } => {
+                tracing::warn!("the camera refuses track {} ({})", track.index(), status.code());
+            }
             CameraEvent::Answered { status, with, .. } => {
                 let told = self.mux.answered(status, with);
                 if std::mem::take(&mut self.going_on) && !status.is_ok() {
@@ -312,10 +342,12 @@ impl<'a> Upstream<'a> {
     }
 
     fn open_ports(&mut self, track: Track) -> Result<(), End> {
-        let (subscribers, heard) = (Arc::clone(&self.mux.subscribers), Arc::clone(&self.heard));
+        let subscribers = Arc::clone(&self.mux.subscribers);
+        let (heard, received) = (Arc::clone(&self.heard), Arc::clone(&self.received));
         let (metrics, delivered) = (self.observation.metrics.clone(), Arc::clone(&subscribers));
         let take = move |channel, bytes: Bytes, arrived| {
             heard.store(true, Ordering::Relaxed);
+            received.store(true, Ordering::Relaxed);
             subscribers.deliver(channel, &bytes, bytes.len(), arrived, &metrics);
         };
         let now = self.now();
@@ -355,6 +387,18 @@ impl<'a> Upstream<'a> {
             Action::Command(verb, with) => self.link.command(self.now(), 0, verb, &with)?,
         }
         Ok(true)
+    }
+
+    /// What goes on where the camera refers to: a request for its description waits for it, others have failed.
+    fn referred(&mut self) -> Referred {
+        if !self.describing {
+            self.mux.answered(CarriedStatus::BAD_GATEWAY, Parameters::default());
+        }
+        let resumes = self.description.take().filter(|_| self.going_on);
+        Referred {
+            describing: self.describing,
+            before: self.before.take().or(resumes),
+        }
     }
 
     /// The state to wait with, if the subscribers may wait for the camera after this end.
