@@ -225,7 +225,7 @@ impl MessageReader {
         }
         let described = self.describes && matches!(&message, Message::Response(response) if response.status / 100 == 2);
         self.unended = false;
-        if described && length.unwrap_or(0) == 0 {
+        if described && !ends_after(&unread[end..], length) {
             length = description_end(&unread[end..]);
             if length.is_none() {
                 self.unended = true;
@@ -294,6 +294,13 @@ impl MessageReader {
             Ok(())
         }
     }
+}
+
+/// True if a description may end after this length. None ends before its first byte, nor where more of it has come.
+fn ends_after(bytes: &[u8], length: Option<usize>) -> bool {
+    let length = length.unwrap_or(0);
+    let more = bytes.get(length..).unwrap_or_default();
+    length > 0 && (matches!(more, [] | [b'$' | b'\r' | b'\n', ..]) || more.starts_with(b"RTSP/"))
 }
 
 /// End of a description whose length nobody told: where something begins that is no line of one. `None` if nothing

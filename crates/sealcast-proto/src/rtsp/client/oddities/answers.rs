@@ -173,6 +173,14 @@ const DESCRIBED: &[Row] = &[
         plays,
     ),
     (
+        "too short",
+        |_, asked, right| {
+            let short = format!("Content-Length: {}\r\n", right.body.len().saturating_sub(20));
+            length(asked, &right, &short)
+        },
+        plays,
+    ),
+    (
         "too long",
         |_, asked, right| length(asked, &right, "Content-Length: 9999\r\n"),
         plays,
