@@ -17,6 +17,9 @@ use crate::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 /// Number of attempts to find two adjacent free ports.
 const ATTEMPTS: usize = 64;
 
+/// Packets that must come from a port which the other side did not name, before it counts: some name a wrong one.
+const UNNAMED: u32 = 8;
+
 thread_local! {
     /// Receive buffers, shared by all ports, of which there are hundreds, so that they stay in the processor's caches.
     static CAME: RefCell<Runs> = RefCell::new(Runs::for_socket());
@@ -27,7 +30,7 @@ thread_local! {
 fn receive(
     came: &mut Runs,
     socket: &DatagramSocket,
-    expected: impl Fn(SocketAddr) -> bool,
+    mut expected: impl FnMut(SocketAddr) -> bool,
     take: impl Fn(Bytes, Instant),
 ) {
     // Errors concern packets sent earlier.
@@ -63,7 +66,7 @@ pub(crate) struct RtpPorts {
 /// The ports of the other side from which packets are accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Senders {
-    /// The ports that the other side has named.
+    /// The ports that the other side has named; another one if [`UNNAMED`] packets came from it and none from these.
     At(PortPair),
     /// On each socket, the port that the first packet comes from. For a side that named no ports but keeps to the
     /// same ones.
@@ -106,12 +109,13 @@ impl RtpPorts {
             let (socket, senders) = (Arc::clone(socket), Arc::clone(&senders));
             let (take, passed) = (take.clone(), passed.clone());
             let first = OnceLock::new();
-            let expected = move |sender: SocketAddr| {
+            let mut named = Named::default();
+            let mut expected = move |sender: SocketAddr| {
                 let Some(senders) = senders.get().filter(|_| sender.ip().to_canonical() == from) else {
                     return false;
                 };
                 match senders {
-                    Senders::At(pair) => sender.port() == if rtcp { pair.rtcp } else { pair.rtp },
+                    Senders::At(pair) => named.expects(if rtcp { pair.rtcp } else { pair.rtp }, sender.port()),
                     Senders::First => *first.get_or_init(|| listen_to(channel, sender)) == sender.port(),
                     Senders::Any => true,
                 }
@@ -120,7 +124,7 @@ impl RtpPorts {
                 loop {
                     socket.readable().await;
                     CAME.with_borrow_mut(|came| {
-                        receive(came, &socket, &expected, |packet, arrived| {
+                        receive(came, &socket, &mut expected, |packet, arrived| {
                             take(channel, packet, arrived)
                         });
                     });
@@ -163,6 +167,27 @@ impl RtpPorts {
     /// The tracks that have ports.
     pub(crate) fn tracks(&self) -> impl Iterator<Item = Track> {
         self.tracks.iter().map(|pair| pair.track)
+    }
+}
+
+/// What came at a socket whose other side named the port that it sends from.
+#[derive(Default)]
+struct Named {
+    heard: bool,
+    /// Another port, and the number of packets from it in a row.
+    other: (u16, u32),
+}
+
+impl Named {
+    /// Returns true if a packet from this port counts.
+    fn expects(&mut self, named: u16, port: u16) -> bool {
+        self.heard |= port == named;
+        if self.heard {
+            return port == named;
+        }
+        let (other, count) = self.other;
+        self.other = (port, if other == port { count.saturating_add(1) } else { 1 });
+        self.other.1 > UNNAMED
     }
 }
 
@@ -262,6 +287,21 @@ mod tests {
         other.send_to(b"of old", (HERE, pair.rtcp)).await.expect("sent");
         near.send_to(b"report", (HERE, pair.rtcp)).await.expect("sent");
         assert_eq!(heard.recv().await, Some((rtcp(), Bytes::from("report"))));
+    }
+
+    #[test]
+    fn a_port_that_was_named_wrongly_is_a_hint() {
+        let mut named = Named::default();
+        let counts = |named: &mut Named, port| named.expects(6970, port);
+        assert!((0..UNNAMED).all(|_| !counts(&mut named, 7000)));
+        assert!(counts(&mut named, 7000));
+        assert!(!counts(&mut named, 8000), "it is one of many");
+        assert!(!counts(&mut named, 7000));
+        assert!(counts(&mut named, 6970));
+        assert!(
+            (0..=UNNAMED).all(|_| !counts(&mut named, 7000)),
+            "the right one is there"
+        );
     }
 
     #[tokio::test]

@@ -66,7 +66,9 @@ impl FromStr for SourceUrl {
             }
             "v4l2" => Ok(Self::V4l2(V4l2Options::parse(rest)?)),
             "gst" => Ok(Self::Gst(GstOptions::parse(rest)?)),
-            "rtsp" | "rtsps" => Ok(Self::Rtsp(RtspOptions::parse(text)?)),
+            _ if ["rtsp", "rtsps"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
+                Ok(Self::Rtsp(RtspOptions::parse(text)?))
+            }
             _ => Err(unknown(text)),
         }
     }
@@ -222,7 +224,13 @@ mod tests {
         assert!(matches!(parse("test:640x480@25"), SourceUrl::Test(rest) if rest == "640x480@25"));
         assert!(matches!(parse("-"), SourceUrl::Stdin(None, None)));
         assert!(matches!(parse("-?fps=30"), SourceUrl::Stdin(Some(fps), None) if fps == rate(30, 1)));
-        assert!(matches!(parse("rtsp://camera/live"), SourceUrl::Rtsp(_)));
+        for camera in [
+            "rtsp://camera/live",
+            "RTSP://camera/live",
+            "rtsps://[fe80::1%25eth0]/live",
+        ] {
+            assert!(matches!(parse(camera), SourceUrl::Rtsp(_)), "{camera}");
+        }
         assert!(matches!(parse("gst:videotestsrc ! x264enc"), SourceUrl::Gst(_)));
         assert!(matches!(parse("v4l2:/dev/video0?fps=15"), SourceUrl::V4l2(_)));
         let SourceUrl::File(path, options) = parse("file:a dir/clip.mp4?loop&fps=29.97") else {

@@ -161,6 +161,11 @@ impl Streams {
         self.sound.is_some()
     }
 
+    /// True if a track is that of the sound.
+    pub(super) fn is_sound(&self, track: RtspTrack) -> bool {
+        self.sound.as_ref().is_some_and(|sound| sound.track == track)
+    }
+
     /// Goes on without sound.
     pub(super) fn keep_sound_away(&mut self) {
         self.sound = None;

@@ -245,9 +245,12 @@ impl Session {
             }
             LinkEvent::Event(CameraEvent::Answered { status, .. }) => return Ok(Some(status)),
             LinkEvent::Event(CameraEvent::Refused { track, status }) => {
-                let camera = self.options.shown();
-                let (track, status) = (track.index(), status.code());
-                tracing::warn!(camera, track, status, "the camera does not send one of its streams");
+                // Of the picture the answer to PLAY tells.
+                if self.streams.is_sound(track) {
+                    let (camera, status) = (self.options.shown(), status.code());
+                    tracing::warn!(camera, status, "sound is left out: the camera does not send it");
+                    self.streams.keep_sound_away();
+                }
                 return Ok(None);
             }
             LinkEvent::Event(CameraEvent::Described(_)) => return Ok(None),

@@ -10,8 +10,8 @@ use crate::run::Retry;
 /// Connect timeout; after it the clients that asked for the camera get 503.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Connect to a camera where it is, with retries until the connect timeout. After a camera went away, begin with a pause and try
-/// until `away_until`.
+/// Connect to a camera where it is, with retries until the connect timeout. After a camera went away, begin with a
+/// pause and try until `away_until`.
 ///
 /// # Errors
 /// The camera cannot be reached, or does not have the pinned certificate.
