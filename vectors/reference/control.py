@@ -94,6 +94,7 @@ MESSAGES = {
     34: ("archive-key", [("epoch", 8), ("file", "rest")]),
     35: ("budget", [("milliseconds", 2)]),
     39: ("orientation", [("turns", 1), ("mirrored", 1)]),
+    36: ("camera", [("state", 1), ("since", 8), ("why", "text")]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 SOUND_CONFIGURATION = [("codec", 1), ("channels", 2), ("reserved", 2), ("samples_per_second", 4),
@@ -195,6 +196,8 @@ def decode(data):
     if name == "budget" and fields["milliseconds"] > MAX_LATENCY:
         raise Malformed
     if name == "orientation" and (fields["turns"] > 3 or fields["mirrored"] > 1):
+        raise Malformed
+    if name == "camera" and fields["state"] not in (1, 2):
         raise Malformed
     if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
         raise Malformed

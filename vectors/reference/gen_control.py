@@ -86,6 +86,9 @@ OK_MESSAGES = [
     ("orientation, upright", "orientation", {"turns": 0, "mirrored": 0}),
     ("orientation, on its side", "orientation", {"turns": 1, "mirrored": 0}),
     ("orientation, mirrored", "orientation", {"turns": 3, "mirrored": 1}),
+    ("camera, on", "camera", {"state": 1, "since": 1_790_000_000_123_456_789, "why": ""}),
+    ("camera, off", "camera", {"state": 2, "since": 0, "why": "it cannot be reached"}),
+    ("camera, longest", "camera", {"state": 2, "since": BIG, "why": "\u00e4" * 128}),
     ("part, first of two", "part", {"message": 0, "index": 0, "count": 2, "bytes": fixed("part", 600)}),
     ("part, last of four, of one byte", "part", {"message": 65535, "index": 3, "count": 4, "bytes": b"\x03"}),
     ("nack of one", "nack", {"entries": [[7, 0]]}),
@@ -181,7 +184,7 @@ def messages():
         cases.append({"name": name, "expect": "ok", "message": kind, "fields": _json(fields), "bytes": data.hex()})
     rows = [("empty payload", b"", "malformed", "There is no type.")]
     for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
-                 "rekey-request", "selection, an eighth", "selection-ack", "budget, none", "orientation, mirrored",
+                 "rekey-request", "selection, an eighth", "selection-ack", "budget, none", "orientation, mirrored", "camera, off",
                  "nack of several", "feedback", "probe-ack", "path-challenge", "path-response"):
         data = encoded[name]
         rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
@@ -207,6 +210,11 @@ def messages():
         ("budget, 65535 ms", b"\x23\xff\xff", "malformed", "10 seconds are the longest."),
         ("orientation, four turns", b"\x27\x04\x00", "malformed", "Four quarter turns are none."),
         ("orientation, mirrored twice", b"\x27\x00\x02", "malformed", "0 and 1 are no and yes."),
+        ("camera, state 0", b"\x24\0" + bytes(8) + control.counted(b""), "malformed", "1 is on, and 2 is off."),
+        ("camera, state 3", b"\x24\3" + bytes(8) + control.counted(b""), "malformed", "1 is on, and 2 is off."),
+        ("camera, reason of 257 bytes", b"\x24\2" + bytes(8) + control.counted(b"x" * 257), "malformed",
+         "At most 256 bytes."),
+        ("camera, cut letter", b"\x24\2" + bytes(8) + control.counted(b"ab\xc3"), "malformed", "Not UTF-8."),
         ("keyframe-request, stream 0", b"\x05" + bytes(4), "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, stream 16", b"\x05\x00\x00\x00\x10", "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),
@@ -225,7 +233,7 @@ def messages():
         *MALFORMED_ON_DATAGRAMS,
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
-        ("type 36", b"\x24", "ignored", "An unknown type is ignored."),
+        ("type 37", b"\x25", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),

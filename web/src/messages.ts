@@ -263,6 +263,8 @@ export type FromWorker =
   | { readonly type: "membership"; readonly membership: Membership }
   /** One line for the log of events: rekeyed, refused, reconnected, decoder made anew. */
   | { readonly type: "event"; readonly at: number; readonly words: string; readonly bad: boolean }
+  /** Viewer: whether the publisher's camera gives pictures; since when by its clock (ms since 1970), and its words. */
+  | { readonly type: "camera"; readonly on: boolean; readonly since: number; readonly why: string }
   /** The first picture is on the canvas, or another size is. */
   | { readonly type: "size"; readonly width: number; readonly height: number }
   /** Viewer: the stream has sound, or it turned out that it cannot be played. */

@@ -9,7 +9,7 @@ import { pageFor, readLink, roleIn, ticketIn } from "../src/page/link.ts";
 import { Log, MAX_LINES } from "../src/page/log.ts";
 import { NoticeBoard } from "../src/page/notice.ts";
 import {
-  NOTICES, SELECTIONS, ageWords, alarmWords, encryptsAll, mechanismKind, mechanismWords, selectionWarning,
+  NOTICES, SELECTIONS, ageWords, alarmWords, awayWords, encryptsAll, mechanismKind, mechanismWords, selectionWarning,
 } from "../src/page/wording.ts";
 import { plain } from "../src/plain.ts";
 import { DEFAULT_MECHANISMS } from "../src/protocol/crypto/policy.ts";
@@ -250,6 +250,28 @@ test("an age is rounded up, so that the bound holds, and grows by itself between
     const both = alarmWords({ age: { state: "alarm", cause }, proofsMissing: true });
     assert(both.startsWith(old) && both.includes("signatures of their groups do not come"), both);
   }
+});
+
+test("a camera that is off is said to be off, whatever is drawn, until it is on or another session begins", () => {
+  const board = new NoticeBoard("watch");
+  const camera = (on: boolean): FromWorker => ({ type: "camera", on, since: 0, why: "it cannot be reached" });
+  board.take(state("live"), 0);
+  board.take(camera(false), 0);
+  same(board.at(0), "away", "it was off before");
+  board.take(camera(true), 100);
+  same(board.at(100), "waiting", "no picture yet");
+  board.take(SIZE, 200);
+  same(board.at(200), "none", "the picture");
+  board.take(camera(false), 300);
+  board.take(figures(1), 400);
+  board.take(figures(2), 500);
+  same(board.at(500), "away", "pictures of before");
+  board.take(state("lost"), 600);
+  board.take(state("live"), 700);
+  same(board.at(700), "waiting", "the next session says it itself");
+  const since = new Date(2026, 10, 29, 11, 58, 3).getTime();
+  const words = "Since 11:58:03, because it cannot be reached. The page waits until it is back.";
+  same(awayWords(since, "it cannot be reached"), words, "words");
 });
 
 test("where nothing but refused records comes, the page says so", () => {

@@ -14,7 +14,7 @@ import { Microphone, type SoundBegin } from "./microphone.ts";
 import { NoticeBoard } from "./notice.ts";
 import { Picture, type Reason } from "./picture.ts";
 import { Sound } from "./sound.ts";
-import { NOTICES, SELECTIONS } from "./wording.ts";
+import { NOTICES, SELECTIONS, awayWords } from "./wording.ts";
 
 /** How often the page looks whether the worker is silent, and how old the keys are; ms. */
 const TICK = 500;
@@ -63,6 +63,8 @@ export class Live {
   #connection: Connection | undefined;
   #board = new NoticeBoard("watch");
   #reason: Reason = {};
+  /** What there is to say while the camera is off. */
+  #away: Reason = {};
   #release: (() => void) | undefined;
   #wasLive = false;
 
@@ -173,6 +175,9 @@ export class Live {
         this.#reason = { cause: message.cause, words: message.words };
         this.#stateChanged(message);
         break;
+      case "camera":
+        this.#away = message.on ? {} : { words: awayWords(message.since, message.why) };
+        break;
       case "protection":
         this.#lock.show(message.protection);
         this.#selection.value = message.protection.selection;
@@ -232,7 +237,8 @@ export class Live {
 
   #show(): void {
     const { over, state } = this.#board;
-    this.#picture.notice(this.#board.at(performance.now()), this.#noticeReason());
+    const notice = this.#board.at(performance.now());
+    this.#picture.notice(notice, notice === "away" ? this.#away : this.#noticeReason());
     for (const id of ["again", "other-ticket"]) {
       byId(id, HTMLElement).hidden = !over;
     }

@@ -26,6 +26,7 @@ export class NoticeBoard {
   /** Refused records in all, and how many of them had been refused when a new picture was drawn last. */
   #refused = 0;
   #refusedThen = 0;
+  #away = false;
   #heard = 0;
   /** When a new picture was drawn last. */
   #drew = 0;
@@ -56,8 +57,12 @@ export class NoticeBoard {
           this.#picture = false;
           this.#drawn = undefined;
           this.#refusedThen = this.#refused;
+          this.#away = false;
         }
         this.#state = message.state;
+        break;
+      case "camera":
+        this.#away = !message.on;
         break;
       case "size":
         this.#picture = this.#state === "live";
@@ -86,6 +91,9 @@ export class NoticeBoard {
     }
     if (now - this.#heard > SILENCE) {
       return "silent";
+    }
+    if (this.#away) {
+      return "away";
     }
     if (this.#role === "publish" || (this.#picture && now - this.#drew <= SILENCE)) {
       return "none";

@@ -5,13 +5,13 @@ import {
   type SoundFigures, type StageName,
 } from "../messages.ts";
 import { type Skew } from "../sound/pcm.ts";
-import { withUnit } from "./format.ts";
+import { timeOfDay, withUnit } from "./format.ts";
 
 /**
  * What the area of the picture says instead of the picture. `tampered`: records come, and none that makes a picture is
- * authentic. `none`: the picture is shown.
+ * authentic. `away`: the publisher says that its camera gives no pictures. `none`: the picture is shown.
  */
-export type Notice = Exclude<LinkState, "live"> | "waiting" | "tampered" | "silent" | "none";
+export type Notice = Exclude<LinkState, "live"> | "waiting" | "tampered" | "silent" | "away" | "none";
 
 /** Title, sentence where the worker has none, and the sign, whose shape alone tells them apart. */
 interface NoticeWords {
@@ -39,10 +39,16 @@ export const NOTICES: Readonly<Record<Exclude<Notice, "none">, NoticeWords>> = {
   silent: {
     title: "No news", words: "No new picture came for some seconds, so the last one would be old.", sign: "lost",
   },
+  away: { title: "The camera is off", words: "The page waits until it is back.", sign: "lost" },
   ended: { title: "Ended", words: "The stream is over. There is no live picture.", sign: "ended" },
   refused: { title: "Refused", words: "No connection was made, and there is no picture.", sign: "refused" },
   failed: { title: "It does not work", words: "There is no picture.", sign: "failed" },
 };
+
+/** Why there is no picture while the camera is off: `since` are milliseconds of the publisher's clock. */
+export function awayWords(since: number, why: string): string {
+  return `Since ${timeOfDay(new Date(since))}, because ${why}. ${NOTICES.away.words}`;
+}
 
 /** The button for sound, and what stands beside it where the browser refuses. */
 export const SOUND = {

@@ -90,6 +90,8 @@ interface Live {
   since: number | undefined;
   epochSince: number;
   goodbye: Goodbye | undefined;
+  /** What the publisher said of its camera: it repeats that. */
+  camera: string;
   /** Records refused so far, as the log has them. */
   refused: Readonly<Record<string, number>>;
 }
@@ -281,7 +283,8 @@ export class Link {
         this.news(words, bad);
       });
       const live: Live = {
-        base, driver, proof, clock, member, since: undefined, epochSince: 0, goodbye: undefined, refused: {},
+        base, driver, proof, clock, member, since: undefined, epochSince: 0, goodbye: undefined, camera: "",
+        refused: {},
       };
       this.#live = live;
       if (this.#isStopped()) {
@@ -317,6 +320,9 @@ export class Link {
           this.news("a clock was set, here or at the other end; latencies begin anew", false);
         }
         break;
+      case "camera":
+        this.#camera(live, event);
+        break;
       case "closed":
         live.goodbye = { reason: event.reason, text: plain(event.text) };
         break;
@@ -339,6 +345,15 @@ export class Link {
         // A responder's, and the role's.
     }
     this.#role.event(event);
+  }
+
+  #camera(live: Live, { on, since, why }: Extract<SessionEvent, { type: "camera" }>): void {
+    const said = `${on}, ${since}, ${why}`;
+    if (said !== live.camera) {
+      live.camera = said;
+      this.news(on ? "the camera is on again" : `the camera is off: ${plain(why)}`, !on);
+      this.#parts.post({ type: "camera", on, since: Number(since / 1_000_000n), why: plain(why) });
+    }
   }
 
   #established(live: Live, now: number): void {

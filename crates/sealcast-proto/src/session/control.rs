@@ -11,7 +11,7 @@ use crate::clock::{Exchange, Now};
 use crate::keys::Side;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::wire::datagram::datagram;
-use crate::wire::{Control, Flags, MAX_STREAM, Orientation};
+use crate::wire::{CameraState, Control, Flags, MAX_STREAM, Orientation};
 use crate::words;
 
 impl Session {
@@ -76,6 +76,10 @@ impl Session {
             Control::Selection { number, selection } => self.selection_told(now, number, selection),
             Control::Orientation(orientation) => {
                 self.out.push_back(Output::Event(Event::Oriented(orientation)));
+            }
+            Control::Camera(CameraState { on, since, why }) => {
+                let why = words::plain(why);
+                self.out.push_back(Output::Event(Event::CameraTold { on, since, why }));
                 Ok(())
             }
             _ => Err(SessionError::PeerMisbehaved),
@@ -157,6 +161,15 @@ impl Session {
             return Err(SessionError::Misuse);
         }
         self.send_control(now, &Control::Orientation(orientation))
+    }
+
+    /// Publisher: say whether the camera gives pictures.
+    pub(super) fn tell_camera(&mut self, now: Now, state: CameraState<'_>) -> Result<(), SessionError> {
+        if !self.is_established() || !self.leads() {
+            return Err(SessionError::Misuse);
+        }
+        self.send_control(now, &Control::Camera(state))?;
+        self.rekey_if_due(now)
     }
 
     /// Viewer: repeat the keyframe request if that is due.

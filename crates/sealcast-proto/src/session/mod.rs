@@ -98,7 +98,7 @@ use crate::rtsp::GatewayMessage;
 use crate::seal::{Refusal, Suite};
 use crate::sign::{FrameRefusal, GopVerdict, NoSignMode, SignMode};
 use crate::unit::{Assembled, Selection};
-use crate::wire::{CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup, Orientation};
+use crate::wire::{CameraState, CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup, Orientation};
 
 /// Handshake timeout.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -136,6 +136,8 @@ pub enum Input<'b> {
     /// Publisher: say how pictures are turned before they are shown, from here on. Say it again with a keyframe: it may
     /// be lost on datagrams.
     Orient(Orientation),
+    /// Publisher: say whether the camera gives pictures. It may be lost on datagrams.
+    TellCamera(CameraState<'b>),
     /// Begin a new epoch now (publisher), or ask for one (viewer).
     Rekey,
     /// Publisher: change the selection. One that leaves something in clear takes effect when the viewer has
@@ -209,6 +211,15 @@ pub enum Event {
     BudgetStated(Duration),
     /// Viewer: pictures are turned before they are shown, from here on.
     Oriented(Orientation),
+    /// Viewer: the publisher says whether its camera gives pictures.
+    CameraTold {
+        /// True if it does.
+        on: bool,
+        /// Since when, by the publisher's wall clock, ns.
+        since: u64,
+        /// The publisher's reason in words.
+        why: String,
+    },
     /// Records are sealed under a new epoch from here on.
     Rekeyed {
         /// Its number.

@@ -5,8 +5,8 @@ use super::{
     put_bytes16,
 };
 
-/// Maximum length of the text of a close message in bytes.
-const MAX_CLOSE_TEXT: usize = 256;
+/// Maximum length of a text in words of a close message, or of a camera's state, in bytes.
+const MAX_TEXT: usize = 256;
 
 /// Maximum length of a message between gateways in bytes; it fits into four parts of a control message.
 pub const MAX_GATEWAY_MESSAGE: usize = 4096;
@@ -93,6 +93,35 @@ impl std::fmt::Display for CloseReason {
             Self::NotOffered => f.write_str("not offered"),
             Self::Other(byte) => write!(f, "reason {byte}"),
         }
+    }
+}
+
+/// Whether a publisher's camera gives pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CameraState<'a> {
+    /// True if it does.
+    pub on: bool,
+    /// Since when, by the publisher's wall clock, ns.
+    pub since: u64,
+    /// The reason in words, at most 256 bytes.
+    pub why: &'a str,
+}
+
+impl<'a> CameraState<'a> {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(if self.on { 1 } else { 2 });
+        out.extend_from_slice(&self.since.to_be_bytes());
+        put_text(out, self.why);
+    }
+
+    fn parse(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let on = match reader.u8()? {
+            1 => true,
+            2 => false,
+            _ => return Err(Malformed),
+        };
+        let (since, why) = (reader.u64()?, text(reader)?);
+        Ok(Self { on, since, why })
     }
 }
 
@@ -216,19 +245,21 @@ pub enum Control<'a> {
     },
     /// The publisher says how pictures are turned before they are shown, from here on.
     Orientation(Orientation),
+    /// The publisher says whether its camera gives pictures.
+    Camera(CameraState<'a>),
     /// A message of a type that this version does not know; it is ignored.
     Unknown,
 }
 
 impl<'a> Control<'a> {
-    /// Returns the payload's bytes. A close text longer than 256 bytes is cut at a character boundary.
+    /// Returns the payload's bytes. A text longer than 256 bytes is cut at a character boundary.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match *self {
             Self::Welcome => out.push(1),
             Self::Close { reason, text } => {
                 out.extend_from_slice(&[2, reason.byte()]);
-                put_bytes16(&mut out, &text.as_bytes()[..text.floor_char_boundary(MAX_CLOSE_TEXT)]);
+                put_text(&mut out, text);
             }
             Self::KeyframeRequest { stream } => {
                 out.push(5);
@@ -273,6 +304,10 @@ impl<'a> Control<'a> {
             Self::Orientation(orientation) => {
                 out.push(39);
                 orientation.put(&mut out);
+            }
+            Self::Camera(state) => {
+                out.push(36);
+                state.put(&mut out);
             }
             _ => self.put_of_rekeying(&mut out),
         }
@@ -360,7 +395,10 @@ impl<'a> Control<'a> {
         let kind = reader.u8()?;
         let message = match kind {
             1 => Self::Welcome,
-            2 => Self::parse_close(&mut reader)?,
+            2 => Self::Close {
+                reason: CloseReason::from_byte(reader.u8()?),
+                text: text(&mut reader)?,
+            },
             3 => Self::RekeyOffer {
                 epoch: reader.u16()?,
                 mechanism: reader.u8()?,
@@ -412,6 +450,7 @@ impl<'a> Control<'a> {
                 milliseconds: budget(reader.u16()?)?,
             },
             39 => Self::Orientation(Orientation::parse(&mut reader)?),
+            36 => Self::Camera(CameraState::parse(&mut reader)?),
             _ => match GroupMessage::parse(kind, &mut reader)? {
                 Some(message) => Self::Group(message),
                 None => return Ok(Self::Unknown),
@@ -434,15 +473,19 @@ impl<'a> Control<'a> {
             bytes,
         })
     }
+}
 
-    fn parse_close(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let reason = CloseReason::from_byte(reader.u8()?);
-        let text = reader.bytes16()?;
-        if text.len() > MAX_CLOSE_TEXT {
-            return Err(Malformed);
-        }
-        let text = std::str::from_utf8(text).map_err(|_| Malformed)?;
-        Ok(Self::Close { reason, text })
+/// Appends a text, cut to [`MAX_TEXT`] bytes at a character boundary.
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_bytes16(out, &text.as_bytes()[..text.floor_char_boundary(MAX_TEXT)]);
+}
+
+/// Reads a text of at most [`MAX_TEXT`] bytes.
+fn text<'a>(reader: &mut Reader<'a>) -> Result<&'a str, Malformed> {
+    let text = reader.bytes16()?;
+    match text.len() {
+        0..=MAX_TEXT => std::str::from_utf8(text).map_err(|_| Malformed),
+        _ => Err(Malformed),
     }
 }
 

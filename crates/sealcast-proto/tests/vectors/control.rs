@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use sealcast_proto::unit::{Codec, Description, Preamble, SOUND_STREAM, SoundCodec, StreamInfo};
-use sealcast_proto::wire::{CellPlan, Control, GroupMessage, MulticastGroup, Numbers, Orientation};
+use sealcast_proto::wire::{CameraState, CellPlan, Control, GroupMessage, MulticastGroup, Numbers, Orientation};
 use sealcast_testkit::vectors::{Hex, hex, load};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -65,6 +65,10 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         Control::KeyframeRequest { stream } => ("keyframe-request", json!({"stream": stream})),
         Control::Budget { milliseconds } => ("budget", json!({"milliseconds": milliseconds})),
         Control::Orientation(turned) => ("orientation", orientation(turned)),
+        Control::Camera(CameraState { on, since, why }) => {
+            let state = if on { 1 } else { 2 };
+            ("camera", json!({"state": state, "since": since, "why": why}))
+        }
         Control::Ping { t1 } => ("ping", json!({"t1": t1})),
         Control::Pong { t1, t2, t3 } => ("pong", json!({"t1": t1, "t2": t2, "t3": t3})),
         Control::RekeyRequest => ("rekey-request", json!({})),
@@ -188,7 +192,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (88, 136, 6));
+    assert_eq!((good, malformed, ignored), (91, 140, 6));
 }
 
 #[test]

@@ -327,6 +327,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Event::KeyframeRequested(_)
             | Event::BudgetStated(_)
             | Event::Oriented(_)
+            | Event::CameraTold { .. }
             | Event::Gateway(_)
             | Event::JoinsGroup(_)
             | Event::GroupSaid(_)

@@ -44,6 +44,8 @@ export type SessionEvent =
   | { readonly type: "selection"; readonly selection: Selection }
   /** Viewer: pictures are turned before they are shown, from here on. */
   | { readonly type: "orientation"; readonly orientation: Orientation }
+  /** Viewer: whether the publisher's camera gives pictures, since when by its clock (ns), and why, in its words. */
+  | { readonly type: "camera"; readonly on: boolean; readonly since: bigint; readonly why: string }
   /** A reading of the peer's clock. */
   | { readonly type: "clock"; readonly reading: ClockReading }
   /** Viewer: it is a member of the publisher's group, which signs this. Media is sealed for all from here on. */

@@ -292,6 +292,11 @@ export class PeerLink {
       case "orientation":
         this.#out.event({ type: "orientation", orientation: message });
         return;
+      case "camera": {
+        const { state, since, why } = message;
+        this.#out.event({ type: "camera", on: state === 1, since, why: printable(why) });
+        return;
+      }
       case "group-terms":
       case "key-sheet":
       case "answer":

@@ -11,8 +11,8 @@ import { type Selection, selectionFromWire, selectionToWire } from "./selection.
 import { MAX_LATENCY } from "./ticket.ts";
 import { Writer } from "./writer.ts";
 
-/** Longest text of a close in bytes. */
-export const MAX_CLOSE_TEXT = 256;
+/** Longest text of a close, or of a camera's state, in bytes. */
+export const MAX_TEXT = 256;
 /** Parts of a long message at most. */
 export const MAX_PARTS = 4;
 /** Entries of a NACK at most. */
@@ -94,6 +94,8 @@ export type Control =
   | { readonly type: "selection-ack"; readonly number: number }
   | { readonly type: "budget"; readonly milliseconds: number }
   | ({ readonly type: "orientation" } & Orientation)
+  /** Whether the publisher's camera gives pictures (1) or not (2). `since` is the publisher's wall clock, ns. */
+  | { readonly type: "camera"; readonly state: number; readonly since: bigint; readonly why: string }
   | {
       readonly type: "part"; readonly message: number; readonly index: number; readonly count: number;
       readonly bytes: Bytes;
@@ -112,13 +114,13 @@ export type Control =
 
 const ENCODER = new TextEncoder();
 
-/** The text of a close: cut to 256 bytes, at the end of a character. */
-function closeText(text: string): Bytes {
+/** A text in words: cut to 256 bytes, at the end of a character. */
+function cutText(text: string): Bytes {
   const bytes = ENCODER.encode(text);
-  if (bytes.length <= MAX_CLOSE_TEXT) {
+  if (bytes.length <= MAX_TEXT) {
     return bytes;
   }
-  let end = MAX_CLOSE_TEXT;
+  let end = MAX_TEXT;
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) {
     end -= 1;
   }
@@ -142,7 +144,7 @@ export function controlBytes(message: Control): Bytes {
     case "welcome":
       return out.u8(1).done();
     case "close":
-      return out.u8(2).u8(message.reason).bytes16(closeText(message.text)).done();
+      return out.u8(2).u8(message.reason).bytes16(cutText(message.text)).done();
     case "rekey-offer":
       return out.bytes(offerHead(message.epoch, message.mechanism, message.share)).bytes(message.signature).done();
     case "rekey-answer":
@@ -165,6 +167,8 @@ export function controlBytes(message: Control): Bytes {
       return out.u8(35).u16(message.milliseconds).done();
     case "orientation":
       return out.u8(39).u8(message.turns).u8(message.mirrored).done();
+    case "camera":
+      return out.u8(36).u8(message.state).u64(message.since).bytes16(cutText(message.why)).done();
     case "gateway":
       return out.u8(16).bytes(message.message).done();
     case "shape":
@@ -220,12 +224,11 @@ function check<T>(value: T, fits: boolean): T {
   return value;
 }
 
-function parseClose(reader: Reader): Control {
-  const reason = reader.u8();
+function parseText(reader: Reader): string {
   const bytes = reader.bytes16();
-  check(bytes, bytes.length <= MAX_CLOSE_TEXT);
+  check(bytes, bytes.length <= MAX_TEXT);
   try {
-    return { type: "close", reason, text: new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes) };
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     throw malformed();
   }
@@ -267,6 +270,10 @@ function atMost(most: number, value: number): number {
   return check(value, value <= most);
 }
 
+function cameraState(state: number): number {
+  return check(state, state === 1 || state === 2);
+}
+
 function selectionNumber(number: number): number {
   return check(number, number > 0);
 }
@@ -274,7 +281,7 @@ function selectionNumber(number: number): number {
 /** The parser of each type's fields, by its number. */
 const PARSERS: Readonly<Record<number, (reader: Reader) => Control>> = {
   1: () => ({ type: "welcome" }),
-  2: parseClose,
+  2: (reader) => ({ type: "close", reason: reader.u8(), text: parseText(reader) }),
   3: (reader) => ({
     type: "rekey-offer",
     epoch: reader.u16(),
@@ -313,6 +320,7 @@ const PARSERS: Readonly<Record<number, (reader: Reader) => Control>> = {
   ...GROUP_PARSERS,
   35: (reader) => ({ type: "budget", milliseconds: atMost(MAX_LATENCY, reader.u16()) }),
   39: (reader) => ({ type: "orientation", turns: atMost(3, reader.u8()), mirrored: atMost(1, reader.u8()) }),
+  36: (reader) => ({ type: "camera", state: cameraState(reader.u8()), since: reader.u64(), why: parseText(reader) }),
 };
 
 /**
