@@ -44,6 +44,18 @@ impl FailureKind {
     }
 }
 
+/// What is wrong with a source, as far as it decides how it is waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SourceFault {
+    /// Nothing answers at its address.
+    Unreachable,
+    /// It answers, and has no such stream: RTSP status 404.
+    NoSuchStream,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
 /// A failure as shown to the user: the problem, the peer or file concerned, and the next step.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -53,6 +65,8 @@ pub struct Failure {
     pub what: String,
     /// The remedy open to the user. No full stop at the end.
     pub hint: String,
+    /// Of a source: what is wrong with it.
+    pub fault: SourceFault,
 }
 
 impl Failure {
@@ -63,7 +77,14 @@ impl Failure {
             kind,
             what: plain(&what.into()),
             hint: plain(&hint.into()),
+            fault: SourceFault::Other,
         }
+    }
+
+    /// The same failure, of a source of which this is wrong.
+    #[must_use]
+    pub fn of_source(self, fault: SourceFault) -> Self {
+        Self { fault, ..self }
     }
 }
 

@@ -76,6 +76,7 @@ impl Session {
             Control::Selection { number, selection } => self.selection_told(now, number, selection),
             Control::Orientation(orientation) => {
                 self.out.push_back(Output::Event(Event::Oriented(orientation)));
+                Ok(())
             }
             Control::Camera(CameraState { on, since, why }) => {
                 let why = words::plain(why);

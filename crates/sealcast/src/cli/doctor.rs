@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use sealcast_proto::wire::TransportKind;
 
 use super::args::DoctorArgs;
-use super::{build, gateway, publish};
+use super::{build, gateway, publish_source};
 use crate::archive::Keeping;
 use crate::config::{Config, Settings};
 use crate::doctor::{Access, Finding, NamedFile, Place, Report, Subject, examine, try_camera};
@@ -229,7 +229,7 @@ fn folders(config: &Config, home: Option<&Path>) -> Vec<PathBuf> {
 fn cameras(settings: &Settings) -> Vec<RtspOptions> {
     let config = &settings.config;
     let mut cameras = Vec::new();
-    let source = publish::source_url(config)
+    let source = publish_source::source_url(config)
         .ok()
         .and_then(|url| url.parse::<SourceUrl>().ok());
     if let Some(SourceUrl::Rtsp(options)) = source {

@@ -15,6 +15,7 @@ mod log;
 mod peers;
 mod probe;
 mod publish;
+mod publish_source;
 mod record;
 mod shutdown;
 mod stdin_source;

@@ -8,7 +8,7 @@ use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::wire::Ticket;
 
 use super::args::ProbeArgs;
-use super::publish::open_source;
+use super::publish_source::open_source;
 use super::watch::ticket_in_force;
 use super::{build, shutdown};
 use crate::config::Settings;
@@ -18,9 +18,7 @@ use crate::keys::seen_groups::SeenGroups;
 use crate::meter::metrics::Metrics;
 use crate::private_file::read_secret_line;
 use crate::run::probe::{Probe, ProbeOptions, feed};
-use crate::run::{
-    FrameProof, Observation, Observing, PublisherAt, QueueLimits, Shape, WatchOptions, build_info, watch,
-};
+use crate::run::{Observation, Observing, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
 use crate::sink::Sink;
 use crate::source::SourceUrl;
 use crate::transport::DEFAULT_LATENCY_MS;
@@ -81,7 +79,7 @@ async fn receive(
     let began = Instant::now();
     let stop = shutdown::stop_signal(args.session.seconds)?;
     let ticket = match from {
-        From::Source(url) => return feed(open_source(url, Shape::Off, FrameProof::None).await?, sink, stop).await,
+        From::Source(url) => return feed(open_source(url).await?, sink, stop).await,
         From::Publisher(ticket) => ticket,
     };
     let sealing = build::Sealing::without_media(RekeyPolicy::default());

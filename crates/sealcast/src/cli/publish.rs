@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::Delivery;
-use sealcast_proto::unit::{Selection, StreamInfo, Unit};
+use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::{Ticket, TransportKind};
 
 use super::args::PublishArgs;
 use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
+use super::publish_source::{Beginning, Opening, announce, source_url};
 use super::{build, peers, shutdown};
 use crate::archive::{MAX_RECIPIENTS, Recipient, parse_recipients};
 use crate::config::{Config, Settings};
@@ -19,12 +20,11 @@ use crate::keys::files::End;
 use crate::keys::publisher::{self, Publisher};
 use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
-use crate::private_file::read_secret_line;
 use crate::run::{
     Admission, ControlSocket, FrameProof, GROUP_STREAM, GroupOptions, Observation, Offer, PublishOptions, QueueLimits,
-    RelayUrl, Reopen, RuntimeSettings, Shape, Viewers, build_info, check_selection, publish,
+    RelayUrl, Reopen, RuntimeSettings, Shape, Viewers, build_info, publish,
 };
-use crate::source;
+use crate::source::SourceUrl;
 use crate::transport::udp::MulticastOut;
 use crate::transport::{ListenUrl, Listener, Mtu, NetworkOptions};
 
@@ -39,8 +39,8 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let configured = &settings.config.publish;
     let source_url = source_url(&settings.config)?;
     // Reject an invalid source before anything is created or bound.
-    let checked = source_url.parse::<source::SourceUrl>();
-    checked.map_err(|failure| settings.placed("publish.source", failure))?;
+    let checked = source_url.parse::<SourceUrl>();
+    let checked = checked.map_err(|failure| settings.placed("publish.source", failure))?;
     let rate = build::rate(&settings.config)?;
     let selection = build::selection(&settings)?;
     let sealing = publisher_sealing(&settings)?;
@@ -55,13 +55,10 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let (viewers, mut tickets) = viewers(&settings, &relays, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
     build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
-    // Open the source first, so that the ticket is handed out only when there is something to see.
+    // Open the source first, so that the ticket is handed out only when there is something to see, or to wait for.
     let proof = group.as_ref().map_or(FrameProof::None, GroupOptions::proof);
-    let source = open_source(source_url.clone(), offer.shape, proof).await?;
-    check_selection(source.info().codec, selection).map_err(|what| {
-        let hint = "leave out --encrypt, or let the camera send H.264";
-        settings.placed("publish.encrypt", Failure::new(FailureKind::Usage, what, hint))
-    })?;
+    let opening = Opening::new(&source_url, offer.shape, proof, selection);
+    let Beginning { source, reopen, rate } = opening.begin(&settings, &checked, rate).await?;
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.seconds)?;
     if configured.invite && !configured.open {
@@ -73,10 +70,11 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
     note_settings(&observation, &settings, &source_url, &offer);
-    announce(&source_url, &source.info(), &offer);
+    announce(&source_url, source.as_deref().ok(), &offer);
+    let nudge = reopen.as_ref().map(Reopen::nudge);
     let options = PublishOptions {
         source,
-        reopen: configured.retry.then(|| reopen(source_url, offer.shape, proof)),
+        reopen,
         offer,
         admission: Arc::clone(&admission),
         max_viewers: configured.max_viewers.get() as usize,
@@ -92,7 +90,10 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         group,
         relays,
     };
-    let by_hand = || peers::viewers_by_hand(&build::settings(&args.session)?, End::Publisher);
+    let by_hand = || {
+        nudge.iter().for_each(|nudge| nudge.now());
+        peers::viewers_by_hand(&build::settings(&args.session)?, End::Publisher)
+    };
     service_manager::ready();
     let outcome = tokio::select! {
         outcome = publish(options, observation, stop) => outcome,
@@ -206,17 +207,6 @@ fn multicast(settings: &Settings) -> Result<Option<(IpAddr, SocketAddr)>> {
     Ok(listen.options.multicast.map(|group| (listen.address.ip(), group)))
 }
 
-/// Says in the log what is published.
-fn announce(source_url: &str, info: &StreamInfo, offer: &Offer) {
-    tracing::info!(
-        source = %crate::config::secrets::redact(source_url),
-        codec = info.codec.name(),
-        size = format!("{}x{}", info.width, info.height),
-        words = crate::keys::words::words_of(&offer.identity.peer_id()),
-        "publishing"
-    );
-}
-
 /// What the report says of how this publisher was started.
 fn note_settings(observation: &Observation, settings: &Settings, source_url: &str, offer: &Offer) {
     observation.setting("source", source_url);
@@ -286,57 +276,6 @@ pub(super) fn control_socket(config: &Config, publisher: &Publisher) -> Result<O
     Ok(bound
         .inspect_err(|failure| tracing::warn!("it takes no commands: {failure}"))
         .ok())
-}
-
-pub(super) fn source_url(config: &Config) -> Result<String> {
-    match (&config.publish.source, &config.publish.source_file) {
-        (Some(url), _) => Ok(with_bitrate(url.clone(), config)),
-        (None, Some(path)) => Ok(read_secret_line(path)?.trim().to_owned()),
-        (None, None) => Err(Failure::new(
-            FailureKind::Usage,
-            "there is no source to publish",
-            format!("name one: {}", source::SOURCE_URLS),
-        )),
-    }
-}
-
-/// The source URL with the configured bit rates, for sources that are encoded here. Rates in the URL take precedence.
-fn with_bitrate(mut url: String, config: &Config) -> String {
-    if !url.starts_with("test:") {
-        return url;
-    }
-    let publish = &config.publish;
-    for (key, value) in [("bitrate", publish.bitrate), ("bitrate_max", publish.bitrate_max)] {
-        if let Some(bits) = value.filter(|_| !url.contains(&format!("{key}="))) {
-            let join = if url.contains('?') { '&' } else { '?' };
-            url = format!("{url}{join}{key}={bits}");
-        }
-    }
-    url
-}
-
-/// What opens the source again.
-fn reopen(url: String, shape: Shape, proof: FrameProof) -> Reopen {
-    Box::new(move || opened(&url, shape, proof))
-}
-
-fn opened(url: &str, shape: Shape, proof: FrameProof) -> Result<Box<dyn source::Source>> {
-    let mut source = source::open(url)?;
-    shape.prepare(&mut *source, proof)?;
-    Ok(source)
-}
-
-/// Open the source on a separate thread, which may block.
-pub(super) async fn open_source(url: String, shape: Shape, proof: FrameProof) -> Result<Box<dyn source::Source>> {
-    tokio::task::spawn_blocking(move || opened(&url, shape, proof))
-        .await
-        .map_err(|error| {
-            Failure::new(
-                FailureKind::Internal,
-                format!("opening the source failed ({error})"),
-                "please report this",
-            )
-        })?
 }
 
 /// The origin of the viewers, and the tickets to hand out if they connect to us.

@@ -76,7 +76,8 @@ options! {
         /// File whose first line is the source, for a source with a password
         source_file: Option<PathBuf> { key().excludes("source").example("/etc/sealcast/camera-url") }
 
-        /// When the source fails, open it again until it is back, and keep the viewers meanwhile, instead of ending
+        /// Wait for a source that is off, at the start and later, and keep the viewers meanwhile, instead of ending. A
+        /// camera that refuses the login is asked again after 1, 5, 15 and then each 30 minutes, and at SIGHUP
         retry: bool { on_flag("retry", PUBLISH) }
 
         /// Send the sound that the source has beside the picture: AAC, Opus, G.711.

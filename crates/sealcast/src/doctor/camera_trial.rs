@@ -55,7 +55,7 @@ pub async fn try_camera(options: &RtspOptions) -> Report {
             Transport::Auto | Transport::Tcp => "tcp",
         };
         let mut by = options.clone();
-        by.transport = transport;
+        (by.transport, by.one_transport) = (transport, true);
         match trial(&by, TRIAL).await {
             Ok(trial) => {
                 if !std::mem::replace(&mut described, true) {

@@ -75,6 +75,7 @@ struct Inner {
     rtcp_refused: Counts,
     handshakes: Counts,
     viewers: Gauge,
+    camera_off: Gauge,
     clock_offset: Seconds,
     clock_spread: Seconds,
     clock_uncertainty: Seconds,
@@ -109,6 +110,7 @@ impl Metrics {
         let stages = StageTimes::new();
         let peer_bytes = PeerBytes::default();
         let bytes = "Bytes of sealed records on the wire, framing included";
+        let overhead = "Bytes sent beyond coded frames";
         let clear = "Media records, of those counted, whose payload was authenticated and not encrypted";
         let refused = "Records refused before anything in them was used";
         let datagrams_refused = "Datagrams received and handed to no session";
@@ -116,6 +118,7 @@ impl Metrics {
         let rtcp = "RTCP of players that was not passed on to a camera";
         let frames = "Frames sealed and sent, or received and opened";
         let sound = "Packets of sound sealed and sent, or received and opened";
+        let camera_off = "1 while a publisher waits for its camera, or a viewer was told so";
         let offset = "The peer's wall clock minus ours";
         let spread = "How far the clock offset may be from the truth if the path is symmetric";
         let uncertainty = "How far the clock offset may be from the truth, whatever the path";
@@ -126,13 +129,7 @@ impl Metrics {
             clear: Counts::register(r, "clear_records", clear, "dir", Direction::NAMES),
             selection: families::selection(r),
             bytes: Counts::register(r, "wire_bytes", bytes, "dir", Direction::NAMES),
-            overhead: Counts::register(
-                r,
-                "overhead_bytes",
-                "Bytes sent beyond coded frames",
-                "kind",
-                OverheadKind::NAMES,
-            ),
+            overhead: Counts::register(r, "overhead_bytes", overhead, "kind", OverheadKind::NAMES),
             open_failures: Counts::register(r, "open_failures", refused, "reason", OpenFailure::NAMES),
             datagrams_refused: Counts::register(
                 r,
@@ -155,6 +152,7 @@ impl Metrics {
             rtcp_refused: Counts::register(r, "rtcp_refused", rtcp, "reason", RtcpRefusal::NAMES),
             handshakes: Counts::register(r, "handshakes", "Handshakes ended", "outcome", HandshakeOutcome::NAMES),
             viewers: families::gauge(r, "viewers", "Viewers with an established session"),
+            camera_off: families::gauge(r, "camera_off", camera_off),
             clock_offset: families::seconds(r, "clock_offset_seconds", offset),
             clock_spread: families::seconds(r, "clock_spread_seconds", spread),
             clock_uncertainty: families::seconds(r, "clock_uncertainty_seconds", uncertainty),
@@ -348,6 +346,11 @@ impl Metrics {
     /// Sets the number of viewers with an established session.
     pub fn set_viewers(&self, viewers: usize) {
         self.inner.viewers.set(i64::try_from(viewers).unwrap_or(i64::MAX));
+    }
+
+    /// Sets whether the publisher's camera is away.
+    pub fn camera_off(&self, off: bool) {
+        self.inner.camera_off.set(off.into());
     }
 
     /// Sets what is known of the peer's clock: a reading, and by how many parts per million it is faster than ours.

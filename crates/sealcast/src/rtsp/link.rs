@@ -74,11 +74,15 @@ impl CameraLink {
             lower: options.transport.lower(),
             entropy: entropy::random()?,
         };
+        let client = CameraClient::new(config, now);
         Ok(Self {
             connection: connection.stream,
             local: connection.local,
             remote: connection.remote,
-            client: CameraClient::new(config, now),
+            client: match options.one_transport {
+                true => client.by_one_transport(),
+                false => client,
+            },
             ports: RtpPorts::default(),
         })
     }

@@ -43,7 +43,7 @@ pub struct RtspOptions {
     /// The URL without user, password and our options.
     url: CameraUrl,
     pub(crate) credentials: Option<Credentials>,
-    /// Transport of the packets.
+    /// Transport of the packets that is tried first.
     pub transport: Transport,
     /// Pinned fingerprint of the camera's TLS certificate.
     pub(crate) fingerprint: Option<Fingerprint>,
@@ -51,6 +51,8 @@ pub struct RtspOptions {
     pub reconnect: bool,
     /// True if the camera's sound is asked for.
     pub(crate) sound: bool,
+    /// True if no other transport is tried than the first.
+    pub(crate) one_transport: bool,
 }
 
 impl RtspOptions {
@@ -105,6 +107,7 @@ impl RtspOptions {
             fingerprint: None,
             reconnect,
             sound: true,
+            one_transport: false,
         };
         options.with(transport, fingerprint)
     }

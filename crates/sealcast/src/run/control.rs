@@ -17,6 +17,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use super::away::{Away, utc};
 use super::runtime_settings::{THIS, announce};
 use super::{Admission, Observation, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
@@ -51,6 +52,11 @@ pub(super) trait Controlled: Send + Sync + 'static {
 
     /// Number of frames from its source so far.
     fn frames(&self) -> u64;
+
+    /// Since when its source is there, or away, in ns since 1970, and why; `None` of an end with many sources.
+    fn standing(&self) -> Option<(u64, Option<Arc<Away>>)> {
+        None
+    }
 
     /// Returns the reason if the end cannot encrypt by that selection.
     fn check(&self, selection: Selection) -> std::result::Result<(), &'static str>;
@@ -251,5 +257,11 @@ fn status(end: &dyn Controlled) -> String {
         totals.records_sealed,
         totals.records_sealed_in_clear,
     );
+    let _ = match end.standing() {
+        None => Ok(()),
+        Some((_, None)) => write!(text, " camera=on"),
+        // The reason is last, since it has spaces.
+        Some((since, Some(away))) => write!(text, " camera=off since={} why={}", utc(since), away.reason),
+    };
     text
 }

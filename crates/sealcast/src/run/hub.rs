@@ -8,6 +8,7 @@ use sealcast_proto::keys::PeerId;
 use sealcast_proto::rate::RateConfig;
 use tokio::sync::Notify;
 
+use super::away::StandingWatch;
 use super::group::MemberFrame;
 use super::kept_group::KeptGroup;
 use super::keyframe_requests::{Joiners, KeyframeRequests};
@@ -150,6 +151,8 @@ pub struct Hub {
     keyframes: Mutex<KeyframeRequests>,
     frames: AtomicU64,
     stopping: AtomicBool,
+    /// Whether the source gives pictures.
+    pub(super) standing: StandingWatch,
     /// Notified of the end of the source, and again when all of it is sealed for a group.
     ended: Notify,
 }
@@ -174,6 +177,7 @@ impl Hub {
             }),
             joined: Condvar::new(),
             limits,
+            standing: StandingWatch::new(metrics.clone()),
             metrics,
             rate: RateConfig::default(),
             target: AtomicU64::new(NO_TARGET),

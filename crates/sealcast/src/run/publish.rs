@@ -61,9 +61,9 @@ pub enum Viewers {
 
 /// The settings of a publisher.
 pub struct PublishOptions {
-    /// The source of frames.
-    pub source: Box<dyn Source>,
-    /// Opens the source again when it fails, if it should go on then.
+    /// The source of frames, or why it is not there yet: then `reopen` must open it.
+    pub source: Result<Box<dyn Source>>,
+    /// Opens the source again when it is away, if it should be waited for.
     pub reopen: Option<Reopen>,
     /// Identity, suites, mechanisms.
     pub offer: Offer,
@@ -119,7 +119,7 @@ impl Publisher {
     ) -> Result<Self> {
         options.settings.begin(&observation);
         let mut source = options.source;
-        let rate = first_rate(&mut *source, options.rate);
+        let rate = first_rate(source.as_deref_mut().ok(), options.rate);
         let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(rate);
         let hub = Arc::new(hub);
         let (offer, queue) = (&options.offer, options.queue);
@@ -132,13 +132,13 @@ impl Publisher {
             Some(group) => options.relays.into_iter().map(|relay| group.relay(relay)).collect(),
             None => Vec::new(),
         };
-        let sound = carries_sound(options.sound, &*source);
         let source = source_thread::start(
-            (source, options.reopen, sound),
+            (source, options.reopen, options.sound),
             Arc::clone(&hub),
             observation.metrics.clone(),
             frame_tap,
             (options.offer.shape, proof),
+            options.settings.selected(),
         )?;
         let stream_budget = match &options.viewers {
             Viewers::Listen { stream_budget, .. } => *stream_budget,
@@ -289,23 +289,17 @@ async fn finish_relays(shared: &PublisherState, mut fed: JoinSet<Result<()>>) {
     }
 }
 
-/// True if the sound of a source is sent, if it has some.
-fn carries_sound(wanted: bool, source: &dyn Source) -> bool {
-    let Some(sound) = source.sound().filter(|_| wanted) else {
-        return wanted;
-    };
-    let codec = sound.codec.name();
-    let (channels, rate) = (sound.channels, sound.samples_per_second);
-    tracing::info!(codec, channels, rate, "with sound");
-    true
+/// The bounds of the rate for a source, or for one that is not there yet.
+fn first_rate(source: Option<&mut (dyn Source + 'static)>, rate: RateConfig) -> RateConfig {
+    match source.map(|source| source.set_bitrate(u64::MAX)) {
+        Some(false) => passed_through(rate),
+        Some(true) | None => rate,
+    }
 }
 
-/// The bounds of the rate for a source. A source whose rate cannot be changed keeps its own rate: starting below that
-/// would gain nothing and lose pictures.
-fn first_rate(source: &mut dyn Source, rate: RateConfig) -> RateConfig {
-    if source.set_bitrate(u64::MAX) {
-        return rate;
-    }
+/// The bounds of the rate for a source whose rate cannot be changed. It keeps its own rate: starting below that would
+/// gain nothing and lose pictures.
+pub fn passed_through(rate: RateConfig) -> RateConfig {
     RateConfig {
         start: PASSED_THROUGH.min(rate.max),
         unsteered: true,

@@ -7,6 +7,7 @@ use sealcast_proto::session::OutgoingFrame;
 use sealcast_proto::unit::{Preamble, Selection};
 
 use super::admitted_places::AdmittedPlaces;
+use super::away::Away;
 use super::clock::{nanos, nanos_u32};
 use super::control::Controlled;
 use super::group::Group;
@@ -86,6 +87,11 @@ impl Controlled for PublisherState {
         self.hub.frames()
     }
 
+    fn standing(&self) -> Option<(u64, Option<Arc<Away>>)> {
+        let standing = self.hub.standing.now();
+        Some((self.observation.clock.wall(standing.since), standing.away))
+    }
+
     fn check(&self, selection: Selection) -> Result<(), &'static str> {
         if !self.offer.shape.is_off() && selection != Selection::All {
             return Err("with a shape everything is encrypted: restart with --shape off to leave something in clear");
@@ -100,8 +106,11 @@ impl Controlled for PublisherState {
         if relays && selection != Selection::All {
             return Err("for a relay everything is encrypted: restart without --relay to leave something in clear");
         }
-        let codec = self.hub.info().map(|info| info.codec);
-        codec.map_or(Ok(()), |codec| check_selection(codec, selection))
+        match self.hub.info() {
+            Some(info) => check_selection(info.codec, selection),
+            None if selection == Selection::All => Ok(()),
+            None => Err("the camera is off, and its codec is not known: ask again when it is on"),
+        }
     }
 
     fn request_keyframe(&self) -> Result<(), &'static str> {

@@ -12,6 +12,7 @@ use sealcast_proto::session::InboundCounts;
 use sealcast_proto::sign::{FrameRefusal, ProofState};
 use sealcast_proto::unit::{Assembled, AssembledFrame, SOUND_STREAM, SoundInfo, StreamInfo};
 
+use super::camera_notice::CameraNotice;
 use super::connection::Listener;
 use super::group_proofs::GroupProofs;
 use super::passage::FrameTimeline;
@@ -25,7 +26,7 @@ use crate::media::{Orientation, ReceivedFrame, Track};
 use crate::meter::labels::{Direction, DropCause};
 use crate::meter::stage::Stage;
 use crate::meter::telling::Telling;
-use crate::sink::OnAge;
+use crate::sink::{OnAge, OnAway};
 
 /// Minimum time between two keyframe requests.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
@@ -96,6 +97,7 @@ pub(super) struct Receiver {
     /// Media counters of the session at the last update of the metrics.
     counted: InboundCounts,
     age: PictureAge,
+    camera: CameraNotice,
     /// Takes what an archive keeps beside frames.
     proofs: Arc<GroupProofs>,
     /// Takes how far this end has come in the camera's group.
@@ -127,6 +129,7 @@ impl Receiver {
             wants_keyframe: false,
             counted: InboundCounts::default(),
             age: PictureAge::default(),
+            camera: CameraNotice::default(),
             proofs: Arc::new(GroupProofs::new(false)),
             seen: SeenGroups::nowhere(),
             forged: Telling::default(),
@@ -137,6 +140,12 @@ impl Receiver {
     /// The same, for a sink that shows how old the picture can be.
     pub(super) fn with_age(mut self, shows: Option<OnAge>) -> Self {
         self.age = PictureAge::shown_by(shows);
+        self
+    }
+
+    /// The same, for a sink that shows that the camera is off.
+    pub(super) fn with_away(mut self, shows: Option<OnAway>) -> Self {
+        self.camera = CameraNotice::shown_by(shows);
         self
     }
 
@@ -195,6 +204,11 @@ impl Receiver {
     /// Pictures are turned so from here on, before they are shown.
     pub(super) fn orient(&mut self, orientation: Orientation) {
         self.orientation = orientation;
+    }
+
+    /// The publisher said whether its camera is on, since when, and why.
+    pub(super) fn camera_told(&mut self, on: bool, since: u64, why: &str) {
+        self.camera.told(on, since, why, &self.observation.metrics);
     }
 
     /// Number of frames that came.
@@ -256,6 +270,7 @@ impl Receiver {
             _ => return,
         }
         self.frames += 1;
+        self.camera.pictured(frame.preamble.captured, &self.observation.metrics);
         self.undescribed &= !frame.keyframe;
         let Some(info) = self.info.as_ref().filter(|_| !self.undescribed) else {
             // The description was lost with other data; it is sent again with the next keyframe.

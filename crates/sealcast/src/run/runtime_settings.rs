@@ -41,6 +41,12 @@ impl RuntimeSettings {
         self.wanted.borrow().selection
     }
 
+    /// What returns the selection of the moment, for another thread.
+    pub(super) fn selected(&self) -> impl Fn() -> Selection + Send + 'static {
+        let wanted = self.wanted.subscribe();
+        move || wanted.borrow().selection
+    }
+
     /// Switch to another selection. For each viewer it takes effect as soon as that viewer has agreed.
     pub(super) fn select(&self, selection: Selection) {
         self.wanted.send_modify(|wanted| wanted.selection = selection);

@@ -9,6 +9,8 @@ use sealcast_proto::wire::{CloseReason, MediaFrom};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;
+use super::away::AwayCause;
+use super::camera_telling::CameraTelling;
 use super::connection::{Ended, NoMedia};
 use super::delay_rate::DelayBasedRate;
 use super::group::{Membership, Told};
@@ -111,6 +113,8 @@ pub(super) struct ViewerRole {
     ready: bool,
     /// Requested settings, shared by all viewers' tasks.
     settings: SettingsReceiver,
+    /// What it is told of the camera.
+    camera: CameraTelling,
 }
 
 /// Serve one viewer until it leaves, the source ends or the program stops.
@@ -145,6 +149,7 @@ async fn serve<T: Transport>(
     task.lender = lender;
     let mut role = ViewerRole {
         settings: shared.settings.subscribe(),
+        camera: CameraTelling::new(&shared.hub.standing),
         stream_budget: shared.stream_budget,
         shared,
         delay_rate: pending.delay_rate,
@@ -171,6 +176,8 @@ pub(super) enum Woken {
     Frames,
     /// The requested settings have changed.
     Settings,
+    /// There is something to say of the camera.
+    Camera,
     /// The group says something to this member, or nothing more.
     Told(Option<Told>),
 }
@@ -236,7 +243,8 @@ impl<T: Transport> Role<T> for ViewerRole {
         }
         self.orient(task)?;
         self.offer_group(task)?;
-        self.apply_settings(task)
+        self.apply_settings(task)?;
+        self.tell_camera(task)
     }
 
     fn event(&mut self, task: &mut Task<T>, event: Event) -> Result<(), Ended> {
@@ -296,6 +304,7 @@ impl<T: Transport> Role<T> for ViewerRole {
         let Self {
             subscription,
             settings,
+            camera,
             ready,
             ..
         } = self;
@@ -311,6 +320,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             () = queue.changed(), if *ready && alone => Woken::Frames,
             () = tokio::time::sleep(SETTLING), if settling => Woken::Frames,
             () = settings.changed() => Woken::Settings,
+            () = camera.due() => Woken::Camera,
         }
     }
 
@@ -318,6 +328,7 @@ impl<T: Transport> Role<T> for ViewerRole {
         match woken {
             Woken::Frames => return Ok(true),
             Woken::Settings => self.apply_settings(task)?,
+            Woken::Camera => self.tell_camera(task)?,
             Woken::Told(told) => self.tell_member(task, told)?,
         }
         Ok(false)
@@ -353,6 +364,13 @@ impl ViewerRole {
         self.settings.apply(&mut task.connection, &mut task.listener)
     }
 
+    fn tell_camera<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        match self.camera.take(&self.shared.observation.clock) {
+            Some(input) => task.handle(input),
+            None => Ok(()),
+        }
+    }
+
     fn send_frames<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.note_sent(task);
         self.mark_path(task, None)?;
@@ -372,11 +390,14 @@ impl ViewerRole {
         }
         if self.has_sent_all(task)? {
             let (reason, text) = match self.shared.hub.end() {
-                Some(SourceEnd::Failed(failure)) => (CloseReason::SourceFailed, failure.what),
-                _ => (CloseReason::EndOfStream, String::new()),
+                // The failure may name the camera's address.
+                Some(SourceEnd::Failed(failure)) => {
+                    let words = AwayCause::of(&failure).unwrap_or(AwayCause::Failed).words();
+                    (CloseReason::SourceFailed, words)
+                }
+                _ => (CloseReason::EndOfStream, ""),
             };
-            task.connection
-                .handle(Input::Close(reason, &text), &mut task.listener)?;
+            task.handle(Input::Close(reason, text))?;
             return Err(Ended::Closed);
         }
         Ok(())

@@ -1,31 +1,112 @@
-//! The frames of a source that is opened again when it fails, if the user wants that.
+//! The frames of a source that is opened again when it is away, if the user wants that.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Hub;
-use crate::failure::{Failure, FailureKind, Result};
+use super::away::{Away, Nudge, Pauses};
+use crate::failure::{Failure, Result};
 use crate::media::{Frame, SoundInfo, Track};
-use crate::source::{Lost, Source, contain};
+use crate::source::{Lost, Source, Stopping, contain};
 
 /// Opens the source again.
-pub type Reopen = Box<dyn FnMut() -> Result<Box<dyn Source>> + Send>;
+pub struct Reopen {
+    open: Box<dyn FnMut() -> Result<Box<dyn Source>> + Send>,
+    nudge: Arc<Nudge>,
+}
+
+impl Reopen {
+    /// Opens it in this way.
+    pub fn new(open: impl FnMut() -> Result<Box<dyn Source>> + Send + 'static) -> Self {
+        Self {
+            open: Box::new(open),
+            nudge: Arc::default(),
+        }
+    }
+
+    /// Ends pauses between attempts.
+    pub fn nudge(&self) -> Arc<Nudge> {
+        Arc::clone(&self.nudge)
+    }
+}
 
 /// Says that the next picture should be left out.
 pub(super) type SharedSkip = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// First and longest pause between two attempts.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 /// Interval at which it is looked during a pause whether the program stops.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// Opens a source that is away, until it is there.
+pub(super) struct Waiting(Option<Reopen>);
+
+impl Waiting {
+    /// Waits for what this opens; without it, for nothing.
+    pub(super) fn new(reopen: Option<Reopen>) -> Self {
+        Self(reopen)
+    }
+
+    /// Opens the source, which failed so and gave its last frame at `since`, until that succeeds. Returns `None` if
+    /// the hub stops.
+    ///
+    /// # Errors
+    /// The source is not to be opened again, or it fails for another reason than that it is away.
+    pub(super) fn open(&mut self, hub: &Hub, failure: Failure, since: Instant) -> Result<Option<Box<dyn Source>>> {
+        let Some(reopen) = &mut self.0 else {
+            return Err(failure);
+        };
+        let (mut failure, mut pauses) = (failure, Pauses::default());
+        loop {
+            let Some(away) = Away::after(&failure) else {
+                return Err(failure);
+            };
+            let pause = pauses.after(away.cause);
+            let again_in = pause.as_secs_f32();
+            match hub.standing.away(since, away) {
+                true => tracing::warn!(
+                    reason = %failure.what,
+                    again_in,
+                    "the source is opened again until it is back; viewers wait; {}",
+                    failure.hint
+                ),
+                false => tracing::debug!(reason = %failure.what, again_in, "it is still away"),
+            }
+            if !pass(pause, hub, &reopen.nudge) {
+                return Ok(None);
+            }
+            match contain(&mut reopen.open) {
+                Ok(source) => {
+                    hub.standing.there();
+                    tracing::info!("the source is back");
+                    return Ok(Some(source));
+                }
+                Err(another) => failure = another,
+            }
+        }
+    }
+}
+
+/// Waits for so long, or until it is nudged. Returns false if the hub stops.
+fn pass(pause: Duration, hub: &Hub, nudge: &Nudge) -> bool {
+    // Nobody meant this pause by it.
+    let _ = nudge.take();
+    let until = Instant::now() + pause;
+    while Instant::now() < until && !nudge.take() {
+        if hub.stopping() {
+            return false;
+        }
+        std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+    }
+    !hub.stopping()
+}
 
 /// A source, and what opens it again.
 pub(super) struct SourceFeed {
     source: Box<dyn Source>,
-    reopen: Option<Reopen>,
+    waiting: Waiting,
     /// False if the sound is left out.
     with_sound: bool,
     skip: Option<SharedSkip>,
+    stopping: Option<Stopping>,
     /// What is added to media times: those of a source that was opened again begin anew.
     offset: Duration,
     /// Media time of the last frame, and when it came.
@@ -37,13 +118,14 @@ pub(super) struct SourceFeed {
 }
 
 impl SourceFeed {
-    /// The frames of `source`. Without `reopen` they end when it fails.
-    pub(super) fn new(source: Box<dyn Source>, reopen: Option<Reopen>, with_sound: bool) -> Self {
+    /// The frames of `source`, and of those that `waiting` opens when it fails.
+    pub(super) fn new(source: Box<dyn Source>, waiting: Waiting, with_sound: bool) -> Self {
         Self {
             source,
-            reopen,
+            waiting,
             with_sound,
             skip: None,
+            stopping: None,
             offset: Duration::ZERO,
             last: None,
             lost: Lost::default(),
@@ -59,6 +141,12 @@ impl SourceFeed {
     /// Description of the sound that comes with the picture.
     pub(super) fn sound(&self) -> Option<SoundInfo> {
         self.source.sound().filter(|_| self.with_sound)
+    }
+
+    /// Ask `stopping` while a source waits for long.
+    pub(super) fn stop_when(&mut self, stopping: Stopping) {
+        self.source.stop_when(Arc::clone(&stopping));
+        self.stopping = Some(stopping);
     }
 
     /// Ask `skip` just before each picture is encoded, whatever source makes it.
@@ -100,7 +188,8 @@ impl SourceFeed {
                 }
                 Ok(None) => return Ok(None),
                 Err(failure) => {
-                    let Some(source) = self.open_again(hub, failure)? else {
+                    let since = self.last.map_or_else(Instant::now, |(_, came)| came);
+                    let Some(source) = self.waiting.open(hub, failure, since)? else {
                         return Ok(None);
                     };
                     self.take_over(source, hub);
@@ -112,44 +201,23 @@ impl SourceFeed {
     fn take_over(&mut self, source: Box<dyn Source>, hub: &Hub) {
         self.source = source;
         self.hand_on_skip();
+        if let Some(stopping) = &self.stopping {
+            self.source.stop_when(Arc::clone(stopping));
+        }
         hub.set_makes_keyframes(self.source.makes_keyframes());
         hub.set_plays_once(self.source.waits_for_viewers());
         if let Some((media_time, came)) = self.last {
             self.offset = media_time + came.elapsed();
         }
         self.reopened = true;
-        tracing::info!("the source is back");
-    }
-
-    /// Opens the source again, until that succeeds. Returns `None` if the hub stops.
-    fn open_again(&mut self, hub: &Hub, failure: Failure) -> Result<Option<Box<dyn Source>>> {
-        let may_return = |failure: &Failure| failure.kind == FailureKind::Source;
-        let Some(reopen) = self.reopen.as_mut().filter(|_| may_return(&failure)) else {
-            return Err(failure);
-        };
-        tracing::warn!(reason = %failure.what, "the source is opened again until it is back; viewers wait");
-        let mut pause = BACKOFF.0;
-        loop {
-            let until = Instant::now() + pause;
-            while Instant::now() < until {
-                if hub.stopping() {
-                    return Ok(None);
-                }
-                std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
-            }
-            pause = (pause * 2).min(BACKOFF.1);
-            match contain(&mut *reopen) {
-                Ok(source) => return Ok(Some(source)),
-                Err(failure) if may_return(&failure) => tracing::debug!(reason = %failure.what, "it is still away"),
-                Err(failure) => return Err(failure),
-            }
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::away::AwayCause;
     use super::*;
+    use crate::failure::FailureKind;
     use crate::media::{Codec, FrameRate, StampKind, StreamInfo};
     use crate::meter::metrics::Metrics;
     use crate::run::{QueueLimits, build_info};
@@ -212,14 +280,15 @@ mod tests {
     #[test]
     fn a_source_that_is_back_goes_on_in_the_same_media_time() {
         let mut attempts = 0;
-        let reopen: Reopen = Box::new(move || {
+        let reopen = Reopen::new(move || {
             attempts += 1;
             match attempts {
                 1 => Err(failure(FailureKind::Source)),
                 _ => Ok(camera(2, None)),
             }
         });
-        let mut feed = SourceFeed::new(camera(3, Some(FailureKind::Source)), Some(reopen), true);
+        let waiting = Waiting::new(Some(reopen));
+        let mut feed = SourceFeed::new(camera(3, Some(FailureKind::Source)), waiting, true);
         let hub = hub();
         let frames: Vec<Duration> = std::iter::from_fn(|| feed.next(&hub).expect("it comes back"))
             .map(|frame| frame.media_time)
@@ -227,7 +296,7 @@ mod tests {
         assert_eq!(frames.len(), 5);
         assert!(frames.windows(2).all(|pair| pair[0] < pair[1]), "{frames:?}");
         assert!(
-            frames[3] - frames[2] >= BACKOFF.0,
+            frames[3] - frames[2] >= Duration::from_millis(500),
             "the time that it was away has passed"
         );
         assert!(feed.take_reopened() && !feed.take_reopened());
@@ -236,13 +305,14 @@ mod tests {
     #[test]
     fn what_opening_again_does_not_mend_ends_the_stream() {
         let hub = hub();
-        let refused: Reopen = Box::new(|| Err(failure(FailureKind::Refused)));
+        let too_small = Reopen::new(|| Err(failure(FailureKind::Config)));
+        let never = || Reopen::new(|| panic!("it is not asked"));
         for (then, reopen) in [
             (FailureKind::Source, None),
-            (FailureKind::Source, Some(refused)),
-            (FailureKind::Refused, Some(Box::new(|| Ok(camera(1, None))) as Reopen)),
+            (FailureKind::Source, Some(too_small)),
+            (FailureKind::Limit, Some(never())),
         ] {
-            let mut feed = SourceFeed::new(camera(0, Some(then)), reopen, true);
+            let mut feed = SourceFeed::new(camera(0, Some(then)), Waiting::new(reopen), true);
             assert!(feed.next(&hub).is_err());
         }
     }
@@ -251,8 +321,37 @@ mod tests {
     fn a_publisher_that_stops_does_not_wait_for_its_source() {
         let hub = hub();
         hub.stop();
-        let away: Reopen = Box::new(|| Err(failure(FailureKind::Source)));
-        let mut feed = SourceFeed::new(camera(0, Some(FailureKind::Source)), Some(away), true);
+        let away = Reopen::new(|| Err(failure(FailureKind::Source)));
+        let mut feed = SourceFeed::new(camera(0, Some(FailureKind::Refused)), Waiting::new(Some(away)), true);
         assert!(feed.next(&hub).expect("no failure").is_none());
+    }
+
+    #[test]
+    fn a_camera_that_refused_is_asked_at_once_by_a_nudge_and_its_state_is_known_meanwhile() {
+        let hub = Arc::new(hub());
+        let reopen = Reopen::new(|| Ok(camera(1, None)));
+        let (nudge, mut waiting) = (reopen.nudge(), Waiting::new(Some(reopen)));
+        let mut standing = hub.standing.subscribe();
+        let since = Instant::now();
+        let opened = {
+            let hub = Arc::clone(&hub);
+            std::thread::spawn(move || waiting.open(&hub, failure(FailureKind::Refused), since))
+        };
+        let away = loop {
+            let known = standing.borrow_and_update().clone();
+            if let Some(away) = known.away {
+                assert_eq!(known.since, since);
+                break away;
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!((away.cause, away.reason.as_str()), (AwayCause::Refused, "unplugged"));
+        // The first may come before its pause has begun.
+        while !opened.is_finished() {
+            nudge.now();
+            std::thread::yield_now();
+        }
+        assert!(opened.join().expect("no panic").expect("it is back").is_some());
+        assert!(standing.borrow_and_update().away.is_none());
     }
 }

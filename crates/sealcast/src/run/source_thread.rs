@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use super::Hub;
+use super::away::Away;
 use super::hub::SourceEnd;
+use super::runtime_settings::check_selection;
 use super::shape::{Capacity, FrameProof, Shape};
-use super::source_feed::{Reopen, SourceFeed};
+use super::source_feed::{Reopen, SharedSkip, SourceFeed, Waiting};
+use sealcast_proto::unit::Selection;
+
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Frame, Track};
 use crate::meter::metrics::Metrics;
@@ -17,36 +22,50 @@ use crate::source::{Source, contain};
 pub(super) type Tap = Box<dyn FnMut(&Frame) + Send>;
 
 /// Forward frames from `source` to `hub` on a new thread until the source ends or the hub stops. With `reopen`, a
-/// source that fails is opened again until it is back. Without `sound` only the picture is forwarded.
+/// source that failed, or fails later, is opened again until it is back. Without `sound` only the picture is forwarded.
+/// `selected` says what is encrypted at the moment, which a source that is back with another codec must fit.
 pub(super) fn start(
-    (source, reopen, sound): (Box<dyn Source>, Option<Reopen>, bool),
+    (source, reopen, sound): (Result<Box<dyn Source>>, Option<Reopen>, bool),
     hub: Arc<Hub>,
     metrics: Metrics,
     mut tap: Option<Tap>,
     (shape, proof): (Shape, FrameProof),
+    selected: impl Fn() -> Selection + Send + 'static,
 ) -> Result<JoinHandle<()>> {
-    hub.set_info(source.info());
-    hub.set_sound(source.sound().filter(|_| sound));
-    hub.set_orientation(source.orientation());
-    if !source.orientation().is_upright() {
-        tracing::info!(orientation = %source.orientation(), "the picture of the source is shown as its file says");
-    }
-    hub.set_makes_keyframes(source.makes_keyframes());
-    hub.set_plays_once(source.waits_for_viewers());
-    let most_waiting = shape.most_waiting(&source.info());
-    let mut feed = SourceFeed::new(source, reopen, sound);
-    if let Some(most) = most_waiting {
-        let (hub, metrics) = (Arc::clone(&hub), metrics.clone());
-        feed.skip_if(Arc::new(move || {
-            let skip = hub.holds_more_than(most);
-            if skip {
-                metrics.picture_skipped();
-            }
-            skip
-        }));
+    let began = Instant::now();
+    let waiting = Waiting::new(reopen);
+    match &source {
+        Ok(source) => describe(&**source, &hub, sound),
+        // Whoever asks from here on is told so.
+        Err(failure) => {
+            let _ = Away::after(failure).map(|away| hub.standing.away(began, away));
+        }
     }
     let body = move || {
-        let end = match contain(|| pump(&mut feed, &hub, &metrics, &mut tap, shape.capacity(proof))) {
+        let forward = || {
+            let mut waiting = waiting;
+            let source = match source {
+                Ok(source) => source,
+                Err(failure) => {
+                    let Some(source) = waiting.open(&hub, failure, began)? else {
+                        return Ok(());
+                    };
+                    describe(&*source, &hub, sound);
+                    source
+                }
+            };
+            let most_waiting = shape.most_waiting(&source.info());
+            let mut feed = SourceFeed::new(source, waiting, sound);
+            feed.stop_when({
+                let hub = Arc::clone(&hub);
+                Arc::new(move || hub.stopping())
+            });
+            if let Some(most) = most_waiting {
+                feed.skip_if(skip_over(most, &hub, &metrics));
+            }
+            pump(&mut feed, &hub, &metrics, &mut tap, shape.capacity(proof), &selected)
+        };
+        let end = match contain(forward) {
             Ok(()) => SourceEnd::Complete,
             Err(failure) => SourceEnd::Failed(failure),
         };
@@ -61,12 +80,42 @@ pub(super) fn start(
         })
 }
 
+/// Tells the hub what the source gives.
+fn describe(source: &dyn Source, hub: &Hub, with_sound: bool) {
+    let sound = source.sound().filter(|_| with_sound);
+    if let Some(sound) = &sound {
+        let (codec, channels, rate) = (sound.codec.name(), sound.channels, sound.samples_per_second);
+        tracing::info!(codec, channels, rate, "with sound");
+    }
+    hub.set_info(source.info());
+    hub.set_sound(sound);
+    hub.set_orientation(source.orientation());
+    if !source.orientation().is_upright() {
+        tracing::info!(orientation = %source.orientation(), "the picture of the source is shown as its file says");
+    }
+    hub.set_makes_keyframes(source.makes_keyframes());
+    hub.set_plays_once(source.waits_for_viewers());
+}
+
+/// Leaves pictures out while more than `most` bytes wait for a viewer.
+fn skip_over(most: usize, hub: &Arc<Hub>, metrics: &Metrics) -> SharedSkip {
+    let (hub, metrics) = (Arc::clone(hub), metrics.clone());
+    Arc::new(move || {
+        let skip = hub.holds_more_than(most);
+        if skip {
+            metrics.picture_skipped();
+        }
+        skip
+    })
+}
+
 fn pump(
     feed: &mut SourceFeed,
     hub: &Hub,
     metrics: &Metrics,
     tap: &mut Option<Tap>,
     mut capacity: Capacity,
+    selected: &dyn Fn() -> Selection,
 ) -> Result<()> {
     let (mut number, mut sounds) = (0, 0);
     let (mut info, mut sound) = (feed.source().info(), feed.sound());
@@ -119,7 +168,7 @@ fn pump(
             hub.set_orientation(feed.source().orientation());
             let current = feed.source().info();
             if current != info {
-                check_change(info.codec, current.codec)?;
+                check_change(info.codec, current.codec, selected())?;
                 hub.set_info(current.clone());
                 info = current;
             }
@@ -132,14 +181,22 @@ fn pump(
     Ok(())
 }
 
-/// Whether a source that is back may send another codec: what is left in clear was only checked for the first.
-fn check_change(before: Codec, now: Codec) -> Result<()> {
-    if now == before || now.has_parts() {
-        return Ok(());
-    }
-    let what = format!("the source sends {} now, and {} before", now.title(), before.title());
-    let hint = "start the publisher anew, so that --encrypt is checked for it";
-    Err(Failure::new(FailureKind::Source, what, hint))
+/// Whether a source that is back may send another codec: of some codecs everything must be encrypted.
+fn check_change(before: Codec, now: Codec, selection: Selection) -> Result<()> {
+    let refused = match check_selection(now, selection) {
+        Err(why) if now != before => why,
+        _ => return Ok(()),
+    };
+    let what = format!(
+        "the source sends {} now, and {} before: {refused}",
+        now.title(),
+        before.title()
+    );
+    Err(Failure::new(
+        FailureKind::Source,
+        what,
+        "start the publisher anew with --encrypt all",
+    ))
 }
 
 #[cfg(test)]
@@ -232,9 +289,9 @@ mod tests {
             made: 0,
             asked: Arc::clone(&asked),
         };
-        let source: Box<dyn Source> = Box::new(source);
+        let source: Result<Box<dyn Source>> = Ok(Box::new(source));
         let shape = (Shape::Off, FrameProof::None);
-        let thread = start((source, None, true), hub, metrics, None, shape).expect("a thread");
+        let thread = start((source, None, true), hub, metrics, None, shape, || Selection::All).expect("a thread");
         thread.join().expect("it ends");
         assert_eq!(*asked.lock().expect("no panic before"), [500_000, u64::MAX]);
     }
@@ -281,8 +338,16 @@ mod tests {
     fn what_the_source_lost_is_counted_up_to_its_failure() {
         let metrics = Metrics::new(build_info());
         let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
-        let source = (Box::new(Losing(0)) as Box<dyn Source>, None, true);
-        let thread = start(source, hub, metrics.clone(), None, (Shape::Off, FrameProof::None)).expect("a thread");
+        let source = (Ok(Box::new(Losing(0)) as Box<dyn Source>), None, true);
+        let thread = start(
+            source,
+            hub,
+            metrics.clone(),
+            None,
+            (Shape::Off, FrameProof::None),
+            || Selection::All,
+        )
+        .expect("a thread");
         thread.join().expect("it ends");
         let dropped = metrics.totals().frames_dropped;
         let counted = ["source", "damaged", "gap", "queue"].map(|cause| dropped[cause]);
@@ -316,12 +381,19 @@ mod tests {
     }
 
     #[test]
-    fn a_source_does_not_come_back_with_a_codec_for_which_no_selection_was_checked() {
-        for (codec, ends_well) in [(Codec::Mjpeg, true), (Codec::H265, false), (Codec::Av1, false)] {
+    fn a_source_comes_back_with_another_codec_unless_that_cannot_be_selected_from() {
+        let (all, some) = (Selection::All, Selection::Keyframes);
+        for (codec, selection, ends_well) in [
+            (Codec::Mjpeg, some, true),
+            (Codec::H265, some, false),
+            (Codec::Av1, some, false),
+            (Codec::H265, all, true),
+        ] {
             let metrics = Metrics::new(build_info());
             let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
-            let source = (Box::new(Changing(codec, 0)) as Box<dyn Source>, None, true);
-            let thread = start(source, Arc::clone(&hub), metrics, None, (Shape::Off, FrameProof::None));
+            let source = (Ok(Box::new(Changing(codec, 0)) as Box<dyn Source>), None, true);
+            let proof = (Shape::Off, FrameProof::None);
+            let thread = start(source, Arc::clone(&hub), metrics, None, proof, move || selection);
             thread.expect("a thread").join().expect("it ends");
             let (frames, end) = (hub.frames(), hub.end());
             match end.expect("it has ended") {
@@ -335,15 +407,54 @@ mod tests {
     }
 
     #[test]
+    fn a_camera_that_is_off_at_first_is_away_until_it_gives_its_description_and_pictures() {
+        let metrics = Metrics::new(build_info());
+        let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
+        let off = || {
+            Failure::new(
+                FailureKind::Source,
+                "rtsp://10.0.0.7/live does not answer",
+                "switch it on",
+            )
+        };
+        let mut opened = 0;
+        let (looked, is_looked_at) = std::sync::mpsc::channel();
+        let reopen = Reopen::new(move || {
+            opened += 1;
+            let _ = looked.send(());
+            let is_on: Result<Box<dyn Source>> = Ok(Box::new(Changing(Codec::Mjpeg, 0)));
+            if opened == 1 { Err(off()) } else { is_on }
+        });
+        let nudge = reopen.nudge();
+        let source = (Err(off()), Some(reopen), true);
+        let shape = (Shape::Off, FrameProof::None);
+        let thread = start(source, Arc::clone(&hub), metrics.clone(), None, shape, || {
+            Selection::All
+        })
+        .expect("a thread");
+        let away = hub.standing.now().away.expect("away from the first moment on");
+        assert_eq!(away.reason, "rtsp://10.0.0.7/live does not answer");
+        assert!(hub.info().is_none());
+        assert!(metrics.encode().contains("\nsealcast_camera_off 1\n"));
+        is_looked_at.recv().expect("it is looked for");
+        nudge.now();
+        thread.join().expect("it ends");
+        assert!(hub.standing.now().away.is_none() && hub.info().is_some());
+        assert!(metrics.encode().contains("\nsealcast_camera_off 0\n"));
+        assert_eq!(hub.frames(), 3);
+    }
+
+    #[test]
     fn a_source_that_crashes_ends_the_stream_with_a_failure() {
         let metrics = Metrics::new(build_info());
         let hub = Arc::new(Hub::new(QueueLimits::default(), metrics.clone()));
         let thread = start(
-            (Box::new(Crashing), None, true),
+            (Ok(Box::new(Crashing)), None, true),
             Arc::clone(&hub),
             metrics,
             None,
             (Shape::Off, FrameProof::None),
+            || Selection::All,
         )
         .expect("a thread");
         thread.join().expect("the panic was contained");

@@ -23,7 +23,7 @@ use super::watch_listen::ListeningViewer;
 use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::seen_groups::SeenGroups;
-use crate::sink::{OnAge, Sink, WITHOUT_SESSION};
+use crate::sink::{OnAge, OnAway, Sink, WITHOUT_SESSION};
 use crate::transport::{self, AnyTransport};
 
 /// Time limit for sending the close message.
@@ -92,6 +92,8 @@ pub(super) struct ViewerState {
     sound: bool,
     /// Who shows the age of the picture.
     shows_age: Option<OnAge>,
+    /// Who shows that the camera is off.
+    shows_away: Option<OnAway>,
     queue: Arc<FrameQueue<Delivered>>,
     /// Signatures of groups of pictures, for an archive.
     pub(super) proofs: Arc<GroupProofs>,
@@ -108,6 +110,7 @@ impl ViewerState {
             seen: SeenGroups::nowhere(),
             sound: false,
             shows_age: None,
+            shows_away: None,
             observation,
             keeps_sealed: false,
             proofs: Arc::new(GroupProofs::new(false)),
@@ -128,6 +131,7 @@ impl ViewerState {
     pub(super) fn receiver(&self, in_order: bool) -> Receiver {
         let receiver = Receiver::new(in_order, Arc::clone(&self.observation), Arc::clone(&self.queue));
         let receiver = receiver.with_age(self.shows_age.clone()).noting(Arc::clone(&self.seen));
+        let receiver = receiver.with_away(self.shows_away.clone());
         receiver.with_sound(self.sound).keeping(Arc::clone(&self.proofs))
     }
 
@@ -155,7 +159,7 @@ pub async fn watch(
         let _ = sink_failed.send(true);
     };
     let keeps_sealed = options.sink.keeps_sealed();
-    let shows_age = options.sink.when_aged();
+    let (shows_age, shows_away) = (options.sink.when_aged(), options.sink.when_away());
     if options.without_session && !options.relays.is_empty() {
         options.sink.mark(WITHOUT_SESSION);
         observation.setting("without_session", WITHOUT_SESSION);
@@ -174,6 +178,7 @@ pub async fn watch(
         seen: options.seen,
         sound: options.sound,
         shows_age,
+        shows_away,
         observation,
         queue: Arc::clone(&queue),
         proofs,
@@ -327,6 +332,7 @@ impl Role<AnyTransport> for WatchingRole<'_> {
         match event {
             Event::GroupSaid(message) => task.listener.keep_proof(&message),
             Event::Oriented(orientation) => task.listener.orient(orientation),
+            Event::CameraTold { on, since, why } => task.listener.camera_told(on, since, &why),
             _ => {}
         }
         Ok(())

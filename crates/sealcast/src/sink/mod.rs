@@ -25,6 +25,7 @@ pub(crate) use proven_age::{UNPROVEN, WITHOUT_SESSION, alarm_words};
 pub use stdout::StdoutSink;
 pub use url::{SINK_URLS, open};
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::clock::ClockEstimate;
@@ -35,6 +36,9 @@ use crate::media::{Orientation, ReceivedFrame, SoundInfo, StreamInfo};
 
 /// Ends the viewer as its user asked, in the sink's own way.
 pub type OnClose = Box<dyn FnOnce() + Send>;
+
+/// Takes what is to be said of a camera that is off, and nothing once it is on. A session calls it, so it must not wait.
+pub type OnAway = Arc<dyn Fn(Option<String>) + Send + Sync>;
 
 /// What signs groups of pictures, as the camera sent it (signatures.md §5).
 #[derive(Clone, Debug)]
@@ -116,6 +120,11 @@ pub trait Sink: Send {
     /// What to tell of the age and the proofs of a group's picture, if the sink shows them. Asked once, before the
     /// first session.
     fn when_aged(&mut self) -> Option<OnAge> {
+        None
+    }
+
+    /// What to tell of a camera that is off, if the sink shows it. Asked once, before the first session.
+    fn when_away(&mut self) -> Option<OnAway> {
         None
     }
 

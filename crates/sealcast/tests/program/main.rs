@@ -2,6 +2,7 @@
 
 mod archive_nodes;
 mod archives;
+mod camera_off;
 mod cameras;
 mod capture;
 mod clocks;

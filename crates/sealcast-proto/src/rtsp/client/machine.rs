@@ -76,6 +76,8 @@ pub struct CameraClient {
     pub(super) url: CameraUrl,
     pub(super) redirects: u8,
     pub(super) lower: Lower,
+    /// The other transport is not tried.
+    pub(super) alone: bool,
     pub(super) authenticator: Authenticator,
     pub(super) reader: MessageReader,
     pub(super) out: VecDeque<CameraOutput>,
@@ -119,6 +121,7 @@ impl CameraClient {
             url: config.url,
             redirects: config.redirects,
             lower,
+            alone: false,
             authenticator,
             reader: MessageReader::of_camera(),
             out: VecDeque::new(),
@@ -140,6 +143,12 @@ impl CameraClient {
             last_sent: now,
             over: false,
         }
+    }
+
+    /// The same client, which does not try another transport if the camera refuses the configured one.
+    #[must_use]
+    pub fn by_one_transport(self) -> Self {
+        Self { alone: true, ..self }
     }
 
     /// Processes an input at a monotonic time; see the module documentation.

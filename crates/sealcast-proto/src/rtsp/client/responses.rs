@@ -202,7 +202,7 @@ impl CameraClient {
         let first_choice = (self.lower == Lower::Udp) == matches!(offer, Offer::Udp(_));
         let other = response.status == 461 || (response.status < 300 && granted.is_none());
         // Packets over UDP would leave the protection of TLS.
-        if other && first_choice && !self.url.tls {
+        if other && first_choice && !self.url.tls && !self.alone {
             let other = if self.lower == Lower::Udp {
                 Lower::Interleaved
             } else {

@@ -98,7 +98,7 @@ impl CameraEnd {
         let ticket = url.ticket(listener.local_address()?, self.identity.peer_id(), invite);
         let browsers = browsers.map(|browsers| Listener::Web(Box::new(browsers)));
         let options = PublishOptions {
-            source,
+            source: Ok(source),
             reopen: None,
             offer,
             admission: Arc::clone(&self.admission),

@@ -20,7 +20,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Orientation, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::sink::picture_decoder::{Decoded, PictureDecoder};
 use crate::sink::proven_age::ProvenAge;
-use crate::sink::{OnAge, Sink};
+use crate::sink::{OnAge, OnAway, Sink};
 use crate::web::{Listen, Listener};
 
 /// Default port of the page.
@@ -165,6 +165,17 @@ impl Sink for HttpSink {
         Some(Arc::new(move |standing| {
             newest.send_if_modified(|newest| {
                 newest.age = Some(ProvenAge::new(standing, Instant::now()));
+                // It is no picture to send.
+                false
+            });
+        }))
+    }
+
+    fn when_away(&mut self) -> Option<OnAway> {
+        let newest = self.newest.clone();
+        Some(Arc::new(move |words| {
+            newest.send_if_modified(|newest| {
+                newest.away = words;
                 // It is no picture to send.
                 false
             });

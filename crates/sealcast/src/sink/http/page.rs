@@ -48,6 +48,8 @@ pub(super) struct Newest {
     pub(super) ended: bool,
     /// How old the picture can be, in a group.
     pub(super) age: Option<ProvenAge>,
+    /// What is to be said of a camera that is off.
+    pub(super) away: Option<String>,
 }
 
 #[derive(Clone)]
@@ -135,6 +137,8 @@ async fn health(State(page): State<Page>) -> Response {
         Some(AgeShown::AtMost(age)) => Some(age),
         Some(AgeShown::Alarm(_) | AgeShown::Unknown) | None => None,
     };
+    let alarms = newest.age.and_then(ProvenAge::alarms);
+    let alarms: Vec<String> = newest.away.clone().into_iter().chain(alarms).collect();
     let answer = json!({
         "status": status,
         "stream": String::from_utf8_lossy(&newest.stream),
@@ -142,7 +146,7 @@ async fn health(State(page): State<Page>) -> Response {
         "pictures": newest.pictures,
         "undecoded": newest.undecoded,
         "age_ms": at_most.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
-        "alarm": newest.age.and_then(ProvenAge::alarms),
+        "alarm": (!alarms.is_empty()).then(|| alarms.join("; ")),
     });
     ([(header::CONTENT_TYPE, "application/json")], answer.to_string()).into_response()
 }

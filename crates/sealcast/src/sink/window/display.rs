@@ -52,6 +52,8 @@ pub(super) struct Window {
     shown: Option<Shown>,
     /// True if an alarm is in the window.
     alarmed: bool,
+    /// What the window says of a camera that is off.
+    away: Option<String>,
     pixels: Vec<u8>,
 }
 
@@ -114,6 +116,7 @@ impl Window {
             close,
             shown: None,
             alarmed: false,
+            away: None,
             pixels: Vec::new(),
         })
     }
@@ -155,6 +158,14 @@ impl Window {
             dirty = true;
         }
         dirty |= shared.age().is_some_and(ProvenAge::is_alarm) != self.alarmed;
+        let away = shared.away();
+        if away != self.away {
+            // There may be no picture to write it on.
+            let title = away.as_ref().map(|words| format!("sealcast: {words}"));
+            name(&self.connection, self.window, title.as_deref().unwrap_or("sealcast"))?;
+            self.connection.flush()?;
+            (self.away, dirty) = (away, true);
+        }
         if shared.is_ended() {
             return Ok(Next::Close);
         }
@@ -187,7 +198,11 @@ impl Window {
         paint(picture, size, self.shifts, &mut self.pixels);
         let proven = age.and_then(|age| age.shown(Instant::now()));
         let unproven = age.is_some_and(ProvenAge::is_unproven);
-        if let Some(text) = corner(stamp.map(|stamp| stamp.age(wall_now())), proven, unproven) {
+        let off = self.away.as_ref().map(|_| "CAMERA OFF".to_owned());
+        let age = stamp.filter(|_| off.is_none()).map(|stamp| stamp.age(wall_now()));
+        let text: Vec<String> = off.into_iter().chain(corner(age, proven, unproven)).collect();
+        if !text.is_empty() {
+            let text = text.join(" ");
             let picture = (picture.width, picture.height);
             write(&text, picture, size, &mut self.pixels);
         }

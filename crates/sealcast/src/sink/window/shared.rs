@@ -21,7 +21,9 @@ pub(super) struct Shown {
 pub(super) struct Shared {
     newest: Mutex<Option<Shown>>,
     age: Mutex<Option<ProvenAge>>,
-    /// Readable when there is a picture, an alarm or its end, or the end.
+    /// What is to be said of a camera that is off.
+    away: Mutex<Option<String>>,
+    /// Readable when there is a picture, an alarm or its end, the camera goes or is back, or at the end.
     bell: OwnedFd,
     /// The stream has ended.
     ended: AtomicBool,
@@ -38,6 +40,7 @@ impl Shared {
         Ok(Self {
             newest: Mutex::default(),
             age: Mutex::default(),
+            away: Mutex::default(),
             bell: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             ended: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -70,6 +73,17 @@ impl Shared {
     /// How old the picture can be, if that is known.
     pub(super) fn age(&self) -> Option<ProvenAge> {
         *self.age.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Say that the camera is off, or that it is not.
+    pub(super) fn note_away(&self, words: Option<String>) {
+        *self.away.lock().unwrap_or_else(PoisonError::into_inner) = words;
+        self.ring();
+    }
+
+    /// What is to be said of a camera that is off.
+    pub(super) fn away(&self) -> Option<String> {
+        self.away.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The stream has ended: close the window.

@@ -14,7 +14,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Orientation, ReceivedFrame, StreamInfo};
 use crate::sink::picture_decoder::{Decoded, PictureDecoder};
 use crate::sink::proven_age::ProvenAge;
-use crate::sink::{OnAge, OnClose, Sink};
+use crate::sink::{OnAge, OnAway, OnClose, Sink};
 use crate::source::Options;
 
 /// Largest side of a window, as X counts them.
@@ -97,6 +97,11 @@ impl Sink for WindowSink {
         Some(Arc::new(move |standing| {
             shared.note_age(ProvenAge::new(standing, Instant::now()))
         }))
+    }
+
+    fn when_away(&mut self) -> Option<OnAway> {
+        let shared = Arc::clone(&self.shared);
+        Some(Arc::new(move |words| shared.note_away(words)))
     }
 
     fn stamped(&mut self, stamped: u64, clock: Option<ClockEstimate>) {

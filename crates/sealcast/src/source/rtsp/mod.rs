@@ -27,6 +27,8 @@ use crate::rtsp::RtspOptions;
 
 /// Longest pause between attempts to reconnect to a camera.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Time for the first keyframe of a camera that has not described its pictures.
+const KEYFRAME_PATIENCE: Duration = Duration::from_secs(60);
 /// Time between two looks whether the publisher stops.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -50,6 +52,8 @@ pub struct RtspSource {
     ahead: Option<Arrived>,
     /// Since when it waits for a keyframe: at the start, after lost packets, and after reconnecting.
     waiting: Option<Instant>,
+    /// When it is no longer waited for.
+    give_up: Option<Instant>,
     /// True once it was said that a keyframe takes long.
     said_waiting: bool,
     losses: Losses,
@@ -88,6 +92,7 @@ impl RtspSource {
             session: Some(session),
             ahead: None,
             waiting: Some(now),
+            give_up: None,
             said_waiting: false,
             losses: Losses::new(ADVICE),
             timeline: SourceTimeline::live(),
@@ -96,7 +101,15 @@ impl RtspSource {
             backoff: Backoff::new(LONGEST_PAUSE),
             stopping: None,
         };
-        source.ahead = Some(source.take(deadline)?);
+        let described = source.info.width > 0;
+        source.give_up = Some(now + if described { SOURCE_PATIENCE } else { KEYFRAME_PATIENCE });
+        match source.take(deadline) {
+            Ok(frame) => source.ahead = Some(frame),
+            // What viewers must know is known: the keyframe is waited for with them.
+            Err(_) if described && source.said_waiting => {}
+            Err(failure) => return Err(failure),
+        }
+        source.give_up = None;
         Ok(source)
     }
 
@@ -187,6 +200,13 @@ impl Camera for RtspSource {
             }
             if let Some(since) = self.waiting.filter(|_| !frame.keyframe) {
                 self.leave_out(since);
+                if self.give_up.is_some_and(|give_up| give_up <= Instant::now()) {
+                    return Err(Failure::new(
+                        FailureKind::Source,
+                        format!("{} sends pictures, and no keyframe", self.options.shown()),
+                        "set the camera's keyframe interval (also called GOP or I frame interval) to 1 or 2 s",
+                    ));
+                }
                 continue;
             }
             if self.waiting.take().is_some() {

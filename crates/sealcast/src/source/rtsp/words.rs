@@ -2,7 +2,7 @@
 
 use sealcast_proto::rtsp::CameraError;
 
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, SourceFault};
 use crate::rtsp::{LinkError, PASSWORD_VARIABLE, RtspOptions};
 
 /// Status of a camera that does not support the requested transport.
@@ -21,6 +21,7 @@ pub(super) fn silent(options: &RtspOptions) -> Failure {
         format!("{} does not answer", options.shown()),
         "check that the camera is on, and that its address and port are right",
     )
+    .of_source(SourceFault::Unreachable)
 }
 
 /// The failure for a camera whose connection ended.
@@ -69,7 +70,11 @@ pub(super) fn answered(options: &RtspOptions, status: u16) -> Failure {
             "check the path of its URL, and the camera's settings",
         ),
     };
-    Failure::new(FailureKind::Source, format!("{} {what}", options.shown()), hint)
+    let failure = Failure::new(FailureKind::Source, format!("{} {what}", options.shown()), hint);
+    match status {
+        404 => failure.of_source(SourceFault::NoSuchStream),
+        _ => failure,
+    }
 }
 
 /// A text without the camera's address.

@@ -53,7 +53,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
         tell(&format!("{TICKET}{}", ticket.reveal()));
         let observing = Observation::start("publish", ObserveOptions::default(), metrics.clone()).await?;
         let options = PublishOptions {
-            source: Box::new(source),
+            source: Ok(Box::new(source)),
             reopen: None,
             offer: offer(identity),
             admission: Arc::new(admission),
