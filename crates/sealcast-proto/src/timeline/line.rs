@@ -190,7 +190,8 @@ impl Lines {
         let late = lates.into_iter().find_map(|line| line.late.get());
         let step = picture.intervals.usual().clamp(STEP.0, STEP.1);
         let media = match (self.latest, at.or(late.map(|late| frame.arrival.saturating_sub(late)))) {
-            (None, _) => 0,
+            (None, _) if self.belief == Belief::Judged => 0,
+            (None, _) => frame.stamp,
             (Some(latest), None) => latest + step,
             (Some(latest), Some(expected)) => expected.max(latest + step),
         };

@@ -47,6 +47,14 @@ pub enum Jump {
 impl Jump {
     /// All of them, in the order of [`Jumps::counts`].
     pub const ALL: [Self; 4] = [Self::Forward, Self::Backward, Self::Stray, Self::Still];
+
+    /// Their names in logs and metrics.
+    pub const NAMES: &'static [&'static str] = &["forward", "backward", "stray", "still"];
+
+    /// Its name in logs and metrics.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
 }
 
 /// Number of jumps of each kind.

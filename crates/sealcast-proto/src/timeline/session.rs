@@ -23,7 +23,6 @@ pub struct Arrived {
     track: Track,
     session: u64,
     number: u64,
-    kept: bool,
     pub(super) media_time: u64,
     /// Wall clock minus media time of the publisher, which remain at this distance.
     run: u64,
@@ -67,7 +66,6 @@ impl Arrived {
             track,
             session,
             number: preamble.frame,
-            kept: preamble.kept,
             media_time: preamble.media_time,
             run: preamble.captured.wrapping_sub(preamble.media_time),
             arrival,
@@ -79,13 +77,26 @@ impl Arrived {
 /// What is remembered of a track.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
-    /// The publisher's run of the last frame.
-    run: Option<u64>,
-    /// The number of the last frame, and of the last one of the session before if that was of the same run.
-    number: Option<u64>,
-    resumed: Option<u64>,
+    last: Option<Placed>,
+    /// The last frame of the session before, if this one goes on with the same run.
+    resumed: Option<Placed>,
     /// Capture by our clock minus media time of the last frames.
     captured: Least,
+}
+
+/// A frame that was placed.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    run: u64,
+    number: u64,
+}
+
+impl Placed {
+    /// True if this frame is of the same run of the publisher.
+    fn runs_with(self, frame: &Arrived) -> bool {
+        let moved = frame.run.wrapping_sub(self.run);
+        moved.min(moved.wrapping_neg()) <= SAME_RUN
+    }
 }
 
 /// Media times for one who takes the frames of several sessions, one after the other.
@@ -111,8 +122,8 @@ impl Default for SessionTimeline {
 }
 
 impl SessionTimeline {
-    /// The media time of a frame, given in the order of decoding; the first one has 0. `None` for one that came before,
-    /// and was kept by the publisher for a viewer that joins again.
+    /// The media time of a frame, given in the order of decoding. `None` for one that came in an earlier session: who
+    /// joins again gets the group of pictures so far.
     pub fn media_time(&mut self, frame: &Arrived) -> Option<Duration> {
         let mut at = None;
         if self.session != Some(frame.session) {
@@ -120,7 +131,8 @@ impl SessionTimeline {
             self.session = Some(frame.session);
         }
         let before = &mut self.before[frame.track as usize];
-        if frame.kept && before.resumed.is_some_and(|resumed| frame.number <= resumed) {
+        let there = |placed: Placed| frame.number <= placed.number && placed.runs_with(frame);
+        if before.resumed.is_some_and(there) {
             return None;
         }
         let stamped = Stamped {
@@ -131,22 +143,20 @@ impl SessionTimeline {
         if let Some(captured) = frame.captured {
             before.captured.add(captured - media);
         }
-        before.run = Some(frame.run);
-        before.number = Some(frame.number);
+        before.last = Some(Placed {
+            run: frame.run,
+            number: frame.number,
+        });
         Some(duration(media))
     }
 
     /// A session begins with this frame. Returns its media time if the clocks say it.
     fn begin(&mut self, frame: &Arrived) -> Option<Nanos> {
         let (own, other) = (frame.track as usize, 1 - frame.track as usize);
-        let known = self.before[own].run.or(self.before[other].run);
-        let same = known.is_some_and(|run| {
-            let moved = frame.run.wrapping_sub(run);
-            moved.min(moved.wrapping_neg()) <= SAME_RUN
-        });
-        if same {
+        let last = self.before[own].last.or(self.before[other].last);
+        if last.is_some_and(|last| last.runs_with(frame)) {
             for before in &mut self.before {
-                before.resumed = before.number;
+                before.resumed = before.last;
             }
             return None;
         }

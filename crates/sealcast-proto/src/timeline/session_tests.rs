@@ -209,7 +209,7 @@ fn a_clock_that_is_set_within_a_session_says_nothing_until_it_is_known_again() {
 fn a_viewer_that_comes_back_goes_on_and_leaves_out_what_it_had() {
     for (known, ahead) in [(true, HOUR), (false, -HOUR)] {
         let publisher = Publisher { began: 0, ahead };
-        let mut viewer = Viewer::new(2_000);
+        let mut viewer = Viewer::new(0);
         let first = publisher.session(1, known);
         (2_000..5_000)
             .step_by(40)
@@ -226,6 +226,11 @@ fn a_viewer_that_comes_back_goes_on_and_leaves_out_what_it_had() {
         (6_000..9_000)
             .step_by(40)
             .for_each(|time| viewer.takes("second", second.live(time), time, 0));
+        // A relay goes on with a publisher that was started again, whose numbers begin anew.
+        let again = Publisher { began: 20_000, ahead }.session(2, known);
+        (20_000..22_000)
+            .step_by(40)
+            .for_each(|time| viewer.takes("again", again.live(time), time, 5));
     }
 }
 

@@ -36,7 +36,8 @@ impl SourceTimeline {
     /// The media time of a frame. `stamp` is its time of presentation on the source's clock, in ns since any moment,
     /// without wraps of its own, and on one clock for both tracks; `arrival` is by a monotonic clock.
     ///
-    /// The first frame has the media time 0. One that was made before it has it, too.
+    /// The first frame of a live source has the media time 0. What was made before it has it too, so sound before the
+    /// first picture is to be left out.
     pub fn media_time(&mut self, track: Track, stamp: i64, arrival: Duration) -> Duration {
         let frame = Stamped {
             stamp: stamp.into(),

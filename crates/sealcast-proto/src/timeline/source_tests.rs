@@ -105,7 +105,7 @@ fn every_frame_has_the_time_at_which_it_was_made_whatever_its_stamp() {
             pictures(400, |n, _| BEGIN + FRAME * (n.min(100) + (n - 175).max(0))),
             &[(Jump::Still, 1)],
         ),
-        ("a rate that varies", variable.collect(), &[]),
+        ("a rate that varies", variable(), &[]),
         (
             "one frame a minute",
             (0..40)
