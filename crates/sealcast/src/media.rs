@@ -3,17 +3,9 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+pub use sealcast_proto::timeline::Track;
 pub use sealcast_proto::unit::{Codec, FrameRate, SoundCodec, SoundInfo, StampKind, StreamInfo};
 pub use sealcast_proto::wire::Orientation;
-
-/// What a frame is a part of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Track {
-    /// The picture.
-    Picture,
-    /// The sound beside it.
-    Sound,
-}
 
 /// One access unit as the source made it: H.264 or H.265 in Annex B with start codes (parameter sets before every
 /// keyframe), a temporal unit of AV1 without its delimiter (sequence header before every keyframe), or one JPEG image;
@@ -130,7 +122,7 @@ pub struct ReceivedFrame {
     pub number: u64,
     /// True if it can be decoded without earlier frames.
     pub keyframe: bool,
-    /// Presentation time since the start of the stream.
+    /// Presentation time since the start of the stream. For a sink it goes on from one session to the next.
     pub media_time: Duration,
     /// Time at which the last byte of the frame had arrived and was verified and opened, on this machine's monotonic
     /// clock.

@@ -12,8 +12,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+use sealcast_proto::timeline::Jump;
 
-use super::labels::{Direction, DoorAnswer, RecordKind};
+use super::labels::{Direction, DoorAnswer, RecordKind, RtcpRefusal};
 use super::metrics::BuildInfo;
 use super::stage::{Stage, StageTimes};
 
@@ -123,6 +124,18 @@ pub(super) fn records(registry: &mut Registry) -> [Counts; 2] {
     });
     registry.register("records", "Records sealed and sent, or received and opened", family);
     counts
+}
+
+/// What players send and no camera gets.
+pub(super) fn rtcp_refused(registry: &mut Registry) -> Counts {
+    let help = "RTCP of players that was not passed on to a camera";
+    Counts::register(registry, "rtcp_refused", help, "reason", RtcpRefusal::NAMES)
+}
+
+/// How often a camera's stamps left the time in which its frames came.
+pub(super) fn timeline_jumps(registry: &mut Registry) -> Counts {
+    let help = "Jumps of the source's time stamps against when its frames came";
+    Counts::register(registry, "source_timeline_jumps", help, "cause", Jump::NAMES)
 }
 
 pub(super) fn door_answers(registry: &mut Registry) -> Counts {

@@ -11,6 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use sealcast_proto::clock::ClockReading;
+use sealcast_proto::timeline::Jumps;
 use serde::Serialize;
 
 use super::delivery::Delivery;
@@ -70,6 +71,7 @@ struct Inner {
     rekeys: Counts,
     frames: Counts,
     frames_dropped: Counts,
+    timeline_jumps: Counts,
     sound: Counts,
     sound_dropped: Counter,
     rtcp_refused: Counts,
@@ -115,7 +117,6 @@ impl Metrics {
         let refused = "Records refused before anything in them was used";
         let datagrams_refused = "Datagrams received and handed to no session";
         let unsent = "Datagrams given up instead of sent";
-        let rtcp = "RTCP of players that was not passed on to a camera";
         let frames = "Frames sealed and sent, or received and opened";
         let sound = "Packets of sound sealed and sent, or received and opened";
         let camera_off = "1 while a publisher waits for its camera, or a viewer was told so";
@@ -149,7 +150,8 @@ impl Metrics {
             sound: Counts::register(r, "sound_packets", sound, "dir", Direction::NAMES),
             sound_dropped: families::counter(r, "sound_dropped", "Packets of sound dropped or missing"),
             frames_dropped: Counts::register(r, "frames_dropped", "Frames dropped", "cause", DropCause::NAMES),
-            rtcp_refused: Counts::register(r, "rtcp_refused", rtcp, "reason", RtcpRefusal::NAMES),
+            timeline_jumps: families::timeline_jumps(r),
+            rtcp_refused: families::rtcp_refused(r),
             handshakes: Counts::register(r, "handshakes", "Handshakes ended", "outcome", HandshakeOutcome::NAMES),
             viewers: families::gauge(r, "viewers", "Viewers with an established session"),
             camera_off: families::gauge(r, "camera_off", camera_off),
@@ -306,6 +308,12 @@ impl Metrics {
         self.record_dropped(DropCause::Source, lost.dropped);
         self.record_dropped(DropCause::Damaged, lost.damaged);
         self.record_dropped(DropCause::Gap, lost.left_out);
+    }
+
+    /// Counts jumps of a camera's clock.
+    pub fn source_jumped(&self, jumps: Jumps) {
+        let counts = jumps.counts();
+        counts.for_each(|(jump, count)| self.inner.timeline_jumps.add(jump as usize, count));
     }
 
     /// Counts `count` packets of players that were not passed on to a camera.

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sealcast_proto::timeline::{Jump, Jumps, SourceTimeline};
+
 use super::Hub;
 use super::away::{Away, Nudge, Pauses};
+use super::clock::nanos;
 use crate::failure::{Failure, Result};
 use crate::media::{Frame, SoundInfo, Track};
 use crate::source::{Lost, Source, Stopping, contain};
@@ -107,10 +110,15 @@ pub(super) struct SourceFeed {
     with_sound: bool,
     skip: Option<SharedSkip>,
     stopping: Option<Stopping>,
-    /// What is added to media times: those of a source that was opened again begin anew.
-    offset: Duration,
-    /// Media time of the last frame, and when it came.
-    last: Option<(Duration, Instant)>,
+    /// When the last frame came.
+    last: Option<Instant>,
+    /// Joins the media times of sources: those of one that was opened again begin anew.
+    timeline: SourceTimeline,
+    /// When this began.
+    began: Instant,
+    /// Jumps of a camera's clock since the last call of [`take_jumps`](Self::take_jumps), and those that were said.
+    jumps: Jumps,
+    said: Jumps,
     /// What was lost since the last call of [`take_lost`](Self::take_lost).
     lost: Lost,
     /// Another source has taken the place of the first since the last call of [`take_reopened`](Self::take_reopened).
@@ -126,8 +134,11 @@ impl SourceFeed {
             with_sound,
             skip: None,
             stopping: None,
-            offset: Duration::ZERO,
             last: None,
+            timeline: SourceTimeline::believing(),
+            began: Instant::now(),
+            jumps: Jumps::default(),
+            said: Jumps::default(),
             lost: Lost::default(),
             reopened: false,
         }
@@ -171,6 +182,29 @@ impl SourceFeed {
         std::mem::take(&mut self.lost)
     }
 
+    /// The jumps of a camera's clock since the last call.
+    pub(super) fn take_jumps(&mut self) -> Jumps {
+        std::mem::take(&mut self.jumps)
+    }
+
+    /// Notes the source's jumps. The first of each kind is said.
+    fn note_jumps(&mut self) {
+        let jumps = self.source.take_jumps();
+        for (jump, _) in jumps.counts().filter(|(_, count)| *count > 0) {
+            if self.said.of(jump) == 0 {
+                let what = match jump {
+                    Jump::Forward => "went on ahead of the time that passed",
+                    Jump::Backward => "went on behind the time that passed",
+                    Jump::Stray => "had one frame of another time",
+                    Jump::Still => "stood still while time passed",
+                };
+                tracing::warn!("the camera's time stamps {what}: the time at which frames came counts instead");
+            }
+        }
+        self.said += jumps;
+        self.jumps += jumps;
+    }
+
     /// The next frame. `None` at the end of the stream, and if the hub stops while the source is away.
     ///
     /// # Errors
@@ -179,16 +213,18 @@ impl SourceFeed {
         loop {
             let next = contain(|| self.source.next());
             self.lost += self.source.take_lost();
+            self.note_jumps();
             match next {
                 Ok(Some(frame)) if frame.track == Track::Sound && !self.with_sound => {}
                 Ok(Some(mut frame)) => {
-                    frame.media_time += self.offset;
-                    self.last = Some((frame.media_time, Instant::now()));
+                    let stamp = i64::try_from(nanos(frame.media_time)).unwrap_or(i64::MAX);
+                    frame.media_time = self.timeline.media_time(frame.track, stamp, self.began.elapsed());
+                    self.last = Some(Instant::now());
                     return Ok(Some(frame));
                 }
                 Ok(None) => return Ok(None),
                 Err(failure) => {
-                    let since = self.last.map_or_else(Instant::now, |(_, came)| came);
+                    let since = self.last.unwrap_or_else(Instant::now);
                     let Some(source) = self.waiting.open(hub, failure, since)? else {
                         return Ok(None);
                     };
@@ -206,9 +242,7 @@ impl SourceFeed {
         }
         hub.set_makes_keyframes(self.source.makes_keyframes());
         hub.set_plays_once(self.source.waits_for_viewers());
-        if let Some((media_time, came)) = self.last {
-            self.offset = media_time + came.elapsed();
-        }
+        self.timeline.restarted();
         self.reopened = true;
     }
 }

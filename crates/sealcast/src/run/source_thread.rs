@@ -146,6 +146,7 @@ fn pump(
         }
         let next = feed.next(hub);
         metrics.lost_at_source(feed.take_lost());
+        metrics.source_jumped(feed.take_jumps());
         let Some(mut frame) = next? else { break };
         capacity.made(&frame)?;
         if frame.track == Track::Sound {

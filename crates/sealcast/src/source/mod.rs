@@ -49,6 +49,7 @@ pub use url::{SOURCE_URLS, SourceUrl, open, open_picture, parse_rate};
 
 use std::time::{Duration, Instant};
 
+use sealcast_proto::timeline::Jumps;
 use sealcast_proto::unit::sound_headers as sound;
 
 use crate::failure::{Failure, FailureKind, Result};
@@ -133,6 +134,12 @@ pub trait Source: Send {
     /// The frames that were lost since the last call, as far as the source can tell.
     fn take_lost(&mut self) -> Lost {
         Lost::default()
+    }
+
+    /// How often the stamps of a camera's clock left the time in which its frames came, since the last call. Frames got
+    /// the times at which they came then.
+    fn take_jumps(&mut self) -> Jumps {
+        Jumps::default()
     }
 
     /// True if the source may wait without loss until somebody watches (a file played once); false if it must run on

@@ -9,7 +9,7 @@ mod words;
 
 use std::time::{Duration, Instant};
 
-use sealcast_proto::timeline::{self, SourceTimeline};
+use sealcast_proto::timeline::{Jumps, SourceTimeline};
 use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use self::facts::Facts;
@@ -271,12 +271,8 @@ impl Source for RtspSource {
             data,
             ..
         } = frame;
-        let side = match track {
-            Track::Picture => timeline::Track::Picture,
-            Track::Sound => timeline::Track::Sound,
-        };
         let arrival = captured.saturating_duration_since(self.began);
-        let media_time = self.timeline.media_time(side, stamp, arrival);
+        let media_time = self.timeline.media_time(track, stamp, arrival);
         Ok(Some(Frame {
             track,
             number: 0,
@@ -298,6 +294,10 @@ impl Source for RtspSource {
 
     fn take_lost(&mut self) -> Lost {
         self.losses.take()
+    }
+
+    fn take_jumps(&mut self) -> Jumps {
+        self.timeline.take_jumps()
     }
 }
 
