@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::archive::{Block, FrameBlock, Opened, Player, Proof, Segment, SegmentKey};
+use sealcast_proto::archive::{Block, EndCause, FrameBlock, Opened, Player, Proof, Segment, SegmentKey};
 use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::sign::Hash;
-use sealcast_proto::unit::{Description, SOUND_STREAM};
+use sealcast_proto::timeline::{Arrived, SessionTimeline};
+use sealcast_proto::unit::{Description, Preamble, SOUND_STREAM};
 
 use super::check::{segment_key, wrapped_keys};
 use super::folder::{Folder, SegmentFile};
@@ -17,12 +18,9 @@ use super::list::entry_of;
 use super::recipients::ArchiveIdentity;
 use super::times::{Moment, show_time};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{ReceivedFrame, SoundInfo, StreamInfo};
+use crate::media::{ReceivedFrame, SoundInfo, StreamInfo, Track};
 use crate::sink::Sink;
 use crate::source::Pacer;
-
-/// Time between two frames where one session follows another.
-const JOINT: Duration = Duration::from_millis(40);
 
 /// What to replay.
 pub struct Replay {
@@ -80,7 +78,9 @@ pub fn replay(replay: &Replay, sink: &mut dyn Sink) -> Result<Replayed> {
         info: None,
         heard: None,
         playing_sound: None,
-        clock: MediaClock::default(),
+        timeline: SessionTimeline::default(),
+        session: 0,
+        ended: None,
         skip: false,
         done: Replayed::default(),
     };
@@ -112,29 +112,6 @@ fn wanted<'a>(files: &'a [SegmentFile], index: &Index, from: u64, to: u64) -> Ve
     files.iter().filter(fits).collect()
 }
 
-/// Media times of frames from several sessions, one after the other.
-#[derive(Default)]
-struct MediaClock {
-    /// What is added to the camera's media times, and what comes out next at least.
-    offset: Option<i128>,
-    next: u128,
-}
-
-impl MediaClock {
-    /// Another session may begin.
-    fn joint(&mut self) {
-        self.offset = None;
-    }
-
-    fn at(&mut self, media_time: u64) -> Duration {
-        let joint = i128::try_from(self.next).unwrap_or(i128::MAX);
-        let offset = *self.offset.get_or_insert(joint - i128::from(media_time));
-        let out = u128::try_from(i128::from(media_time) + offset).unwrap_or_default();
-        self.next = self.next.max(out + JOINT.as_nanos());
-        Duration::from_nanos(u64::try_from(out).unwrap_or(u64::MAX))
-    }
-}
-
 struct Playing<'a> {
     sink: &'a mut dyn Sink,
     player: Player,
@@ -146,7 +123,10 @@ struct Playing<'a> {
     /// The sound that is described, and the one that the sink was told of.
     heard: Option<SoundInfo>,
     playing_sound: Option<SoundInfo>,
-    clock: MediaClock,
+    timeline: SessionTimeline,
+    /// The number of the session that the segment was recorded in, and how the segment before it ended.
+    session: u64,
+    ended: Option<EndCause>,
     /// Nothing is shown before the next keyframe.
     skip: bool,
     done: Replayed,
@@ -199,9 +179,9 @@ impl Playing<'_> {
             }
             opened += 1;
             self.player.begin_segment(follows);
-            if !follows {
-                self.clock.joint();
-            }
+            // A segment that was long enough is followed by one of the same session.
+            let same = follows && self.ended.take() == Some(EndCause::Full);
+            self.session += u64::from(!same);
             let goes_on = self.segment(&mut segment, &bytes, &key, file)?;
             before = Some((file.number, segment.link()));
             if !goes_on {
@@ -230,7 +210,8 @@ impl Playing<'_> {
             match block {
                 Ok(Block::Key(Some(key))) => self.player.key(&key),
                 // What groups of pictures prove is told by a check.
-                Ok(Block::Key(None) | Block::GopKey(_) | Block::GopSignature(_) | Block::End(_)) => {}
+                Ok(Block::Key(None) | Block::GopKey(_) | Block::GopSignature(_)) => {}
+                Ok(Block::End(end)) => self.ended = Some(end.cause),
                 Ok(Block::WrappedKey { epoch, file: key }) => match wrapped_keys(epoch, key, self.identities) {
                     Some(keys) => keys.iter().for_each(|key| self.player.key(key)),
                     None => {
@@ -342,10 +323,9 @@ impl Playing<'_> {
             self.sink.start_sound(heard)?;
             self.playing_sound = Some(heard.clone());
         }
-        let media_time = self.clock.at(frame.preamble.media_time);
-        if let Some(pacer) = &mut self.pacer {
-            pacer.sleep_until(media_time);
-        }
+        let Some(media_time) = self.due(Track::Sound, &frame.preamble, block) else {
+            return Ok(());
+        };
         self.done.sounds += 1;
         self.sink.stamped(block.time, None);
         self.sink.write_sound(&ReceivedFrame {
@@ -357,14 +337,24 @@ impl Playing<'_> {
         })
     }
 
+    /// The frame's media time, once it is due. `None` if it was played already: where a viewer came back, an archive
+    /// has the group of pictures so far again.
+    fn due(&mut self, track: Track, preamble: &Preamble, block: &FrameBlock<'_>) -> Option<Duration> {
+        let frame = Arrived::archived((track, self.session), preamble, block.time);
+        let media_time = self.timeline.media_time(&frame)?;
+        if let Some(pacer) = &mut self.pacer {
+            pacer.sleep_until(media_time);
+        }
+        Some(media_time)
+    }
+
     fn show(&mut self, opened: Opened, block: &FrameBlock<'_>) -> Result<()> {
         let Some(frame) = opened.frame else {
             return Ok(());
         };
-        let media_time = self.clock.at(frame.preamble.media_time);
-        if let Some(pacer) = &mut self.pacer {
-            pacer.sleep_until(media_time);
-        }
+        let Some(media_time) = self.due(Track::Picture, &frame.preamble, block) else {
+            return Ok(());
+        };
         let (first, _) = self.done.span.unwrap_or((block.time, 0));
         self.done.span = Some((first, block.time));
         self.done.signed += u64::from(opened.proof == Proof::Signed);
@@ -378,21 +368,5 @@ impl Playing<'_> {
             opened: Instant::now(),
             data: Bytes::from(frame.data),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn media_times_go_on_from_one_session_to_the_next() {
-        let second = 1_000_000_000;
-        let mut clock = MediaClock::default();
-        assert_eq!(clock.at(7 * second), Duration::ZERO);
-        assert_eq!(clock.at(8 * second), Duration::from_secs(1));
-        clock.joint();
-        assert_eq!(clock.at(0), Duration::from_secs(1) + JOINT);
-        assert_eq!(clock.at(second), Duration::from_secs(2) + JOINT);
     }
 }

@@ -33,6 +33,8 @@ const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A frame on its way to the sink, and its timeline.
 pub(super) struct Delivered {
+    /// The number of the session that it came in.
+    pub(super) session: u64,
     pub(super) track: Track,
     pub(super) info: Arc<StreamInfo>,
     /// Description of the sound, once there is some.
@@ -78,6 +80,8 @@ pub(super) struct Receiver {
     observation: Arc<Observation>,
     queue: Arc<FrameQueue<Delivered>>,
     in_order: bool,
+    /// The number of the session, among those of this viewer.
+    session: u64,
     /// Frames that came.
     frames: u64,
     info: Option<Arc<StreamInfo>>,
@@ -116,6 +120,7 @@ impl Receiver {
             observation,
             queue,
             in_order,
+            session: 0,
             frames: 0,
             info: None,
             sound: None,
@@ -135,6 +140,12 @@ impl Receiver {
             forged: Telling::default(),
             refused: Telling::default(),
         }
+    }
+
+    /// The same, for the session of this number.
+    pub(super) fn numbered(mut self, session: u64) -> Self {
+        self.session = session;
+        self
     }
 
     /// The same, for a sink that shows how old the picture can be.
@@ -240,6 +251,7 @@ impl Receiver {
             return;
         }
         let dropped = self.queue.push_sound(Delivered {
+            session: self.session,
             track: Track::Sound,
             info: Arc::clone(info),
             sound: Some(Arc::clone(sound)),
@@ -309,6 +321,7 @@ impl Receiver {
             data: Bytes::from(frame.data),
         };
         let pushed = self.queue.push(Delivered {
+            session: self.session,
             track: Track::Picture,
             sound: self.sound.clone().filter(|_| self.wants_sound),
             orientation: self.orientation,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use sealcast_proto::timeline::{Arrived, SessionTimeline};
 use sealcast_proto::unit::{SoundInfo, StreamInfo};
 
 use super::group_proofs::GroupProofs;
@@ -48,10 +49,13 @@ fn feed(
     let mut current: Option<Arc<StreamInfo>> = None;
     let mut turned = Orientation::default();
     let mut heard: Option<Arc<SoundInfo>> = None;
+    // An archive keeps the frames of each session as they are.
+    let mut timeline = (!sink.keeps_sealed()).then(SessionTimeline::default);
     // The frame presented last, until the next one completes what is known of it.
     let mut last: Option<Passage> = None;
-    while let Some(delivered) = queue.wait_pop() {
+    while let Some(delivered) = next(queue, &mut timeline, observation) {
         let Delivered {
+            session: _,
             track,
             info,
             sound,
@@ -107,4 +111,30 @@ fn feed(
         .into_iter()
         .try_for_each(|proof| sink.group_proof(proof))?;
     Ok(())
+}
+
+/// The next frame, with its media time on a line through all sessions. What came in an earlier session is left out.
+fn next(
+    queue: &FrameQueue<Delivered>,
+    timeline: &mut Option<SessionTimeline>,
+    observation: &Observation,
+) -> Option<Delivered> {
+    loop {
+        let mut delivered = queue.wait_pop()?;
+        let Some(timeline) = timeline else {
+            return Some(delivered);
+        };
+        let came = &delivered.timeline;
+        let now = observation.clock.at(came.arrived);
+        let of = (delivered.track, delivered.session);
+        let arrived = Arrived::new(of, &came.preamble, came.sealed_at, now, came.clock);
+        let media_time = timeline.media_time(&arrived);
+        for (jump, _) in timeline.take_jumps().counts().filter(|(_, count)| *count > 0) {
+            tracing::debug!(cause = jump.name(), "the publisher's media times jumped");
+        }
+        if let Some(media_time) = media_time {
+            delivered.frame.media_time = media_time;
+            return Some(delivered);
+        }
+    }
 }

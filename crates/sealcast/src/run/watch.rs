@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sealcast_proto::keys::Peer;
@@ -95,6 +96,8 @@ pub(super) struct ViewerState {
     /// Who shows that the camera is off.
     shows_away: Option<OnAway>,
     queue: Arc<FrameQueue<Delivered>>,
+    /// Number of sessions that began.
+    sessions: AtomicU64,
     /// Signatures of groups of pictures, for an archive.
     pub(super) proofs: Arc<GroupProofs>,
 }
@@ -114,6 +117,7 @@ impl ViewerState {
             observation,
             keeps_sealed: false,
             proofs: Arc::new(GroupProofs::new(false)),
+            sessions: AtomicU64::new(0),
             queue: Arc::new(FrameQueue::new(QueueLimits::default())),
         }
     }
@@ -130,6 +134,7 @@ impl ViewerState {
     /// What puts frames into the sink's queue.
     pub(super) fn receiver(&self, in_order: bool) -> Receiver {
         let receiver = Receiver::new(in_order, Arc::clone(&self.observation), Arc::clone(&self.queue));
+        let receiver = receiver.numbered(self.sessions.fetch_add(1, Ordering::Relaxed));
         let receiver = receiver.with_age(self.shows_age.clone()).noting(Arc::clone(&self.seen));
         let receiver = receiver.with_away(self.shows_away.clone());
         receiver.with_sound(self.sound).keeping(Arc::clone(&self.proofs))
@@ -181,6 +186,7 @@ pub async fn watch(
         shows_away,
         observation,
         queue: Arc::clone(&queue),
+        sessions: AtomicU64::new(0),
         proofs,
     });
     let watching = keep_watching(

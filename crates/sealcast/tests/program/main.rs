@@ -28,6 +28,7 @@ mod proofs;
 mod quic;
 mod relays;
 mod reports;
+mod restarts;
 mod secrets;
 mod selection;
 mod services;

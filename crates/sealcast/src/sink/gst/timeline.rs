@@ -95,7 +95,7 @@ mod tests {
         let later = START + Duration::from_secs(60);
         assert_eq!(timeline.due(FRAME, later), later);
         assert_eq!(timeline.due(FRAME * 2, later + FRAME), later + FRAME);
-        // Media time of a publisher that was started again.
+        // Media time that goes back.
         assert_eq!(timeline.due(Duration::ZERO, later + FRAME * 2), later + FRAME * 2);
         assert_eq!(
             timeline.due(Duration::from_secs(99), later + FRAME * 3),
