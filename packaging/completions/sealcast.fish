@@ -98,7 +98,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l meter -d '
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l config -d 'Configuration file (TOML); flags override the environment, which overrides the file' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l seconds -d 'Stop after this many seconds' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l insecure-study-suite -d 'Seal with this cipher of the laboratory instead of a suite: for measurements, never for secrets' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l retry -d 'When the source fails, open it again until it is back, and keep the viewers meanwhile, instead of ending'
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l retry -d 'Wait for a source that is off, at the start and later, and keep the viewers meanwhile, instead of ending. A camera that refuses the login is asked again after 1, 5, 15 and then each 30 minutes, and at SIGHUP'
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l no-sound -d 'Leave out the sound that the source has beside the picture'
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l open -d 'Admit every peer, whatever its identity: anybody who reaches this end can watch'
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l no-invite -d 'Print a ticket without an invite: only listed viewers are admitted'

@@ -122,6 +122,11 @@ fn entries(message: &Control<'_>, numbers: Numbers<'_>) -> Vec<(u32, u8)> {
     entries
 }
 
+fn described_of_camera(CameraState { on, since, why }: CameraState<'_>) -> (&'static str, Value) {
+    let state = if on { 1 } else { 2 };
+    ("camera", json!({"state": state, "since": since, "why": why}))
+}
+
 fn described_of_group(message: &GroupMessage<'_>) -> (&'static str, Value) {
     match *message {
         GroupMessage::Terms(terms) => ("group-terms", json!({"terms": hex(terms)})),

@@ -37,7 +37,8 @@ use crate::media::{Orientation, ReceivedFrame, SoundInfo, StreamInfo};
 /// Ends the viewer as its user asked, in the sink's own way.
 pub type OnClose = Box<dyn FnOnce() + Send>;
 
-/// Takes what is to be said of a camera that is off, and nothing once it is on. A session calls it, so it must not wait.
+/// Takes what is to be said of a camera that is off, and nothing once it is on. A session calls it, so it must not
+/// wait.
 pub type OnAway = Arc<dyn Fn(Option<String>) + Send + Sync>;
 
 /// What signs groups of pictures, as the camera sent it (signatures.md §5).
