@@ -2,17 +2,28 @@
 
 use std::collections::VecDeque;
 
+use super::markers::Markers;
 use super::{Damage, MAX_FRAME, MAX_PIECES, Unit};
 use crate::unit::find_start_code;
+use crate::unit::h264::ParameterSets;
 
 const START_CODE: [u8; 4] = [0, 0, 0, 1];
-/// So many pictures that begin under one timestamp are pictures of their own; two may be the fields of one.
-const STANDS_STILL: u32 = 3;
+
 /// Capacity that is kept for the next picture.
 const KEPT: usize = 1 << 20;
 
+/// Most units that wait to be polled. More than one come out of a packet only if whole pictures are in it.
+const MAX_READY: usize = 64;
+
+/// Most bytes of a unit that is looked at as a parameter set.
+const MAX_SET: usize = 1024;
+
 const LACKS: &str = "lacks packets";
-const TOO_LARGE: &str = "has a picture that is too large";
+const LARGE: &str = "has a picture that is too large";
+const MANY: &str = "has a picture of too many parts";
+const HEADLESS: &str = "has fragments without a beginning";
+const RESERVED: &str = "has units of a reserved type";
+const MARKED: &str = "has units that are marked as damaged";
 
 /// What a NAL unit is for the borders of pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,103 +32,165 @@ pub(super) enum Class {
     Slice { first: bool },
     /// What stands before a picture: after a slice it belongs to the next one.
     Opening,
-    /// All else.
+    /// All else that may stand in an access unit,
     Other,
+    /// and what has no place in one.
+    Reserved,
+}
+
+/// How a codec's NAL units are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Syntax {
+    /// Length of the header.
+    pub(super) header: usize,
+    /// The class of a unit by the header and the byte behind it.
+    pub(super) class: fn(&[u8]) -> Class,
+}
+
+/// The access unit under way.
+#[derive(Debug, Default)]
+struct Building {
+    data: Vec<u8>,
+    /// NAL units in it,
+    units: usize,
+    /// of them slices,
+    slices: usize,
+    /// and of these the first of a picture: two are the fields of one.
+    firsts: usize,
+    /// Packets with slices that had the marker.
+    marks: usize,
+    /// The last of these packets had it.
+    marked: bool,
+    /// Bytes and units before those that stand before the next picture, if a slice follows that begins one.
+    next: Option<(usize, usize)>,
+    /// Why it will not come out.
+    broken: Option<&'static str>,
+}
+
+/// The fragmented NAL unit under way.
+#[derive(Debug)]
+struct Fragment {
+    /// Where it begins in the access unit, behind its start code,
+    at: usize,
+    /// and what that counted before it: units, slices and first ones.
+    before: [usize; 3],
+    next: Option<(usize, usize)>,
+    /// No other fragment of it has come.
+    single: bool,
 }
 
 /// The access unit under way, and those that are whole.
 #[derive(Debug)]
 pub(super) struct AccessUnits {
-    class: fn(&[u8]) -> Class,
-    data: Vec<u8>,
-    pieces: usize,
+    syntax: Syntax,
+    building: Building,
+    fragment: Option<Fragment>,
+    /// Fragments are left out up to the end of their unit.
+    headless: bool,
     timestamp: u32,
-    has_slice: bool,
-    /// Where the fragmented NAL unit under way begins.
-    fragment: Option<usize>,
-    /// Something of it is missing, or it is too large.
-    broken: Option<&'static str>,
-    /// Packets were lost since the last whole slice.
-    after_loss: bool,
-    /// The next unit follows a loss.
-    lost: bool,
+    markers: Markers,
     /// The timestamp of the last picture that a marker ended.
-    marked: Option<u32>,
-    /// The camera sets the marker on packets that end no picture.
-    distrusted: bool,
-    /// Pictures that began under this timestamp.
-    begun: u32,
+    ended: Option<u32>,
+    /// The packet has a slice, or a part of one.
+    in_slice: bool,
+    /// Packets were lost since a picture began, so that the next slice must be the first of one.
+    after_loss: bool,
+    /// The next access unit follows a loss.
+    lost: bool,
+    /// Of H.264: they say whether the two fields of a picture may come as two.
+    sets: ParameterSets,
     ready: VecDeque<Unit>,
+    ready_bytes: usize,
     damage: Damage,
 }
 
 impl AccessUnits {
-    /// Of a codec that classifies the first three bytes of NAL units by `class`.
-    pub(super) fn new(class: fn(&[u8]) -> Class) -> Self {
-        Self {
-            class,
-            data: Vec::new(),
-            pieces: 0,
-            timestamp: 0,
-            has_slice: false,
+    /// Of a codec with this syntax, whose description has these parameter sets.
+    pub(super) fn new(syntax: Syntax, sets: &[Vec<u8>]) -> Self {
+        let mut units = Self {
+            syntax,
+            building: Building::default(),
             fragment: None,
-            broken: None,
-            after_loss: false,
+            headless: false,
+            timestamp: 0,
+            markers: Markers::default(),
+            ended: None,
+            in_slice: false,
+            after_loss: true,
             lost: false,
-            marked: None,
-            distrusted: false,
-            begun: 0,
+            sets: ParameterSets::default(),
             ready: VecDeque::new(),
+            ready_bytes: 0,
             damage: Damage::default(),
+        };
+        for set in sets {
+            units.learn(set);
         }
+        units
     }
 
-    /// A packet begins. `lost` is true if packets before it are missing.
-    pub(super) fn begin(&mut self, timestamp: u32, lost: bool) {
-        if lost {
-            (self.lost, self.after_loss) = (true, true);
-            if !self.data.is_empty() {
-                self.broken.get_or_insert(LACKS);
-            }
-            self.fragment = None;
+    /// Packets before the next one are missing.
+    pub(super) fn lose(&mut self) {
+        if self.building.next.is_some() {
+            // The picture was whole: what follows it has come.
+            self.finish();
         }
+        self.abandon(LACKS);
+        if self.building.slices > 0 {
+            self.building.broken.get_or_insert(LACKS);
+        }
+        (self.lost, self.after_loss) = (true, true);
+    }
+
+    /// A packet with this timestamp begins.
+    pub(super) fn begin(&mut self, timestamp: u32) {
         if timestamp != self.timestamp {
             self.end_fragment();
-            if self.has_slice {
+            if self.building.slices > 0 {
                 self.finish();
             }
-            // Parameter sets may carry the timestamp of the picture before.
-            (self.timestamp, self.begun) = (timestamp, 0);
+            // What stands before a picture may carry the timestamp of the one before.
+            self.timestamp = timestamp;
         }
+        self.in_slice = false;
     }
 
-    /// A packet ends, with or without the marker.
+    /// The packet ends, with or without the marker.
     pub(super) fn end(&mut self, marker: bool) {
-        if marker && self.has_slice && !self.distrusted {
-            self.end_fragment();
+        if marker && let Some(fragment) = &self.fragment {
+            let is_slice = fragment.before[1] < self.building.slices;
+            if is_slice && fragment.single {
+                self.markers.doubt();
+            }
+            if !is_slice || self.markers.end_pictures() {
+                self.end_fragment();
+            }
+        }
+        if self.in_slice {
+            self.building.marked = marker;
+            self.building.marks += usize::from(marker);
+        }
+        if !marker {
+            return;
+        }
+        if self.building.slices == 0 {
+            self.markers.doubt();
+        } else if self.markers.end_pictures() {
             self.finish();
-            self.marked = Some(self.timestamp);
+            self.markers.ended_one();
+            self.ended = Some(self.timestamp);
         }
     }
 
     /// A whole NAL unit, perhaps with start codes before it and in it.
     pub(super) fn whole(&mut self, unit: &[u8]) {
         self.end_fragment();
-        let mut rest = unit;
-        while let Some(zeros) = rest.iter().position(|byte| *byte != 0).filter(|zeros| *zeros >= 2) {
-            if rest[zeros] != 1 {
-                break;
-            }
-            rest = &rest[zeros + 1..];
-        }
-        while !rest.is_empty() {
-            let next = find_start_code(rest, 0);
-            let (unit, after) = rest.split_at(next.unwrap_or(rest.len()));
-            let unit = trimmed(unit);
-            if !unit.is_empty() && self.open(unit, unit.len()) {
-                self.data.extend_from_slice(unit);
-            }
-            rest = after.get(3..).unwrap_or_default();
+        self.headless = false;
+        let mut rest = Some(unit);
+        while let Some(part) = rest {
+            let next = find_start_code(part, 0);
+            self.put(trimmed(&part[..next.unwrap_or(part.len())]));
+            rest = next.map(|at| &part[at + 3..]);
         }
     }
 
@@ -125,47 +198,92 @@ impl AccessUnits {
     pub(super) fn first_fragment(&mut self, header: &[u8], body: &[u8]) {
         // A unit whose end did not come is ended by the next.
         self.end_fragment();
-        let mut head = [0; 3];
-        let known = header.iter().chain(body).take(head.len());
-        let length = known.clone().count();
-        for (to, from) in head.iter_mut().zip(known) {
-            *to = *from;
+        self.headless = false;
+        // Behind a start code in its place a whole access unit follows, which is looked at once it has come.
+        let class = if body.starts_with(&START_CODE) || body.starts_with(&START_CODE[1..]) {
+            Class::Other
+        } else {
+            // Where nothing is behind the header yet, a first slice begins a picture.
+            let behind = if self.building.slices == 0 { 0x80 } else { 0 };
+            (self.syntax.class)(&[header, &[*body.first().unwrap_or(&behind)]].concat())
+        };
+        if class == Class::Reserved {
+            self.headless = true;
+            return self.skip(RESERVED);
         }
-        if self.open(&head[..length], header.len() + body.len()) {
-            self.fragment = Some(self.data.len());
-            self.data.extend_from_slice(header);
-            self.data.extend_from_slice(body);
+        self.turn(class);
+        let Building {
+            units,
+            slices,
+            firsts,
+            next,
+            ..
+        } = self.building;
+        if self.open(class, header.len() + body.len()) {
+            self.fragment = Some(Fragment {
+                at: self.building.data.len(),
+                before: [units, slices, firsts],
+                next,
+                single: true,
+            });
+            self.building.data.extend_from_slice(header);
+            self.building.data.extend_from_slice(body);
         }
     }
 
-    /// A further fragment. Without the first one the picture is broken.
-    pub(super) fn further_fragment(&mut self, body: &[u8]) {
-        if self.fragment.is_none() {
-            if self.broken.is_none() {
-                self.broken = Some("has fragments without a beginning");
+    /// A further fragment of a NAL unit with this header.
+    pub(super) fn further_fragment(&mut self, header: &[u8], body: &[u8]) {
+        let is_slice = matches!((self.syntax.class)(header), Class::Slice { .. });
+        self.in_slice |= is_slice;
+        if let Some(fragment) = &mut self.fragment {
+            fragment.single = false;
+            if self.fits(body.len()) {
+                self.building.data.extend_from_slice(body);
             }
-            // That there was a slice lets the picture end.
-            self.has_slice = true;
-        } else if self.fits(body.len()) {
-            self.data.extend_from_slice(body);
+            return;
         }
+        if self.building.broken.is_some() || std::mem::replace(&mut self.headless, true) {
+            return;
+        }
+        if !is_slice {
+            self.lost = true;
+            return self.skip(HEADLESS);
+        }
+        if !self.after_loss && self.building.slices == 0 && self.ended == Some(self.timestamp) {
+            self.markers.disprove();
+        }
+        self.lack_slice(if self.after_loss { LACKS } else { HEADLESS });
     }
 
     /// The last fragment has come.
     pub(super) fn end_fragment(&mut self) {
-        let Some(begin) = self.fragment.take() else { return };
-        // A whole access unit may have come as one unit with start codes in it.
-        let mut at = begin;
-        while let Some(next) = find_start_code(&self.data, at) {
-            let head = self.data.get(next + 3..).unwrap_or_default();
-            if let Class::Slice { .. } = (self.class)(head) {
-                self.has_slice = true;
-            }
-            self.pieces += 1;
-            at = next + 3;
+        let Some(Fragment { at, before, next, .. }) = self.fragment.take() else {
+            return;
+        };
+        if find_start_code(&self.building.data, at).is_none() {
+            self.building
+                .data
+                .truncate(at + trimmed(&self.building.data[at..]).len());
+            return;
         }
-        if self.pieces > MAX_PIECES {
-            self.break_off(TOO_LARGE);
+        // A whole access unit came as one NAL unit, with start codes in it.
+        let data = std::mem::take(&mut self.building.data);
+        self.building.data.extend_from_slice(&data[..at - START_CODE.len()]);
+        [self.building.units, self.building.slices, self.building.firsts] = before;
+        self.building.next = next;
+        let headless = self.headless;
+        self.whole(&data[at..]);
+        self.headless = headless;
+    }
+
+    /// A unit, or a part of one, that the camera or the network marks as damaged.
+    pub(super) fn damaged(&mut self, header: &[u8]) {
+        self.abandon(MARKED);
+        if matches!((self.syntax.class)(header), Class::Slice { .. }) {
+            (self.in_slice, self.headless) = (true, true);
+            self.lack_slice(MARKED);
+        } else {
+            self.skip(MARKED);
         }
     }
 
@@ -177,13 +295,9 @@ impl AccessUnits {
 
     /// The next whole unit.
     pub(super) fn poll(&mut self) -> Option<Unit> {
-        self.ready.pop_front()
-    }
-
-    /// Bytes of memory for the picture under way.
-    #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
-        self.data.capacity()
+        let unit = self.ready.pop_front()?;
+        self.ready_bytes -= unit.data.len();
+        Some(unit)
     }
 
     /// What was left out since the last call.
@@ -191,77 +305,165 @@ impl AccessUnits {
         std::mem::take(&mut self.damage)
     }
 
-    /// Makes room for a NAL unit of which the first bytes and the length so far are known, and puts a start code.
-    /// Returns false if there is none.
-    fn open(&mut self, head: &[u8], length: usize) -> bool {
-        let class = (self.class)(head);
-        if self.has_slice {
-            match class {
-                Class::Opening => self.finish(),
-                Class::Slice { first: true } if self.begun + 1 >= STANDS_STILL => self.finish(),
-                Class::Slice { .. } | Class::Other => {}
-            }
+    /// A slice is left out, and with it the picture.
+    fn lack_slice(&mut self, reason: &'static str) {
+        if self.building.next.is_some() {
+            self.finish();
         }
-        if let Class::Slice { first } = class {
-            if !self.has_slice && !first {
-                if self.after_loss {
-                    self.broken.get_or_insert(LACKS);
-                } else if self.marked == Some(self.timestamp) && self.begun > 0 {
-                    // It goes on after a marker.
-                    self.distrusted = true;
+        // That there was one lets the picture end.
+        self.building.slices += 1;
+        self.building.broken.get_or_insert(reason);
+    }
+
+    /// Forgets the unit whose other fragments will not come.
+    fn abandon(&mut self, reason: &'static str) {
+        let Some(fragment) = self.fragment.take() else { return };
+        let Fragment {
+            at,
+            before: [units, slices, _],
+            next,
+            ..
+        } = fragment;
+        self.headless = true;
+        self.building.data.truncate(at - START_CODE.len());
+        if slices == self.building.slices {
+            (self.building.units, self.building.next) = (units, next);
+        } else {
+            self.building.broken.get_or_insert(reason);
+        }
+    }
+
+    fn learn(&mut self, unit: &[u8]) {
+        if self.syntax.header == 1 && unit.len() <= MAX_SET {
+            self.sets.take(unit);
+        }
+    }
+
+    /// A NAL unit without start codes.
+    fn put(&mut self, unit: &[u8]) {
+        let Some(first) = unit.first() else { return };
+        if first & 0x80 != 0 {
+            return self.damaged(&unit[..self.syntax.header.min(unit.len())]);
+        }
+        let class = (self.syntax.class)(unit);
+        if unit.len() <= self.syntax.header && class != Class::Other {
+            // The header that stands before start codes.
+            return;
+        }
+        if class == Class::Reserved {
+            return self.skip(RESERVED);
+        }
+        self.learn(unit);
+        self.turn(class);
+        if self.open(class, unit.len()) {
+            self.building.data.extend_from_slice(unit);
+        }
+    }
+
+    /// Ends the picture under way if a unit of this class cannot belong to it.
+    fn turn(&mut self, class: Class) {
+        let building = &mut self.building;
+        match class {
+            Class::Slice { first } => {
+                self.in_slice = true;
+                if building.slices > 0 {
+                    // A frame may come as two fields of one time.
+                    if first && !(self.sets.may_have_fields() && building.firsts < 2) {
+                        self.finish();
+                    } else {
+                        building.next = None;
+                    }
+                } else if !first && self.after_loss {
+                    building.broken.get_or_insert(LACKS);
+                } else if !first && self.ended == Some(self.timestamp) {
+                    // The picture goes on after its marker. What came before has left.
+                    self.markers.disprove();
                 }
+                self.after_loss &= !first;
             }
-            (self.has_slice, self.after_loss) = (true, false);
-            self.begun = self.begun.saturating_add(u32::from(first));
+            Class::Opening if building.slices == 0 => {}
+            // Nothing of it is needed any more.
+            Class::Opening if building.broken.is_some() => self.finish(),
+            Class::Opening => {
+                building.next.get_or_insert((building.data.len(), building.units));
+            }
+            Class::Other | Class::Reserved => {}
         }
-        self.pieces += 1;
-        if self.pieces > MAX_PIECES {
-            self.break_off(TOO_LARGE);
+    }
+
+    /// Makes room for a NAL unit of this class and length so far, and puts a start code. Returns false if there is no
+    /// room.
+    fn open(&mut self, class: Class, length: usize) -> bool {
+        if let Class::Slice { first } = class {
+            self.building.slices += 1;
+            self.building.firsts += usize::from(first);
+        }
+        self.building.units += 1;
+        if self.building.units > MAX_PIECES {
+            self.break_off(MANY);
+            self.building.units = 1;
         }
         if !self.fits(START_CODE.len() + length) {
             return false;
         }
-        self.data.extend_from_slice(&START_CODE);
+        self.building.data.extend_from_slice(&START_CODE);
         true
     }
 
     /// True if so many bytes more fit into a picture that is not broken.
     fn fits(&mut self, bytes: usize) -> bool {
-        let needed = self.data.len() + bytes;
-        if needed > MAX_FRAME {
-            self.break_off(TOO_LARGE);
-        } else if needed > self.data.capacity() {
-            // Twice as much each time, but never more than the largest picture.
-            let capacity = (2 * self.data.capacity()).clamp(needed, MAX_FRAME);
-            self.data.reserve_exact(capacity - self.data.len());
+        if self.building.data.len() + bytes > MAX_FRAME {
+            self.break_off(LARGE);
+            return false;
         }
-        self.broken.is_none()
+        self.building.broken.is_none()
     }
 
+    /// Gives up what is under way, a picture or what stands before one.
     fn break_off(&mut self, reason: &'static str) {
-        self.broken.get_or_insert(reason);
-        self.data = Vec::new();
+        let building = &mut self.building;
+        (building.data, building.next, building.units) = (Vec::new(), None, 0);
         self.fragment = None;
+        self.headless = true;
+        if self.building.slices > 0 {
+            self.building.broken.get_or_insert(reason);
+        } else {
+            self.lost = true;
+            self.skip(reason);
+        }
     }
 
     /// Ends the picture.
     fn finish(&mut self) {
-        let whole = !self.data.is_empty() && self.broken.is_none();
-        if let Some(reason) = self.broken.take() {
-            self.damage.units += 1;
-            self.damage.reason = Some(reason);
-            self.lost = true;
-            self.data.clear();
+        let Building {
+            mut data,
+            units,
+            slices,
+            marks,
+            marked,
+            next,
+            broken,
+            ..
+        } = std::mem::take(&mut self.building);
+        if let Some((at, before)) = next {
+            self.building.data = data.split_off(at);
+            self.building.units = units - before;
+        } else if broken.is_none() {
+            self.building.data = Vec::with_capacity(data.len().min(KEPT));
         }
-        if whole {
-            let spare = Vec::with_capacity(self.data.len().min(KEPT));
-            self.ready.push_back(Unit {
-                timestamp: self.timestamp,
-                lost: std::mem::take(&mut self.lost),
-                data: std::mem::replace(&mut self.data, spare),
-            });
+        let full = self.ready.len() >= MAX_READY || self.ready_bytes + data.len() > 2 * MAX_FRAME;
+        if let Some(reason) = broken.or(full.then_some(MANY)) {
+            self.skip(reason);
+            (self.lost, self.after_loss) = (true, true);
+            return;
         }
-        (self.has_slice, self.pieces, self.fragment) = (false, 0, None);
+        self.markers.judge(slices, marks, marked);
+        self.ready_bytes += data.len();
+        self.ready.push_back(Unit {
+            timestamp: self.timestamp,
+            lost: std::mem::take(&mut self.lost),
+            data,
+        });
     }
 }
 

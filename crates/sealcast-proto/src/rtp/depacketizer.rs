@@ -2,13 +2,13 @@
 
 use super::{Damage, Format, H264, H265, Jpeg, RtpPacket, Unit};
 
-/// Puts the pictures of one track together.
+/// Puts the pictures of one track together. All that is complete is polled after each packet.
 #[derive(Debug)]
 pub enum Depacketizer {
     /// H.264 (RFC 6184).
-    H264(H264),
+    H264(Box<H264>),
     /// H.265 (RFC 7798).
-    H265(H265),
+    H265(Box<H265>),
     /// Motion JPEG (RFC 2435).
     Jpeg(Box<Jpeg>),
 }
@@ -17,8 +17,8 @@ impl Depacketizer {
     /// For a track of this format; `size` is that of pictures by its description. `None` for another encoding.
     pub fn of(format: &Format, size: Option<(u16, u16)>) -> Option<Self> {
         match format.encoding.as_str() {
-            "h264" => Some(Self::H264(H264::new(format))),
-            "h265" => Some(Self::H265(H265::new(format))),
+            "h264" => Some(Self::H264(Box::new(H264::new(format)))),
+            "h265" | "hevc" => Some(Self::H265(Box::new(H265::new(format)))),
             "jpeg" => Some(Self::Jpeg(Box::new(Jpeg::new(size)))),
             _ => None,
         }

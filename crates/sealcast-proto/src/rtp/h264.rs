@@ -1,6 +1,6 @@
-//! H.264 out of RTP packets (RFC 6184).
+//! H.264 out of RTP packets (RFC 6184), in the modes without interleaving.
 
-use super::access_unit::{AccessUnits, Class};
+use super::access_unit::{AccessUnits, Class, Syntax};
 use super::{Damage, Format, RtpPacket, Unit, parameter_sets};
 
 const STAP_A: u8 = 24;
@@ -13,6 +13,8 @@ const FU_B: u8 = 29;
 /// Length of the decoding order number of a STAP-B.
 const DON: usize = 2;
 
+const SYNTAX: Syntax = Syntax { header: 1, class };
+
 /// Puts access units of H.264 together.
 #[derive(Debug)]
 pub struct H264 {
@@ -23,9 +25,10 @@ pub struct H264 {
 impl H264 {
     /// For a track of this format, whose parameter sets it may have.
     pub fn new(format: &Format) -> Self {
+        let sets = parameter_sets(format, &["sprop-parameter-sets"]);
         Self {
-            units: AccessUnits::new(class),
-            sets: parameter_sets(format, &["sprop-parameter-sets"]),
+            units: AccessUnits::new(SYNTAX, &sets),
+            sets,
         }
     }
 
@@ -36,9 +39,14 @@ impl H264 {
 
     /// Takes the next packet in order. `lost` is true if packets before it are missing.
     pub fn push(&mut self, packet: &RtpPacket<'_>, lost: bool) {
-        self.units.begin(packet.timestamp, lost);
-        self.payload(packet.payload);
-        self.units.end(packet.marker);
+        if lost {
+            self.units.lose();
+        }
+        if let Some((&first, rest)) = packet.payload.split_first() {
+            self.units.begin(packet.timestamp);
+            self.payload(packet.payload, first, rest);
+            self.units.end(packet.marker);
+        }
     }
 
     /// Returns the next whole access unit.
@@ -51,21 +59,14 @@ impl H264 {
         self.units.take_damage()
     }
 
-    fn payload(&mut self, payload: &[u8]) {
-        let Some((&first, rest)) = payload.split_first() else {
-            return;
-        };
+    fn payload(&mut self, payload: &[u8], first: u8, rest: &[u8]) {
         match first & 0x1f {
-            // Start codes before a unit look like one of type 0.
-            0 if !payload.starts_with(&[0, 0]) => self.units.skip("has a unit of type 0"),
-            _ if first & 0x80 != 0 => self.units.skip("has a unit that is marked as damaged"),
             STAP_A => self.aggregate(rest),
             STAP_B => self.aggregate(rest.get(DON..).unwrap_or_default()),
             FU_A => self.fragment(first, rest),
             MTAP16 | MTAP24 | FU_B => self
                 .units
                 .skip("has interleaved units (MTAP or FU-B), which are not taken"),
-            30 | 31 => self.units.skip("has units of a reserved type"),
             _ => self.units.whole(payload),
         }
     }
@@ -74,7 +75,7 @@ impl H264 {
         while let Some((length, after)) = rest.split_first_chunk() {
             let length = usize::from(u16::from_be_bytes(*length));
             let Some((unit, after)) = after.split_at_checked(length) else {
-                return self.units.skip("has an aggregate that is cut short");
+                return self.units.skip("has aggregates that are cut short");
             };
             self.units.whole(unit);
             rest = after;
@@ -82,16 +83,18 @@ impl H264 {
     }
 
     fn fragment(&mut self, indicator: u8, rest: &[u8]) {
-        let Some((&header, body)) = rest.split_first() else {
-            return;
+        let Some((&fragment, body)) = rest.split_first() else {
+            return self.units.skip("has fragments that are cut short");
         };
-        let (start, end) = (header & 0x80 != 0, header & 0x40 != 0);
-        if start {
-            self.units.first_fragment(&[indicator & 0xe0 | header & 0x1f], body);
+        let header = [indicator & 0xe0 | fragment & 0x1f];
+        if indicator & 0x80 != 0 {
+            self.units.damaged(&header);
+        } else if fragment & 0x80 != 0 {
+            self.units.first_fragment(&header, body);
         } else {
-            self.units.further_fragment(body);
+            self.units.further_fragment(&header, body);
         }
-        if end {
+        if fragment & 0x40 != 0 {
             self.units.end_fragment();
         }
     }
@@ -105,10 +108,7 @@ fn class(unit: &[u8]) -> Class {
         },
         3 | 4 => Class::Slice { first: false },
         6..=9 | 14..=18 => Class::Opening,
+        0 | 24.. => Class::Reserved,
         _ => Class::Other,
     }
 }
-
-#[cfg(test)]
-#[path = "h264_tests.rs"]
-mod tests;

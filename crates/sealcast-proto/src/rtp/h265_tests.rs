@@ -1,137 +1,223 @@
-use super::*;
+//! Packets of H.265 as cameras send them, and the access units that come out.
 
-const VPS: &[u8] = &[0x40, 1, 1];
-const SPS: &[u8] = &[0x42, 1, 2];
-const PPS: &[u8] = &[0x44, 1, 3];
-/// The first slice segment of a keyframe and of another picture, and a segment that is not the first.
-const IDR: &[u8] = &[0x26, 1, 0x80, 7, 7];
-const SLICE: &[u8] = &[0x02, 1, 0x80, 8];
-const SLICE_2: &[u8] = &[0x02, 1, 0x20, 9];
+use super::h265::H265;
+use super::tests::{Row, Sent, annex_b, check, fragments, packet, run, unit};
+use super::{Depacketizer, Format};
 
-fn put_together(parameters: &str, packets: &[(u32, bool, Vec<u8>)]) -> (Vec<(u32, Vec<u8>)>, Damage) {
+const VPS: &[u8] = &[0x40, 0x01, 0x0c, 0x01, 0xff];
+const SPS: &[u8] = &[0x42, 0x01, 0x01, 0x01, 0x60];
+const PPS: &[u8] = &[0x44, 0x01, 0xc1, 0x72];
+const SEI: &[u8] = &[0x4e, 0x01, 0x05, 0xaa, 0x80];
+const SUFFIX_SEI: &[u8] = &[0x50, 0x01, 0x05, 0xaa, 0x80];
+const AUD: &[u8] = &[0x46, 0x01, 0x50];
+const IDR: &[u8] = &[0x26, 0x01, 0xaf, 0x11, 0x31, 0x51];
+const IDR_2: &[u8] = &[0x26, 0x01, 0x2f, 0x12, 0x32];
+const P: &[u8] = &[0x02, 0x01, 0xd0, 0x11, 0x31];
+const P_2: &[u8] = &[0x02, 0x01, 0x50, 0x12, 0x32];
+/// A slice of a second layer.
+const LAYER: &[u8] = &[0x02, 0x09, 0xd0, 0x13];
+
+fn rows(parameters: &str, rows: Vec<Row>) {
     let format = Format {
         parameters: parameters.to_owned(),
         ..Format::default()
     };
-    let mut h265 = H265::new(&format);
-    let mut out = Vec::new();
-    for (timestamp, marker, payload) in packets {
-        let packet = RtpPacket {
-            payload_type: 96,
-            marker: *marker,
-            sequence: 0,
-            timestamp: *timestamp,
-            source: 1,
-            extension: None,
-            payload,
-        };
-        h265.push(&packet, false);
-        out.extend(std::iter::from_fn(|| h265.poll()).map(|unit| (unit.timestamp, unit.data)));
+    for row in rows {
+        let mut depacketizer = H265::new(&format);
+        check(&row, run!(depacketizer, row.packets));
     }
-    (out, h265.take_damage())
 }
 
-fn annex_b(units: &[&[u8]]) -> Vec<u8> {
-    units.iter().flat_map(|unit| [&[0, 0, 0, 1], *unit].concat()).collect()
-}
-
-/// An aggregate; with decoding order numbers if `numbered`.
-fn aggregate(units: &[&[u8]], numbered: bool) -> Vec<u8> {
-    let mut out = vec![0x60, 1];
+/// An aggregation packet; `numbers` stand before the units.
+fn aggregate(units: &[&[u8]], numbers: &[&[u8]]) -> Vec<u8> {
+    let mut payload = vec![0x60, 0x01];
     for (at, unit) in units.iter().enumerate() {
-        let number: &[u8] = match (numbered, at) {
-            (false, _) => &[],
-            (true, 0) => &[0, 5],
-            (true, _) => &[0],
+        payload.extend_from_slice(numbers.get(at).copied().unwrap_or_default());
+        payload.extend_from_slice(&(unit.len() as u16).to_be_bytes());
+        payload.extend_from_slice(unit);
+    }
+    payload
+}
+
+fn fu(unit: &[u8], size: usize, number: &[u8]) -> Vec<Vec<u8>> {
+    fragments(&unit[2..], size, |start, end| {
+        let head = [
+            unit[0] & 0x81 | 49 << 1,
+            unit[1],
+            u8::from(start) << 7 | u8::from(end) << 6 | unit[0] >> 1,
+        ];
+        [&head[..], if start { number } else { &[] }].concat()
+    })
+}
+
+fn picture(time: u32, payloads: &[Vec<u8>]) -> Vec<Sent> {
+    let last = payloads.len() - 1;
+    let sent = payloads.iter().enumerate();
+    sent.map(|(at, payload)| packet(time, at == last, payload)).collect()
+}
+
+#[test]
+fn units_alone_together_and_in_fragments_become_access_units() {
+    let all: [&[u8]; 8] = [AUD, VPS, SPS, PPS, SEI, IDR, IDR_2, SUFFIX_SEI];
+    let whole = annex_b(&all);
+    let all_of_it = || [unit(1, &all)];
+    rows(
+        "",
+        vec![
+            Row::new("single units", picture(1, &all.map(<[u8]>::to_vec)), all_of_it()),
+            Row::new("an aggregate", [packet(1, true, &aggregate(&all, &[]))], all_of_it()),
+            Row::new(
+                "fragments behind an aggregate",
+                [
+                    vec![aggregate(&[VPS, SPS, PPS], &[])],
+                    fu(IDR, 1, &[]),
+                    fu(IDR_2, 2, &[]),
+                ]
+                .concat()
+                .chunks(99)
+                .flat_map(|all| picture(1, all))
+                .collect::<Vec<_>>(),
+                [unit(1, &[VPS, SPS, PPS, IDR, IDR_2])],
+            ),
+            Row::new("start codes in a payload", [packet(1, true, &whole)], all_of_it()),
+            Row::new(
+                "start codes in fragments",
+                picture(1, &fu(&whole[4..], 3, &[])),
+                all_of_it(),
+            ),
+            Row::new(
+                "a slice of another layer belongs to the picture before",
+                [packet(1, false, IDR), packet(1, true, LAYER), packet(2, true, P)],
+                [unit(1, &[IDR, LAYER]), unit(2, &[P])],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn markers_and_timestamps_at_other_places_leave_pictures_whole() {
+    let each = |time: u32, marker: bool, units: &[&[u8]]| {
+        units.iter().map(|unit| packet(time, marker, unit)).collect::<Vec<_>>()
+    };
+    let mut unended = fu(IDR, 2, &[]);
+    unended.last_mut().expect("fragments")[2] &= !0x40;
+    rows(
+        "",
+        vec![
+            Row::new(
+                "the marker on each unit",
+                [
+                    each(1, true, &[VPS, SPS, PPS, IDR, IDR_2]),
+                    each(2, true, &[P, P_2]),
+                    each(3, true, &[P]),
+                ]
+                .concat(),
+                [unit(1, &[VPS, SPS, PPS, IDR, IDR_2]), unit(2, &[P, P_2])],
+            ),
+            Row::new(
+                "no marker",
+                [
+                    each(1, false, &[IDR, IDR_2]),
+                    each(2, false, &[P, P_2]),
+                    each(3, false, &[P]),
+                ]
+                .concat(),
+                [unit(1, &[IDR, IDR_2]), unit(2, &[P, P_2])],
+            ),
+            Row::new(
+                "one timestamp",
+                each(1, false, &[IDR, IDR_2, SUFFIX_SEI, SEI, P, P_2, P]),
+                [unit(1, &[IDR, IDR_2, SUFFIX_SEI]), unit(1, &[SEI, P, P_2])],
+            ),
+            Row::new("no end bit", picture(1, &unended), [unit(1, &[IDR])]),
+        ],
+    );
+}
+
+#[test]
+fn decoding_order_numbers_are_left_out_where_the_description_says_so() {
+    let numbered = "sprop-max-don-diff=1";
+    let all = [VPS, SPS, PPS, IDR];
+    let numbers: [&[u8]; 4] = [&[0, 7], &[0], &[0], &[0]];
+    let single = [&P[..2], &[0, 8], &P[2..]].concat();
+    rows(
+        numbered,
+        vec![
+            Row::new(
+                "an aggregate",
+                [packet(1, true, &aggregate(&all, &numbers))],
+                [unit(1, &all)],
+            ),
+            Row::new("fragments", picture(1, &fu(IDR, 2, &[0, 7])), [unit(1, &[IDR])]),
+            Row::new("a single unit", [packet(1, true, &single)], [unit(1, &[P])]),
+        ],
+    );
+    rows(
+        "sprop-max-don-diff=0",
+        vec![Row::new(
+            "none",
+            [packet(1, true, &aggregate(&all, &[]))],
+            [unit(1, &all)],
+        )],
+    );
+}
+
+#[test]
+fn what_cannot_be_taken_is_skipped_and_counted() {
+    let around = |payload: &[u8]| [packet(1, true, IDR), packet(2, false, payload), packet(2, true, P)];
+    let row = |name: &str, payload: &[u8], reason: &'static str| {
+        Row::new(name, around(payload), [unit(1, &[IDR]), unit(2, &[P])]).damaged(1, reason)
+    };
+    rows(
+        "",
+        vec![
+            row(
+                "PACI",
+                &[0x64, 0x01, 0, 0, 2, 1],
+                "has PACI packets, which are not taken",
+            ),
+            row("type 63", &[0x7e, 0x01, 2], "has units of a reserved type"),
+            row("one byte", &[0x02], "has units that are cut short"),
+            row(
+                "a fragment without header",
+                &[0x62, 0x01],
+                "has fragments that are cut short",
+            ),
+            row(
+                "an aggregate cut short",
+                &[0x60, 0x01, 0, 9, 1],
+                "has aggregates that are cut short",
+            ),
+            row(
+                "SEI marked as damaged",
+                &[0xce, 0x01, 5],
+                "has units that are marked as damaged",
+            ),
+            Row::new(
+                "a lost fragment",
+                [
+                    vec![packet(1, true, IDR)],
+                    picture(2, &fu(P, 1, &[])[1..]),
+                    vec![packet(3, true, P)],
+                ]
+                .concat(),
+                [unit(1, &[IDR]), unit(3, &[P]).lost()],
+            )
+            .damaged(1, "has fragments without a beginning"),
+        ],
+    );
+}
+
+#[test]
+fn both_names_of_the_encoding_are_known() {
+    for encoding in ["h265", "hevc"] {
+        let format = Format {
+            encoding: encoding.to_owned(),
+            parameters: "sprop-vps=QAEMAf8=;sprop-pps=RAHBcg==;sprop-sps=QgEBAWA=".to_owned(),
+            ..Format::default()
         };
-        out.extend([number, &u16::try_from(unit.len()).expect("short").to_be_bytes(), unit].concat());
+        let depacketizer = Depacketizer::of(&format, None).expect(encoding);
+        assert_eq!(depacketizer.parameter_sets(), [VPS, SPS, PPS]);
     }
-    out
-}
-
-fn fragment(bits: u8, number: &[u8], body: &[u8]) -> Vec<u8> {
-    [&[0x62, 1, bits | 19], number, body].concat()
-}
-
-#[test]
-fn pictures_come_out_however_they_were_cut() {
-    let key = annex_b(&[VPS, SPS, PPS, IDR]);
-    let single = |units: &[&[u8]]| -> Vec<_> {
-        let last = units.len() - 1;
-        units
-            .iter()
-            .enumerate()
-            .map(|(at, unit)| (9, at == last, unit.to_vec()))
-            .collect()
-    };
-    let numbered = |unit: &[u8]| [&unit[..2], &[0, 1], &unit[2..]].concat();
-    let cases: [(&str, &str, Vec<(u32, bool, Vec<u8>)>); 5] = [
-        ("single units", "", single(&[VPS, SPS, PPS, IDR])),
-        (
-            "an aggregate",
-            "",
-            vec![(9, true, aggregate(&[VPS, SPS, PPS, IDR], false))],
-        ),
-        (
-            "fragments",
-            "",
-            vec![
-                (9, false, aggregate(&[VPS, SPS, PPS], false)),
-                (9, false, fragment(0x80, &[], &IDR[2..3])),
-                (9, false, fragment(0, &[], &IDR[3..4])),
-                (9, true, fragment(0x40, &[], &IDR[4..])),
-            ],
-        ),
-        (
-            "numbered units",
-            "sprop-max-don-diff=2",
-            vec![
-                (9, false, aggregate(&[VPS, SPS], true)),
-                (9, false, numbered(PPS)),
-                (9, false, fragment(0x80, &[0, 7], &IDR[2..3])),
-                (9, true, fragment(0x40, &[], &IDR[3..])),
-            ],
-        ),
-        ("parameter sets with markers", "sprop-max-don-diff=0", {
-            let mut packets = single(&[VPS, SPS, PPS, IDR]);
-            packets.iter_mut().for_each(|packet| packet.1 = true);
-            packets
-        }),
-    ];
-    for (name, parameters, packets) in cases {
-        let (out, damage) = put_together(parameters, &packets);
-        assert_eq!(out, [(9, key.clone())], "{name}");
-        assert_eq!(damage, Damage::default(), "{name}");
-    }
-}
-
-#[test]
-fn several_segments_are_one_picture_and_the_next_begins_with_its_first() {
-    let packets = [SLICE, SLICE_2, SLICE_2].map(|slice| (1, false, slice.to_vec()));
-    let (out, _) = put_together("", &[packets.to_vec(), vec![(2, true, SLICE.to_vec())]].concat());
-    assert_eq!(out, [(1, annex_b(&[SLICE, SLICE_2, SLICE_2])), (2, annex_b(&[SLICE]))]);
-}
-
-#[test]
-fn what_is_not_taken_is_named_and_costs_nothing_else() {
-    for (payload, words) in [
-        (&[0x64, 1, 2][..], "PACI"),
-        (&[0x80 | 0x02, 1, 2], "damaged"),
-        (&[0x02, 0, 2], "damaged"),
-        (&[0x66, 1, 1], "unknown"),
-        (&[0x60, 1, 0, 9, 1], "cut short"),
-    ] {
-        let (out, damage) = put_together("", &[(1, false, payload.to_vec()), (1, true, SLICE.to_vec())]);
-        assert_eq!(out, [(1, annex_b(&[SLICE]))], "{words}");
-        assert!(damage.reason.is_some_and(|reason| reason.contains(words)), "{damage:?}");
-    }
-}
-
-#[test]
-fn parameter_sets_come_from_their_three_lists() {
-    let format = Format {
-        parameters: "sprop-sps=QgEC; sprop-vps=QAEB;sprop-pps=RAED".to_owned(),
-        ..Format::default()
-    };
-    assert_eq!(H265::new(&format).parameter_sets(), [VPS, SPS, PPS]);
+    assert!(Depacketizer::of(&Format::default(), None).is_none());
 }

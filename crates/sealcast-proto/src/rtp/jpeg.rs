@@ -1,11 +1,12 @@
 //! Motion JPEG out of RTP packets (RFC 2435).
 //!
-//! A packet has a part of the image's coded data; headers and tables are made here, as RFC 2435, appendix B, does. A
-//! picture that lacks a part is left out.
+//! A packet has a part of the image's coded data; the headers are made here ([`ImageHead`]). A picture that lacks a
+//! part is left out.
 
 use std::collections::VecDeque;
 
-use super::jpeg_tables::{HUFFMAN_TABLES, QUANTIZATION};
+use super::jpeg_head::ImageHead;
+use super::jpeg_quantization::{Quantization, TableStore};
 use super::{Damage, MAX_FRAME, RtpPacket, Unit};
 
 /// Length of the main header, and of that of restart intervals.
@@ -13,17 +14,12 @@ const MAIN_HEADER: usize = 8;
 const RESTART_HEADER: usize = 4;
 /// Types that have a restart header.
 const RESTARTS: std::ops::RangeInclusive<u8> = 64..=127;
-/// Values of Q whose tables are made from the standard ones, and those whose tables come in the packet; a value of 255
-/// says that they may change with each picture.
-const FACTORS: std::ops::RangeInclusive<u8> = 1..=99;
-const IN_BAND: u8 = 128;
-const CHANGING: u8 = 255;
-/// Bytes of one table.
-const TABLE: usize = 64;
 /// End of an image.
 const END: [u8; 2] = [0xff, 0xd9];
-/// Profile of ONVIF's header extension that has headers of JPEG for large pictures, with the marker of a frame's size.
-const ONVIF_EXTENSION: u16 = 0xffd8;
+/// Capacity that is kept for the next picture.
+const KEPT: usize = 1 << 20;
+/// Most images that wait to be polled: a packet ends one or two.
+const MAX_READY: usize = 4;
 
 const LACKS: &str = "lacks packets";
 
@@ -32,24 +28,27 @@ const LACKS: &str = "lacks packets";
 pub struct Jpeg {
     /// Size by the description, for pictures whose packets have none.
     size: Option<(u16, u16)>,
-    /// Tables of each value of Q that came in a packet and stay.
-    tables: Vec<(u8, Vec<u8>)>,
+    tables: TableStore,
     data: Vec<u8>,
-    /// Length of the headers that were made.
-    headers: usize,
+    /// Bytes of coded data that came of the picture under way.
+    coded: usize,
     under_way: Option<u32>,
     broken: Option<&'static str>,
+    /// There was a marker: a picture without one is not whole.
+    marked: bool,
     lost: bool,
     ready: VecDeque<Unit>,
     damage: Damage,
 }
 
 /// What a packet says of its picture.
-struct Header {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
     offset: usize,
     kind: u8,
     q: u8,
-    size: (u16, u16),
+    /// Width and height in blocks of eight.
+    blocks: (u8, u8),
     restart: Option<u16>,
 }
 
@@ -58,11 +57,12 @@ impl Jpeg {
     pub fn new(size: Option<(u16, u16)>) -> Self {
         Self {
             size,
-            tables: Vec::new(),
+            tables: TableStore::default(),
             data: Vec::new(),
-            headers: 0,
+            coded: 0,
             under_way: None,
             broken: None,
+            marked: false,
             lost: false,
             ready: VecDeque::new(),
             damage: Damage::default(),
@@ -75,27 +75,30 @@ impl Jpeg {
         if packet.payload.is_empty() {
             return;
         }
-        if self.under_way.is_some_and(|under_way| under_way != packet.timestamp) {
-            // No packet ended the picture before.
-            self.give_up(LACKS);
-        }
-        let Some((header, rest)) = header(packet.payload) else {
-            return self.give_up("has packets without a header of JPEG");
-        };
-        if header.offset == 0 {
-            if self.under_way.is_some() {
-                self.give_up(LACKS);
-            }
-            // What was lost before it belongs to another picture.
-            self.begin(packet, &header, rest);
-        } else {
-            if self.under_way.is_none() || self.data.len().checked_sub(self.headers) != Some(header.offset) {
-                self.under_way = Some(packet.timestamp);
+        let parsed = header(packet.payload);
+        let begins = parsed.as_ref().is_some_and(|(header, _)| header.offset == 0);
+        // ONVIF's header extension may come in packets of its own, before the first with coded data.
+        let headers_alone = begins && self.under_way == Some(packet.timestamp) && self.is_empty();
+        if self.under_way.is_some_and(|under_way| under_way != packet.timestamp) || begins && !headers_alone {
+            // No marker ended the picture before.
+            if (lost || self.marked) && !self.data.ends_with(&END) {
                 self.broken.get_or_insert(LACKS);
             }
-            self.append(rest);
+            self.finish();
+        }
+        match parsed {
+            None => self.go_on_without(packet.timestamp, "has packets without a header of JPEG"),
+            Some((header, rest)) if headers_alone && packet.extension.is_none() => self.go_on(&header, rest),
+            Some((header, rest)) if begins => self.begin(packet, &header, rest),
+            Some((header, rest)) => {
+                if self.under_way.is_none() || self.coded != header.offset {
+                    self.go_on_without(packet.timestamp, LACKS);
+                }
+                self.append(rest);
+            }
         }
         if packet.marker {
+            self.marked = true;
             self.finish();
         }
     }
@@ -111,80 +114,90 @@ impl Jpeg {
     }
 
     fn begin(&mut self, packet: &RtpPacket<'_>, header: &Header, rest: &[u8]) {
-        self.under_way = Some(packet.timestamp);
-        (self.broken, self.headers) = (None, 0);
+        (self.under_way, self.broken) = (Some(packet.timestamp), None);
         self.data.clear();
-        let size = picture_size(packet, header).or(self.size);
-        let begun = self.tables(header.q, rest).and_then(|(tables, rest)| {
-            let (width, height) = size.ok_or("has pictures without a size")?;
-            if header.kind & 0x3f > 1 {
-                return Err("has JPEG of an unknown type");
+        self.coded = 0;
+        match self.head(packet, header, rest) {
+            Ok((head, rest)) => {
+                head.write(&mut self.data);
+                self.append(rest);
             }
-            put_headers(&mut self.data, header, (width, height), &tables);
-            self.headers = self.data.len();
-            Ok(rest)
-        });
-        match begun {
-            Ok(rest) => self.append(rest),
             Err(reason) => self.broken = Some(reason),
         }
     }
 
-    /// The quantization tables of a picture, and the coded data behind them.
-    fn tables<'a>(&mut self, q: u8, rest: &'a [u8]) -> Result<(Vec<u8>, &'a [u8]), &'static str> {
-        if FACTORS.contains(&q) {
-            return Ok((scaled(q), rest));
+    /// Takes the first packet with coded data behind one that had headers alone.
+    fn go_on(&mut self, header: &Header, rest: &[u8]) {
+        match self.tables.of_picture(header.q, rest) {
+            _ if header.q == 0 => self.append(rest),
+            Ok((_, rest)) => self.append(rest),
+            Err(reason) => self.broken = Some(reason),
         }
-        if q < IN_BAND {
-            return Err("has a reserved value of Q");
+    }
+
+    /// The headers of a picture, and the coded data in its first packet.
+    fn head<'a>(
+        &mut self,
+        packet: &RtpPacket<'a>,
+        header: &Header,
+        rest: &'a [u8],
+    ) -> Result<(ImageHead<'a>, &'a [u8]), &'static str> {
+        let mut head = ImageHead::of_extension(packet.extension);
+        let (tables, rest) = if header.q == 0 && head.has_tables() {
+            (Quantization::default(), rest)
+        } else {
+            self.tables.of_picture(header.q, rest)?
+        };
+        if !head.has_frame() {
+            if !matches!(header.kind, 0 | 1 | 64 | 65) {
+                return Err("has JPEG of an unknown type");
+            }
+            let (width, height) = size(header.blocks, self.size)
+                .ok_or("has pictures above 2040 pixels whose size neither they nor its description tell")?;
+            head.set_frame(width, height, header.kind & 0x3f == 1, &tables);
         }
-        let cut = "has quantization tables that are cut short";
-        let (head, after) = rest.split_first_chunk::<4>().ok_or(cut)?;
-        let length = usize::from(u16::from_be_bytes([head[2], head[3]]));
-        let (tables, after) = after.split_at_checked(length).ok_or(cut)?;
-        // Of three tables the last is for the other colour, which is that of the second.
-        let tables = &tables[..tables.len().min(2 * TABLE)];
-        if head[1] != 0 {
-            return Err("has quantization tables of 16 bits");
-        }
-        if tables.is_empty() {
-            let kept = self.tables.iter().find(|(kept, _)| *kept == q);
-            let (_, tables) = kept.ok_or("has no quantization tables yet")?;
-            return Ok((tables.clone(), after));
-        }
-        if tables.len() % TABLE != 0 {
-            return Err(cut);
-        }
-        if q != CHANGING {
-            self.tables.retain(|(kept, _)| *kept != q);
-            self.tables.push((q, tables.to_vec()));
-        }
-        Ok((tables.to_vec(), after))
+        head.set_tables(tables);
+        head.set_restart(header.restart);
+        Ok((head, rest))
     }
 
     fn append(&mut self, part: &[u8]) {
-        if self.broken.is_none() && self.data.len() + part.len() + END.len() > MAX_FRAME {
-            self.broken = Some("has a picture that is too large");
-            self.data = Vec::new();
-        }
         if self.broken.is_some() {
             return;
         }
-        let needed = self.data.len() + part.len() + END.len();
-        if needed > self.data.capacity() {
-            // Twice as much each time, but never more than the largest picture.
-            let capacity = (2 * self.data.capacity()).clamp(needed, MAX_FRAME);
-            self.data.reserve_exact(capacity - self.data.len());
+        if self.data.len() + part.len() + END.len() > MAX_FRAME {
+            self.broken = Some("has a picture that is too large");
+            self.data = Vec::new();
+        } else {
+            self.data.extend_from_slice(part);
+            self.coded += part.len();
         }
-        self.data.extend_from_slice(part);
     }
 
+    /// True if there is no coded data yet, and nothing is wrong.
+    fn is_empty(&self) -> bool {
+        self.broken.is_none() && self.coded == 0
+    }
+
+    /// The picture with this timestamp lacks something.
+    fn go_on_without(&mut self, timestamp: u32, reason: &'static str) {
+        self.under_way = Some(timestamp);
+        self.broken.get_or_insert(reason);
+    }
+
+    /// Ends the picture under way.
     fn finish(&mut self) {
-        if let Some(reason) = self.broken {
-            return self.give_up(reason);
-        }
         let Some(timestamp) = self.under_way.take() else { return };
-        let mut data = std::mem::take(&mut self.data);
+        let empty = self.is_empty().then_some("has pictures without data");
+        let full = (self.ready.len() >= MAX_READY).then_some("has too many pictures in a packet");
+        let spare = Vec::with_capacity(self.data.len().min(KEPT));
+        let mut data = std::mem::replace(&mut self.data, spare);
+        if let Some(reason) = self.broken.take().or(empty).or(full) {
+            self.damage.units += 1;
+            self.damage.reason = Some(reason);
+            self.lost = true;
+            return;
+        }
         if !data.ends_with(&END) {
             data.extend_from_slice(&END);
         }
@@ -194,15 +207,6 @@ impl Jpeg {
             data,
         });
     }
-
-    /// Leaves the picture under way out.
-    fn give_up(&mut self, reason: &'static str) {
-        self.damage.units += 1;
-        self.damage.reason = Some(self.broken.take().unwrap_or(reason));
-        self.lost = true;
-        self.under_way = None;
-        self.data.clear();
-    }
 }
 
 fn header(payload: &[u8]) -> Option<(Header, &[u8])> {
@@ -211,61 +215,29 @@ fn header(payload: &[u8]) -> Option<(Header, &[u8])> {
     let mut restart = None;
     if RESTARTS.contains(&kind) {
         let (head, after) = rest.split_first_chunk::<RESTART_HEADER>()?;
-        restart = Some(u16::from_be_bytes([head[0], head[1]]));
+        restart = Some(u16::from_be_bytes([head[0], head[1]])).filter(|interval| *interval > 0);
         rest = after;
     }
     let header = Header {
         offset: u32::from_be_bytes([0, o0, o1, o2]) as usize,
         kind,
         q,
-        size: (u16::from(width) * 8, u16::from(height) * 8),
+        blocks: (width, height),
         restart,
     };
     Some((header, rest))
 }
 
-/// The size of a picture by its packet: from the header, or where that is 0 from ONVIF's extension.
-fn picture_size(packet: &RtpPacket<'_>, header: &Header) -> Option<(u16, u16)> {
-    let known = |size: &(u16, u16)| size.0 > 0 && size.1 > 0;
-    let extension = || {
-        let (_, segments) = packet.extension.filter(|(profile, _)| *profile == ONVIF_EXTENSION)?;
-        // The start of a frame (SOF0): marker, length, precision, height, width.
-        let frame = segments.windows(9).find(|bytes| bytes[..2] == [0xff, 0xc0])?;
-        let side = |at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
-        Some((side(7), side(5)))
+/// The size of a picture by its packets, which count blocks in one byte, and by its description. The latter counts
+/// where the former is 0, and where it is the former but for what does not fit into a byte or makes no block.
+fn size(blocks: (u8, u8), described: Option<(u16, u16)>) -> Option<(u16, u16)> {
+    let side = |blocks: u8, described: Option<u16>| {
+        let described = described.filter(|side| *side > 0);
+        let same = described.filter(|side| blocks == 0 || side.div_ceil(8) & 0xff == u16::from(blocks));
+        same.or(Some(u16::from(blocks) * 8)).filter(|side| *side > 0)
     };
-    Some(header.size).filter(known).or_else(|| extension().filter(known))
+    Some((
+        side(blocks.0, described.map(|size| size.0))?,
+        side(blocks.1, described.map(|size| size.1))?,
+    ))
 }
-
-/// The standard tables, scaled for a quality of 1 to 99 (RFC 2435, appendix A).
-fn scaled(q: u8) -> Vec<u8> {
-    let q = u32::from(q);
-    let factor = if q < 50 { 5000 / q } else { 200 - 2 * q };
-    let scale = |value: &u8| u8::try_from(((u32::from(*value) * factor + 50) / 100).clamp(1, 255)).unwrap_or(255);
-    QUANTIZATION.as_flattened().iter().map(scale).collect()
-}
-
-/// The headers of an image: tables, restart interval, frame and scan (RFC 2435, appendix B).
-fn put_headers(out: &mut Vec<u8>, header: &Header, (width, height): (u16, u16), tables: &[u8]) {
-    out.extend_from_slice(&[0xff, 0xd8]);
-    for (number, table) in (0..).zip(tables.chunks(TABLE)) {
-        out.extend_from_slice(&[0xff, 0xdb, 0, 67, number]);
-        out.extend_from_slice(table);
-    }
-    if let Some(interval) = header.restart {
-        out.extend_from_slice(&[0xff, 0xdd, 0, 4]);
-        out.extend_from_slice(&interval.to_be_bytes());
-    }
-    out.extend_from_slice(&[0xff, 0xc0, 0, 17, 8]);
-    out.extend_from_slice(&height.to_be_bytes());
-    out.extend_from_slice(&width.to_be_bytes());
-    let luma_sampling = if header.kind & 0x3f == 0 { 0x21 } else { 0x22 };
-    let colour = u8::from(tables.len() > TABLE);
-    out.extend_from_slice(&[3, 1, luma_sampling, 0, 2, 0x11, colour, 3, 0x11, colour]);
-    out.extend_from_slice(HUFFMAN_TABLES);
-    out.extend_from_slice(&[0xff, 0xda, 0, 12, 3, 1, 0x00, 2, 0x11, 3, 0x11, 0, 63, 0]);
-}
-
-#[cfg(test)]
-#[path = "jpeg_tests.rs"]
-mod tests;

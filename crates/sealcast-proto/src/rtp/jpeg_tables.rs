@@ -1,7 +1,7 @@
 //! The tables of ITU-T T.81, annex K, which cameras may leave out of Motion JPEG.
 
-/// A segment with all four Huffman tables (K.3), with its marker. Each table is its class and number, how many codes have 1 to 16
-/// bits, and the values in the order of the codes.
+/// A segment with all four Huffman tables (K.3), with its marker. Each table is its class and number, how many codes
+/// have 1 to 16 bits, and the values in the order of the codes.
 #[rustfmt::skip]
 pub const HUFFMAN_TABLES: &[u8] = &[
     0xFF, 0xC4, 0x01, 0xA2,

@@ -6,20 +6,33 @@
 
 mod aac;
 mod access_unit;
+#[cfg(test)]
+mod any_bytes_tests;
 mod clock;
 mod depacketizer;
 mod h264;
+#[cfg(test)]
+mod h264_tests;
 mod h265;
+#[cfg(test)]
+mod h265_tests;
 mod jpeg;
+mod jpeg_head;
+mod jpeg_quantization;
 mod jpeg_tables;
+#[cfg(test)]
+mod jpeg_tests;
+mod markers;
 mod media;
 mod packet;
+mod parameter_sets;
 mod receive;
 mod sequence;
 mod sound;
+#[cfg(test)]
+mod tests;
 
 pub use clock::{Extended, SenderReport, Side, SoundClock, nanos, sender_reports};
-use data_encoding::BASE64_NOPAD;
 pub use depacketizer::Depacketizer;
 pub use h264::H264;
 pub use h265::H265;
@@ -28,15 +41,13 @@ pub use jpeg_tables::HUFFMAN_TABLES;
 pub(crate) use media::lines;
 pub use media::{MAX_FORMATS, MediaDescription, MediaKind, Medium};
 pub use packet::RtpPacket;
+use parameter_sets::parameter_sets;
 pub use receive::{ReceiveCounts, Receiver, Way};
 pub use sequence::{Discipline, Label, MAX_PATIENCE, MAX_WAITING, Ordered, Sequence, SequenceCounts};
 pub use sound::SoundDepacketizer;
 
 pub use crate::unit::MAX_FRAME;
-use crate::unit::find_start_code;
 
-/// Most parameter sets of a description.
-const MAX_SETS: usize = 64;
 /// Most pieces (NAL units, fragments) of one picture.
 pub const MAX_PIECES: usize = 4096;
 
@@ -63,28 +74,6 @@ impl Format {
             found.trim().eq_ignore_ascii_case(name).then_some(value.trim())
         })
     }
-}
-
-/// The NAL units in Base64 lists of these parameters, in their order. What is no Base64 is left out, and so are start
-/// codes, which some cameras put into them.
-fn parameter_sets(format: &Format, names: &[&str]) -> Vec<Vec<u8>> {
-    let lists = names.iter().filter_map(|name| format.parameter(name));
-    let words = lists.flat_map(|list| list.split(','));
-    let texts = words.filter_map(|word| BASE64_NOPAD.decode(word.trim().trim_end_matches('=').as_bytes()).ok());
-    let units = texts.flat_map(|text| {
-        let mut units = Vec::new();
-        let mut rest = &text[..];
-        while let Some(at) = find_start_code(rest, 0) {
-            units.push(rest[..at].to_vec());
-            rest = &rest[at + 3..];
-        }
-        units.push(rest.to_vec());
-        units
-    });
-    units
-        .filter(|unit| unit.iter().any(|byte| *byte != 0))
-        .take(MAX_SETS)
-        .collect()
 }
 
 /// A whole picture or packet of sound.

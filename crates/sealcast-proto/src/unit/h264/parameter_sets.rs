@@ -112,6 +112,11 @@ impl ParameterSets {
         self.sps.get(usize::from(id)).and_then(Option::as_ref)
     }
 
+    /// True if a sequence of them may code the two fields of a frame as two pictures.
+    pub(crate) fn may_have_fields(&self) -> bool {
+        self.sps.iter().flatten().any(|sps| !sps.frames_only)
+    }
+
     /// The picture parameter set with this number.
     pub fn pps(&self, id: u8) -> Option<&Pps> {
         self.pps.get(usize::from(id)).and_then(Option::as_ref)

@@ -1,11 +1,11 @@
 //! JPEG images as cheap cameras send them: without Huffman tables, padded, or cut off.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use sealcast_proto::rtp::HUFFMAN_TABLES;
 use sealcast_proto::unit::{JpegPart, JpegWalker};
 
 use crate::source::MAX_FRAME_BYTES;
 use crate::source::mjpeg::image_size;
-use sealcast_proto::rtp::HUFFMAN_TABLES;
 
 /// Markers (ITU-T T.81, table B.1).
 const DHT: u8 = 0xC4;
