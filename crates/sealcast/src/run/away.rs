@@ -134,21 +134,18 @@ impl StandingWatch {
         self.standing.subscribe()
     }
 
-    /// The source is away since then, or still away. Returns true if that is news, or the cause is.
-    pub(super) fn away(&self, since: Instant, away: Away) -> bool {
+    /// The source is away since then, or still away.
+    pub(super) fn away(&self, since: Instant, away: Away) {
         self.metrics.camera_off(true);
-        let mut news = false;
         self.standing.send_if_modified(|standing| {
             let before = standing.away.as_deref();
-            let other = before != Some(&away);
-            news = before.is_none_or(|before| before.cause != away.cause);
-            if other {
+            let news = before != Some(&away);
+            if news {
                 standing.since = before.map_or(since, |_| standing.since);
                 standing.away = Some(Arc::new(away));
             }
-            other
+            news
         });
-        news
     }
 
     /// The source is there.

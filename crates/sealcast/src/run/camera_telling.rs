@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(said(&mut telling), None, "it is on");
         let began = std::time::Instant::now();
         let address = "rtsp://10.0.0.7/live does not answer";
-        assert!(standing.away(began, away(FailureKind::Source, address)));
+        standing.away(began, away(FailureKind::Source, address));
         telling.due().await;
         let (off, words) = said(&mut telling).expect("news");
         assert!(!off && words == "it cannot be reached" && !words.contains("10.0.0.7"));
@@ -93,7 +93,7 @@ mod tests {
         telling.repeat = Instant::now();
         telling.due().await;
         assert_eq!(said(&mut telling), Some((false, words)));
-        assert!(standing.away(began, away(FailureKind::Refused, "another reason")));
+        standing.away(began, away(FailureKind::Refused, "another reason"));
         telling.due().await;
         assert!(said(&mut telling).is_some_and(|(on, why)| !on && why.contains("login")));
         assert_eq!(standing.now().since, began, "it is off since then all the same");

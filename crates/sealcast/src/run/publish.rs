@@ -41,6 +41,9 @@ const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
 /// Time limit for telling the relays that the stream is over.
 const RELAY_PATIENCE: Duration = Duration::from_secs(2);
 
+/// Time limit for the end of an attempt to open a source that is away.
+const AWAY_PATIENCE: Duration = Duration::from_millis(500);
+
 /// A connection that lasted this long counts as a success and resets the retry delay.
 const STABLE: Duration = Duration::from_secs(5);
 
@@ -239,8 +242,23 @@ impl Publisher {
         }
         finish_relays(&shared, fed).await;
         shared.hub.stop();
-        tokio::task::spawn_blocking(move || source.join()).await.ok();
+        end_of(source, shared.hub.standing.now().away.is_some()).await;
         outcome
+    }
+}
+
+/// Wait for the source's thread, which was told to end; not for long if the source is away, since an attempt to open it
+/// may last.
+async fn end_of(source: JoinHandle<()>, away: bool) {
+    let ended = async {
+        while !source.is_finished() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    match away {
+        // At the time limit it goes on, and ends with the program.
+        true => drop(tokio::time::timeout(AWAY_PATIENCE, ended).await),
+        false => ended.await,
     }
 }
 

@@ -57,22 +57,25 @@ impl Waiting {
         let Some(reopen) = &mut self.0 else {
             return Err(failure);
         };
-        let (mut failure, mut pauses) = (failure, Pauses::default());
+        // Of the time when the source was there.
+        let _ = reopen.nudge.take();
+        let (mut failure, mut pauses, mut told) = (failure, Pauses::default(), None);
         loop {
             let Some(away) = Away::after(&failure) else {
                 return Err(failure);
             };
             let pause = pauses.after(away.cause);
             let again_in = pause.as_secs_f32();
-            match hub.standing.away(since, away) {
-                true => tracing::warn!(
+            match told.replace(away.cause) == Some(away.cause) {
+                false => tracing::warn!(
                     reason = %failure.what,
                     again_in,
                     "the source is opened again until it is back; viewers wait; {}",
                     failure.hint
                 ),
-                false => tracing::debug!(reason = %failure.what, again_in, "it is still away"),
+                true => tracing::debug!(reason = %failure.what, again_in, "it is still away"),
             }
+            hub.standing.away(since, away);
             if !pass(pause, hub, &reopen.nudge) {
                 return Ok(None);
             }
@@ -90,8 +93,6 @@ impl Waiting {
 
 /// Waits for so long, or until it is nudged. Returns false if the hub stops.
 fn pass(pause: Duration, hub: &Hub, nudge: &Nudge) -> bool {
-    // Nobody meant this pause by it.
-    let _ = nudge.take();
     let until = Instant::now() + pause;
     while Instant::now() < until && !nudge.take() {
         if hub.stopping() {

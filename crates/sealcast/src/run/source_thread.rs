@@ -37,9 +37,9 @@ pub(super) fn start(
     match &source {
         Ok(source) => describe(&**source, &hub, sound),
         // Whoever asks from here on is told so.
-        Err(failure) => {
-            let _ = Away::after(failure).map(|away| hub.standing.away(began, away));
-        }
+        Err(failure) => Away::after(failure)
+            .into_iter()
+            .for_each(|away| hub.standing.away(began, away)),
     }
     let body = move || {
         let forward = || {

@@ -63,6 +63,8 @@ fn a_camera_that_is_off_is_waited_for_by_publisher_and_viewer_at_the_start_and_l
     let url = format!("rtsp://127.0.0.1:{port}/cam?transport=tcp");
     let mut publisher = publish(near.path(), &url, &["--retry", "--metrics", "127.0.0.1:0"]);
     publisher.program.says("/metrics", PATIENCE);
+    let why = "the source is opened again until it is back; viewers wait; check that the camera is on";
+    publisher.program.says(why, PATIENCE);
     let said = status(near.path());
     assert!(said.contains(" camera=off since=20"), "{said}");
     assert!(said.contains(&format!(" why=rtsp://127.0.0.1:{port}/cam ")), "{said}");
