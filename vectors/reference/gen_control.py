@@ -184,7 +184,8 @@ def messages():
         cases.append({"name": name, "expect": "ok", "message": kind, "fields": _json(fields), "bytes": data.hex()})
     rows = [("empty payload", b"", "malformed", "There is no type.")]
     for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
-                 "rekey-request", "selection, an eighth", "selection-ack", "budget, none", "orientation, mirrored", "camera, off",
+                 "rekey-request", "selection, an eighth", "selection-ack", "budget, none", "orientation, mirrored",
+                 "camera, off",
                  "nack of several", "feedback", "probe-ack", "path-challenge", "path-response"):
         data = encoded[name]
         rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))

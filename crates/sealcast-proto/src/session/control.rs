@@ -74,17 +74,19 @@ impl Session {
             Control::Shape { publisher, viewer } => self.shape_announced(now, [publisher, viewer]),
             Control::Probe { token, .. } => self.send_control(now, &Control::ProbeAck { token }),
             Control::Selection { number, selection } => self.selection_told(now, number, selection),
-            Control::Orientation(orientation) => {
-                self.out.push_back(Output::Event(Event::Oriented(orientation)));
-                Ok(())
-            }
+            Control::Orientation(orientation) => self.tell(Event::Oriented(orientation)),
             Control::Camera(CameraState { on, since, why }) => {
                 let why = words::plain(why);
-                self.out.push_back(Output::Event(Event::CameraTold { on, since, why }));
-                Ok(())
+                self.tell(Event::CameraTold { on, since, why })
             }
             _ => Err(SessionError::PeerMisbehaved),
         }
+    }
+
+    /// Passes what the peer said on to the program.
+    fn tell(&mut self, event: Event) -> Result<(), SessionError> {
+        self.out.push_back(Output::Event(event));
+        Ok(())
     }
 
     /// Publisher: process the messages that only a viewer sends.

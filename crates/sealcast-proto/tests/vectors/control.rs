@@ -65,10 +65,7 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         Control::KeyframeRequest { stream } => ("keyframe-request", json!({"stream": stream})),
         Control::Budget { milliseconds } => ("budget", json!({"milliseconds": milliseconds})),
         Control::Orientation(turned) => ("orientation", orientation(turned)),
-        Control::Camera(CameraState { on, since, why }) => {
-            let state = if on { 1 } else { 2 };
-            ("camera", json!({"state": state, "since": since, "why": why}))
-        }
+        Control::Camera(state) => described_of_camera(state),
         Control::Ping { t1 } => ("ping", json!({"t1": t1})),
         Control::Pong { t1, t2, t3 } => ("pong", json!({"t1": t1, "t2": t2, "t3": t3})),
         Control::RekeyRequest => ("rekey-request", json!({})),

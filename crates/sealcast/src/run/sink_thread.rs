@@ -41,14 +41,44 @@ pub(super) fn start(
         })
 }
 
+/// Descriptions of the stream that the sink was told.
+#[derive(Default)]
+struct Told {
+    orientation: Orientation,
+    info: Option<Arc<StreamInfo>>,
+    sound: Option<Arc<SoundInfo>>,
+}
+
+impl Told {
+    /// Tells the sink what is new.
+    fn tell(
+        &mut self,
+        sink: &mut dyn Sink,
+        orientation: Orientation,
+        info: Arc<StreamInfo>,
+        sound: Option<Arc<SoundInfo>>,
+    ) -> Result<()> {
+        if std::mem::replace(&mut self.orientation, orientation) != orientation {
+            sink.orient(orientation)?;
+        }
+        if self.info.as_ref() != Some(&info) {
+            sink.start(&info)?;
+            self.info = Some(info);
+        }
+        if let Some(sound) = sound.filter(|sound| self.sound.as_ref() != Some(sound)) {
+            sink.start_sound(&sound)?;
+            self.sound = Some(sound);
+        }
+        Ok(())
+    }
+}
+
 fn feed(
     sink: &mut dyn Sink,
     (queue, proofs): (&FrameQueue<Delivered>, &GroupProofs),
     observation: &Observation,
 ) -> Result<()> {
-    let mut current: Option<Arc<StreamInfo>> = None;
-    let mut turned = Orientation::default();
-    let mut heard: Option<Arc<SoundInfo>> = None;
+    let mut told = Told::default();
     // An archive keeps the frames of each session as they are.
     let mut timeline = (!sink.keeps_sealed()).then(SessionTimeline::default);
     // The frame presented last, until the next one completes what is known of it.
@@ -69,17 +99,7 @@ fn feed(
             .take()
             .into_iter()
             .try_for_each(|proof| sink.group_proof(proof))?;
-        if std::mem::replace(&mut turned, orientation) != orientation {
-            sink.orient(orientation)?;
-        }
-        if current.as_ref() != Some(&info) {
-            sink.start(&info)?;
-            current = Some(info);
-        }
-        if let Some(sound) = sound.filter(|sound| heard.as_ref() != Some(sound)) {
-            sink.start_sound(&sound)?;
-            heard = Some(sound);
-        }
+        told.tell(sink, orientation, info, sound)?;
         if track == Track::Sound {
             sink.sealed(sealed);
             sink.stamped(timeline.stamped(), timeline.clock);

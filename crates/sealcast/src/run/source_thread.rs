@@ -145,8 +145,7 @@ fn pump(
             tracing::trace!(target, follows, "another bit rate was asked of the source");
         }
         let next = feed.next(hub);
-        metrics.lost_at_source(feed.take_lost());
-        metrics.source_jumped(feed.take_jumps());
+        count(metrics, feed);
         let Some(mut frame) = next? else { break };
         capacity.made(&frame)?;
         if frame.track == Track::Sound {
@@ -163,8 +162,7 @@ fn pump(
         // Number the frames as they are published: a gap then always means a loss after this point.
         frame.number = number;
         number += 1;
-        metrics.record_stage(Stage::Capture, frame.captured.saturating_duration_since(frame.began));
-        metrics.record_stage(Stage::Encode, frame.encoded.saturating_duration_since(frame.captured));
+        record_stages(metrics, &frame);
         if frame.keyframe {
             hub.set_orientation(feed.source().orientation());
             let current = feed.source().info();
@@ -180,6 +178,17 @@ fn pump(
         hub.publish(frame);
     }
     Ok(())
+}
+
+/// Counts what the source lost, and the jumps of its clock.
+fn count(metrics: &Metrics, feed: &mut SourceFeed) {
+    metrics.lost_at_source(feed.take_lost());
+    metrics.source_jumped(feed.take_jumps());
+}
+
+fn record_stages(metrics: &Metrics, frame: &Frame) {
+    metrics.record_stage(Stage::Capture, frame.captured.saturating_duration_since(frame.began));
+    metrics.record_stage(Stage::Encode, frame.encoded.saturating_duration_since(frame.captured));
 }
 
 /// Whether a source that is back may send another codec: of some codecs everything must be encrypted.

@@ -202,8 +202,8 @@ fn gstreamer_writes_the_same_stream_as_without_gateways() {
     }
 }
 
-/// The parameter sets and the frames of the first two seconds, as `publish rtsp://` receives them: only the frames before the
-/// first missing one, or `None` if the camera cannot be opened.
+/// The parameter sets and the frames of the first two seconds, as `publish rtsp://` receives them: only the frames
+/// before the first missing one, or `None` if the camera cannot be opened.
 fn by_sealcast(url: &str, transport: &str) -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
     let mut source = source::open(&format!("{url}?transport={transport}")).ok()?;
     let parameters = source.info().parameters.to_vec();
