@@ -15,6 +15,9 @@ const WRAP: i64 = (1 << 32) / 90;
 /// A frame: when it was made (which is when it comes), and its stamp, in ms.
 type Made = (Track, i64, i64);
 
+/// What a camera does, its frames, and the jumps that are counted.
+type Case = (&'static str, Vec<Made>, &'static [(Jump, u64)]);
+
 fn at(ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(ms).expect("not negative"))
 }
@@ -52,7 +55,7 @@ fn variable() -> Vec<Made> {
 
 #[test]
 fn every_frame_has_the_time_at_which_it_was_made_whatever_its_stamp() {
-    let table: [(&str, Vec<Made>, &[(Jump, u64)]); 13] = [
+    let table: [Case; 13] = [
         ("right", pictures(500, |_, right| right), &[]),
         (
             "one frame 9000 s ahead",
