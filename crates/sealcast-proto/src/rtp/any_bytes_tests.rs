@@ -6,8 +6,10 @@ use crate::unit::find_start_code;
 
 const SEQUENCES: u64 = 3000;
 
+type Kind = (&'static str, &'static [u8], &'static [&'static [u8]]);
+
 /// Each kind, a whole picture of it, and bytes that payloads are likely to begin with.
-const KINDS: [(&str, &[u8], &[&[u8]]); 3] = [
+const KINDS: [Kind; 3] = [
     (
         "h264",
         &[0x65, 0x88, 1],

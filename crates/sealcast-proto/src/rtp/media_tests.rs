@@ -207,7 +207,8 @@ fn media_are_read_as_cameras_mean_them() {
 #[test]
 fn of_several_formats_the_first_that_can_be_put_together_is_preferred() {
     let sdp = b"m=video 0 RTP/AVP 95 96 26\na=rtpmap:95 VP8/90000\na=rtpmap:96 H264/90000\n\
-        m=audio 0 RTP/AVP 9 8 0\na=fmtp:101 x=1\nm=audio 0 RTP/AVP 9 4\nm=audio 0 RTP/AVP\nm=application 0 RTP/AVP 26 0\n";
+        m=audio 0 RTP/AVP 9 8 0\na=fmtp:101 x=1\nm=audio 0 RTP/AVP 9 4\nm=audio 0 RTP/AVP\n\
+        m=application 0 RTP/AVP 26 0\n";
     let media = MediaDescription::parse(sdp).media;
     let types: Vec<_> = media
         .iter()

@@ -171,7 +171,11 @@ pub fn identity_at(path: &Path) -> Result<Identity> {
     if path.exists() {
         return read_identity(path);
     }
-    let identity = create_identity(path)?;
+    let identity = match create_identity(path) {
+        // Another program of this account has made it meanwhile.
+        Err(_) if path.exists() => return read_identity(path),
+        made => made?,
+    };
     tracing::info!(file = %path.display(), peer = %identity.peer_id(), "made a new identity");
     Ok(identity)
 }
