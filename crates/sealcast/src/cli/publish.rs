@@ -57,7 +57,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
     // Open the source first, so that the ticket is handed out only when there is something to see, or to wait for.
     let proof = group.as_ref().map_or(FrameProof::None, GroupOptions::proof);
-    let opening = Opening::new(&source_url, offer.shape, proof, selection);
+    let opening = Opening::new(&source_url, offer.shape, proof, selection).with_sound(configured.sound);
     let Beginning { source, reopen, rate } = opening.begin(&settings, &checked, rate).await?;
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.seconds)?;

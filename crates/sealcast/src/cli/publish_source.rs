@@ -45,6 +45,7 @@ pub(super) struct Opening {
     shape: Shape,
     proof: FrameProof,
     selection: Selection,
+    sound: bool,
 }
 
 /// How a publisher begins.
@@ -65,7 +66,13 @@ impl Opening {
             shape,
             proof,
             selection,
+            sound: true,
         }
+    }
+
+    /// The same, with or without asking a camera for its sound.
+    pub(super) fn with_sound(self, sound: bool) -> Self {
+        Self { sound, ..self }
     }
 
     /// Opens it for the first time.
@@ -98,7 +105,10 @@ impl Opening {
     }
 
     fn open(&self) -> Result<Box<dyn Source>> {
-        let mut source = source::open(&self.url)?;
+        let mut source = match self.sound {
+            true => source::open(&self.url)?,
+            false => source::open_picture(&self.url)?,
+        };
         self.shape.prepare(&mut *source, self.proof)?;
         Ok(source)
     }
