@@ -239,7 +239,10 @@ fn made_of_it(trial: &Trial) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sealcast_proto::rtp::MediaDescription;
+
     use super::*;
+    use crate::media::{FrameRate, StreamInfo};
 
     #[test]
     fn an_address_is_told_by_its_shape_alone() {
@@ -249,5 +252,47 @@ mod tests {
             "rtsp://USER:PASSWORD@HOST:8554/…/…/…?…=…&…=…"
         );
         assert_eq!(shape_of("rtsps://192.0.2.7"), "rtsps://HOST:322");
+    }
+
+    #[test]
+    fn no_word_that_the_camera_or_its_user_chose_is_in_a_report() {
+        const WORD: &str = "hunter2";
+        let url = "rtsp://hunter2:hunter2@hunter2.example:554/hunter2/hunter2?hunter2=hunter2";
+        let options = RtspOptions::parse(url).expect("a URL");
+        let sdp = "v=0\r\no=hunter2 1 1 IN IP4 hunter2\r\ns=hunter2\r\ni=hunter2\r\nu=http://hunter2/\r\ne=hunter2\r\n\
+            a=tool:hunter2\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 hunter2/90000\r\n\
+            a=fmtp:96 sprop-parameter-sets=hunter2\r\n\
+            a=control:hunter2\r\na=hunter2:hunter2\r\nm=hunter2 0 RTP/AVP 97\r\na=rtpmap:97 hunter2/1\r\n\
+            m=audio 0 hunter2 hunter2\r\na=control:hunter2\r\n";
+        let lost = format!("{} failed: the camera closed the connection", options.shown());
+        let trial = Trial {
+            description: MediaDescription::parse(sdp.as_bytes()),
+            picture: StreamInfo {
+                codec: Codec::H264,
+                width: 0,
+                height: 0,
+                rate: FrameRate {
+                    numerator: 25,
+                    denominator: 1,
+                },
+                parameters: WORD.into(),
+            },
+            sound: None,
+            facts: Facts::default(),
+            trouble: Some(without_address(&options, &lost)),
+        };
+        let mut findings = vec![Finding::ok("address", shape(&options))];
+        findings.extend(offers(&trial));
+        findings.extend(judge("tcp", &trial));
+        let failure = Failure::new(
+            FailureKind::Source,
+            format!("cannot reach {}", options.url().host),
+            lost,
+        );
+        findings.push(refused("udp", &options, &failure));
+        let report = Report { findings };
+        let text = report.to_lines() + &report.to_json();
+        assert!(!text.contains(WORD), "{text}");
+        assert!(text.contains("track 2") && text.contains("unknown here"), "{text}");
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use sealcast_proto::rtsp::{CameraError, CameraUrl};
 
 use super::{LinkError, RtspOptions};
-use crate::failure::{Failure, FailureKind, Result};
+use crate::failure::{Failure, FailureKind, Result, SourceFault};
 use crate::keys::fingerprint::Fingerprint;
 use crate::transport::tcp::connect_stream;
 use crate::transport::tls::connect_pinned;
@@ -58,7 +58,10 @@ pub(crate) struct RtspConnection {
 pub(crate) async fn connect(place: &Place, fingerprint: Option<Fingerprint>) -> Result<RtspConnection> {
     let url = &place.url;
     let address = (url.host.as_str(), url.port);
-    let stream = connect_stream(address.0, address.1).await?;
+    let stream = connect_stream(address.0, address.1).await.map_err(|failure| {
+        let hint = "check that the camera is on, and that its address and port are right";
+        Failure::new(failure.kind, failure.what, hint).of_source(SourceFault::Unreachable)
+    })?;
     let addresses = stream.local_addr().and_then(|local| Ok((local, stream.peer_addr()?)));
     let (local, remote) = addresses.map_err(|error| {
         let what = format!("the connection to the camera {url} broke ({error})");

@@ -14,7 +14,7 @@ use super::choice::choose;
 use super::facts::Facts;
 use super::reader::{Arrived, Streams};
 use super::words::{answered, ended, lost, silent};
-use crate::failure::{Failure, FailureKind, Result, SourceFault};
+use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{SoundInfo, StreamInfo};
 use crate::rtsp::{CameraLink, LinkError, LinkEvent, Place, RtspOptions, connect};
 
@@ -162,13 +162,10 @@ impl Session {
         let (link, began, sdp) = loop {
             let connection = connect(&place, options.fingerprint).await.map_err(|mut failure| {
                 // A camera that starts again is worth another try, one with another certificate is not.
-                match failure.kind {
-                    FailureKind::Network => {
-                        failure.kind = FailureKind::Source;
-                        failure.of_source(SourceFault::Unreachable)
-                    }
-                    _ => failure,
+                if failure.kind == FailureKind::Network {
+                    failure.kind = FailureKind::Source;
                 }
+                failure
             })?;
             let began = Instant::now();
             let mut link = CameraLink::new(connection, options, Duration::ZERO)?;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::cameras::Target;
-use crate::failure::{Failure, FailureKind, Result};
+use crate::failure::{Failure, FailureKind, Result, SourceFault};
 use crate::rtsp::{self, Place, RtspConnection};
 use crate::run::Retry;
 
@@ -24,7 +24,7 @@ pub(super) async fn connect(target: &Target, place: &Place, away_until: Option<I
         }
         loop {
             match rtsp::connect(place, target.options.fingerprint).await {
-                Err(failure) if failure.kind == FailureKind::Network => tracing::debug!("{failure}"),
+                Err(failure) if failure.fault == SourceFault::Unreachable => tracing::debug!("{failure}"),
                 connected => return connected,
             }
             retry.wait().await;
