@@ -60,7 +60,8 @@ pub(crate) async fn connect(place: &Place, fingerprint: Option<Fingerprint>) -> 
     let address = (url.host.as_str(), url.port);
     let stream = connect_stream(address.0, address.1).await.map_err(|failure| {
         let hint = "check that the camera is on, and that its address and port are right";
-        Failure::new(failure.kind, failure.what, hint).of_source(SourceFault::Unreachable)
+        let what = format!("{url} does not answer: {}", failure.what);
+        Failure::new(failure.kind, what, hint).of_source(SourceFault::Unreachable)
     })?;
     let addresses = stream.local_addr().and_then(|local| Ok((local, stream.peer_addr()?)));
     let (local, remote) = addresses.map_err(|error| {
