@@ -120,6 +120,8 @@ struct Stream {
     by_source: bool,
     /// When that moment was here, by the first packet, in ns.
     arrived: Option<i128>,
+    /// Timestamp with which the stream begins, as the camera announces it.
+    announced: Option<u32>,
 }
 
 impl Stream {
@@ -130,6 +132,7 @@ impl Stream {
             reported: None,
             by_source: false,
             arrived: None,
+            announced: None,
         }
     }
 
@@ -139,6 +142,13 @@ impl Stream {
         let time = nanos(ticks, self.clock_rate);
         self.arrived.get_or_insert(arrived.as_nanos() as i128 - time);
         (ticks, time)
+    }
+
+    /// The announced begin in ns of the stream; `None` before its first packet.
+    fn begins(&mut self) -> Option<i128> {
+        self.arrived?;
+        let ticks = self.extended.near(self.announced?);
+        Some(nanos(ticks, self.clock_rate))
     }
 
     /// Takes a report. Returns true if the camera's clock was set since the one before.
@@ -180,7 +190,9 @@ impl SoundClock {
         let reported = self.sound.reported.zip(self.picture.reported);
         let reported = reported.map(|(sound, picture)| sound - picture).filter(plausible);
         // Without reports both streams began together, if the camera says so truly.
-        let begun = if plausible(&0) { 0 } else { by_arrival };
+        let announced = self.picture.begins().zip(self.sound.begins());
+        let announced = announced.map(|(picture, sound)| picture - sound).filter(plausible);
+        let begun = announced.unwrap_or(if plausible(&0) { 0 } else { by_arrival });
         let current = self.offset.get_or_insert(reported.unwrap_or(begun));
         if let Some(offset) = reported
             && (*current - offset).abs() > NOTICEABLE
@@ -188,6 +200,13 @@ impl SoundClock {
             *current = offset;
         }
         Some(time + *current)
+    }
+
+    /// Takes the timestamp with which the camera says that a stream begins.
+    pub fn announced(&mut self, side: Side, timestamp: u32) {
+        let (stream, _) = self.sides(side);
+        stream.announced = Some(timestamp);
+        self.offset = None;
     }
 
     /// Takes the reports of a compound packet of RTCP about one of the streams, whose packets come from `source`. They

@@ -170,3 +170,23 @@ fn sender_reports_are_found_wherever_and_however_they_stand() {
     );
     assert_eq!(found(&whole.repeat(MAX_COMPOUND + 9)).len(), MAX_COMPOUND);
 }
+
+#[test]
+fn announced_beginnings_say_how_far_picture_and_sound_are_apart_if_they_can_be_right() {
+    let ms = |milliseconds| Duration::from_millis(milliseconds);
+    let apart = |picture: u32, sound: u32| {
+        let mut clock = SoundClock::new(90_000, 8_000);
+        clock.announced(Side::Picture, picture);
+        clock.announced(Side::Sound, sound);
+        clock.picture(900_000, ms(100));
+        // Sound of the same moment, which took 60 ms less on its way.
+        clock.sound(4_000_000_000, ms(40)).map(|time| time / 1_000_000)
+    };
+    assert_eq!(apart(900_000, 4_000_000_000), Some(10_000), "they begin together");
+    assert_eq!(
+        apart(900_000, 4_000_000_000 - 800),
+        Some(10_100),
+        "the sound has begun before its first packet"
+    );
+    assert_eq!(apart(0, 0), Some(9_940), "nonsense leaves the arrivals");
+}

@@ -37,6 +37,6 @@ pub use server::{
 };
 pub use tracks::{Channel, Interleaving, MAX_TRACKS, Track, TrackSet};
 pub use transport::{Granted, Offer, PortPair, Route, parse_granted, parse_offers};
-pub use url::{CameraUrl, MAX_URL, UrlError, unescaped};
+pub use url::{CameraUrl, MAX_URL, UrlError, announced_times, unescaped};
 
 pub use crate::wire::MAX_GATEWAY_MESSAGE;

@@ -277,6 +277,19 @@ pub(super) fn rtp_info_from_camera(value: &str, base: &str, controls: &[String])
     entries.collect::<Vec<_>>().join(",")
 }
 
+/// The timestamps with which the tracks begin, of an RTP-Info that [crosses](rtp_info_from_camera). Cameras announce
+/// others than they send, so they are hints.
+pub fn announced_times(value: &str) -> impl Iterator<Item = (Track, u32)> {
+    rtp_info_entries(value).filter_map(|(url, parameters)| {
+        let mut tracks = (0..).map_while(Track::new);
+        let track = tracks.find(|track| track_control(track.index()) == url)?;
+        let time = parameters
+            .split(';')
+            .find_map(|parameter| parameter.strip_prefix("rtptime="))?;
+        Some((track, time.parse().ok()?))
+    })
+}
+
 /// Rewrites RTP-Info for a player: our relative URLs become absolute.
 pub(super) fn rtp_info_for_player(value: &str, base: &str) -> String {
     let entries = rtp_info_entries(value).map(|(url, parameters)| {
@@ -439,6 +452,17 @@ mod tests {
         assert_eq!(
             rtp_info_from_camera(wrong, base, &controls[..1]),
             "url=track0;seq=271;rtptime=1621990950"
+        );
+    }
+
+    #[test]
+    fn the_times_that_a_camera_announces_are_those_of_its_tracks() {
+        let track = |number| Track::new(number).expect("a track");
+        let times: Vec<_> = announced_times("url=track0;seq=1;rtptime=9,url=track2;rtptime=4294967295").collect();
+        assert_eq!(times, [(track(0), 9), (track(2), u32::MAX)]);
+        assert_eq!(
+            announced_times("url=track0;seq=1,url=x;rtptime=1,url=track1;rtptime=4294967296").count(),
+            0
         );
     }
 

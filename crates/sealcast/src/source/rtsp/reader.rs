@@ -156,6 +156,15 @@ impl Streams {
         }
     }
 
+    /// The camera says with which timestamp a track begins.
+    pub(super) fn announced(&mut self, track: RtspTrack, timestamp: u32) {
+        if self.picture.track == track {
+            self.clock.announced(Side::Picture, timestamp);
+        } else if self.sound.as_ref().is_some_and(|sound| sound.track == track) {
+            self.clock.announced(Side::Sound, timestamp);
+        }
+    }
+
     /// True if there is sound.
     pub(super) fn has_sound(&self) -> bool {
         self.sound.is_some()

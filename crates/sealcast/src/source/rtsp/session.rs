@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::rtp::MediaDescription;
-use sealcast_proto::rtsp::{CameraEvent, CarriedStatus, Channel, Parameters, TrackSet, Verb};
+use sealcast_proto::rtsp::{
+    CameraEvent, CarriedHeader, CarriedStatus, Channel, Parameters, TrackSet, Verb, announced_times,
+};
 use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout, timeout_at};
 
@@ -243,7 +245,12 @@ impl Session {
                 self.link.open_ports(now, track, taker, || {})?;
                 return Ok(None);
             }
-            LinkEvent::Event(CameraEvent::Answered { status, .. }) => return Ok(Some(status)),
+            LinkEvent::Event(CameraEvent::Answered { status, with, .. }) => {
+                for (track, time) in announced_times(with.get(CarriedHeader::RtpInfo).unwrap_or_default()) {
+                    self.streams.announced(track, time);
+                }
+                return Ok(Some(status));
+            }
             LinkEvent::Event(CameraEvent::Refused { track, status }) => {
                 // Of the picture the answer to PLAY tells.
                 if self.streams.is_sound(track) {
