@@ -277,8 +277,8 @@ pub(super) fn rtp_info_from_camera(value: &str, base: &str, controls: &[String])
     entries.collect::<Vec<_>>().join(",")
 }
 
-/// The timestamps with which the tracks begin, of an RTP-Info that [crosses](rtp_info_from_camera). Cameras announce
-/// others than they send, so they are hints.
+/// The timestamps with which the tracks begin, of an RTP-Info that has crossed to the gateway of the
+/// players. Cameras announce others than they send, so they are hints.
 pub fn announced_times(value: &str) -> impl Iterator<Item = (Track, u32)> {
     rtp_info_entries(value).filter_map(|(url, parameters)| {
         let mut tracks = (0..).map_while(Track::new);
