@@ -22,6 +22,19 @@ const RETURNS: u32 = 4;
 /// Packets of another source that came among those of the present one, after which the two alternate.
 const AMONG: u32 = 8;
 
+impl ReceiveCounts {
+    /// Adds what was counted elsewhere or later.
+    pub fn add(&mut self, more: Self) {
+        self.duplicates += more.duplicates;
+        self.late += more.late;
+        self.foreign_types += more.foreign_types;
+        self.foreign_sources += more.foreign_sources;
+        self.strays += more.strays;
+        self.malformed += more.malformed;
+        self.lost += more.lost;
+    }
+}
+
 /// How packets of a track arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {

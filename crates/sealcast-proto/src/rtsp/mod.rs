@@ -9,6 +9,7 @@ mod digest;
 mod head;
 mod keyframes;
 mod message;
+mod oddity;
 mod reader;
 mod rtcp;
 mod sdp;
@@ -28,6 +29,7 @@ pub use client::{
 };
 pub use keyframes::Keyframes;
 pub use message::{Headers, MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Method, Request, Response, put_data};
+pub use oddity::{Oddities, Oddity};
 pub use reader::{MAX_UNREAD, MessageReader, NotRtsp};
 pub use rtcp::{ForCamera, MAX_COMPOUND, rtcp_for_camera};
 pub use sdp::{DescriptionError, same_media};

@@ -10,6 +10,7 @@
 
 use super::head::{Manner, continued, head_length, may_begin, parse_head};
 use super::message::{MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Request, Response};
+use super::oddity::{Oddities, Oddity};
 
 /// Maximum number of unread bytes: a message of maximum length, and as much again after it.
 pub const MAX_UNREAD: usize = 2 * (MAX_HEAD + MAX_BODY);
@@ -67,6 +68,8 @@ pub struct MessageReader {
     describes: bool,
     /// True if a description without a length waits for its end.
     unended: bool,
+    /// Deviations of messages that were read all the same.
+    oddities: Oddities,
 }
 
 impl MessageReader {
@@ -187,6 +190,15 @@ impl MessageReader {
         self.skipped
     }
 
+    /// What was passed over so far.
+    pub(super) fn oddities(&self) -> Oddities {
+        let mut oddities = self.oddities;
+        if self.skipped > 0 {
+            oddities.note(Oddity::Junk);
+        }
+        oddities
+    }
+
     fn skip_empty_lines(&mut self) {
         let lines = self.bytes[self.at..]
             .iter()
@@ -225,7 +237,11 @@ impl MessageReader {
         }
         let described = self.describes && matches!(&message, Message::Response(response) if response.status / 100 == 2);
         self.unended = false;
+        if lenient && (end > head || parse_head(&unread[..head], Manner::Strict).is_err()) {
+            self.oddities.note(Oddity::Head);
+        }
         if described && !ends_after(&unread[end..], length) {
+            self.oddities.note(Oddity::DescriptionLength);
             length = description_end(&unread[end..]);
             if length.is_none() {
                 self.unended = true;

@@ -122,11 +122,24 @@ impl CameraUrl {
     /// The URL that a Location header refers to, without credentials. `None` if it is no URL of a camera.
     pub(super) fn referred(&self, location: &str) -> Option<Self> {
         let location = location.trim();
-        if !location.starts_with('/') {
+        let (scheme, rest) = self.text.split_once("://")?;
+        let (server, path) = split_authority(rest);
+        if let Some(elsewhere) = location.strip_prefix("//") {
+            return Some(Self::parse(&format!("{scheme}://{elsewhere}")).ok()?.0);
+        }
+        let has_scheme = location.split_once(':').is_some_and(|(scheme, _)| {
+            scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+                && scheme.chars().all(|letter| letter.is_ascii_alphanumeric())
+        });
+        if location.is_empty() || has_scheme {
             return Some(Self::parse(location).ok()?.0);
         }
-        let (scheme, rest) = self.text.split_once("://")?;
-        let (url, _) = Self::parse(&format!("{scheme}://{}{location}", split_authority(rest).0)).ok()?;
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        let folder = match location.starts_with('/') {
+            true => "",
+            false => path.rsplit_once('/').map_or("/", |(folder, _)| &path[..=folder.len()]),
+        };
+        let (url, _) = Self::parse(&format!("{scheme}://{server}{folder}{location}")).ok()?;
         Some(Self {
             host: self.host.clone(),
             ..url
@@ -382,6 +395,10 @@ mod tests {
             ("rtsp://cam:8554/new", "rtsp://cam:8554/new", true),
             (" /new ", "rtsp://Cam:8554/new", true),
             ("rtsp://a:b@cam:8554/new", "rtsp://cam:8554/new", true),
+            ("new", "rtsp://Cam:8554/new", true),
+            ("new?at=rtsp://x/", "rtsp://Cam:8554/new?at=rtsp://x/", true),
+            ("//other/new", "rtsp://other/new", false),
+            ("RTSP://cam:8554/new", "rtsp://cam:8554/new", true),
             ("rtsp://cam/new", "rtsp://cam/new", false),
             ("rtsps://cam:8554/new", "rtsps://cam:8554/new", false),
             ("rtsp://other:8554/new", "rtsp://other:8554/new", false),
@@ -395,7 +412,19 @@ mod tests {
         }
         let (zoned, _) = parse("rtsp://[fe80::1%eth0]/old");
         assert_eq!(zoned.referred("/new").unwrap().host, "fe80::1%eth0");
-        for nowhere in ["", "http://cam/new", "new", "rtsp://"] {
+        for (here, location, url) in [
+            ("rtsp://cam/a/b/c?d=/e", "new", "rtsp://cam/a/b/new"),
+            ("rtsp://cam/a/b/", "new/2", "rtsp://cam/a/b/new/2"),
+            ("rtsp://cam", "new", "rtsp://cam/new"),
+            ("rtsps://cam/a", "//other/new", "rtsps://other/new"),
+        ] {
+            assert_eq!(
+                parse(here).0.referred(location).unwrap().as_str(),
+                url,
+                "{here} {location}"
+            );
+        }
+        for nowhere in ["", "http://cam/new", "rtsp://", "//"] {
             assert!(here.referred(nowhere).is_none(), "{nowhere}");
         }
     }

@@ -179,13 +179,7 @@ fn judge(check: &'static str, trial: &Trial) -> Vec<Finding> {
             "take a lower bit rate of the camera, or transport=tcp",
         ));
     }
-    if facts.sources > 0 {
-        let saw = format!(
-            "the source of the packets changed {} times; each change was followed",
-            facts.sources
-        );
-        findings.push(Finding::ok("odd", saw));
-    }
+    findings.extend(oddities(trial).map(|saw| Finding::ok("odd", saw)));
     if let Some(ratio) = facts.clock_ratio().filter(|ratio| (ratio - 1.0).abs() > CLOCK) {
         let saw = format!("by the camera's stamps {ratio:.2} s pass in a second");
         findings.push(Finding::warning(
@@ -195,6 +189,34 @@ fn judge(check: &'static str, trial: &Trial) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// What the camera does otherwise than the standard says, and what is made of it.
+fn oddities(trial: &Trial) -> impl Iterator<Item = String> {
+    let passed = &trial.facts.passed_over;
+    let counted = [
+        (
+            trial.facts.sources,
+            "times the source of the packets changed: each change is followed",
+        ),
+        (passed.duplicates, "packets came twice: each counts once"),
+        (passed.late, "packets came too late: those behind them had been taken"),
+        (
+            passed.foreign_types,
+            "packets have a payload type that counts not: they are left out",
+        ),
+        (
+            passed.foreign_sources,
+            "packets are of a second source: those of the first count",
+        ),
+        (passed.strays, "packets have a number of no sequence: they are left out"),
+        (passed.malformed, "packets are no RTP: they are left out"),
+        (passed.lost, "packets are missing"),
+    ];
+    let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+    let counted = counted.map(|(count, words)| format!("{count} {words}"));
+    let spoken = trial.oddities.iter().map(|oddity| oddity.to_string());
+    spoken.chain(counted)
 }
 
 /// What came, in figures.
@@ -240,6 +262,7 @@ fn made_of_it(trial: &Trial) -> String {
 #[cfg(test)]
 mod tests {
     use sealcast_proto::rtp::MediaDescription;
+    use sealcast_proto::rtsp::Oddities;
 
     use super::*;
     use crate::media::{FrameRate, StreamInfo};
@@ -279,6 +302,7 @@ mod tests {
             },
             sound: None,
             facts: Facts::default(),
+            oddities: Oddities::default(),
             trouble: Some(without_address(&options, &lost)),
         };
         let mut findings = vec![Finding::ok("address", shape(&options))];

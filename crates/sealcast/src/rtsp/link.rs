@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::rtsp::{
-    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Channel, Parameters, Route, Track,
-    Verb, put_data,
+    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Channel, Oddities, Parameters,
+    Route, Track, Verb, put_data,
 };
 
 use super::RtspOptions;
@@ -191,6 +191,11 @@ impl CameraLink {
             }
             None => {}
         }
+    }
+
+    /// What the camera did otherwise than the standard says, and was passed over.
+    pub(crate) fn oddities(&self) -> Oddities {
+        self.client.oddities()
     }
 
     /// True if RTCP of a channel has a place at the camera.

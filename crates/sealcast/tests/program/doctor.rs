@@ -8,8 +8,9 @@ use std::process::Output;
 use std::time::SystemTime;
 
 use sealcast::failure::FailureKind;
-use sealcast_testkit::media::path;
+use sealcast_testkit::media::{STREET, clip, path};
 use sealcast_testkit::program::{free_port, home, sealcast, write_private};
+use sealcast_testkit::servers::gstreamer;
 use serde_json::Value;
 
 fn examined(home: &Path, config: &str, more: &[&str]) -> Output {
@@ -137,4 +138,27 @@ fn a_configuration_that_cannot_be_read_is_a_finding_and_the_rest_is_examined() {
     );
     assert!(lines.lines().count() > 10, "{lines}");
     assert_eq!(output.status.code(), Some(FailureKind::Config.exit_code().into()));
+}
+
+#[test]
+fn a_camera_is_told_by_what_it_offers_and_sends_either_way_and_not_by_its_address() {
+    let home = home();
+    let server = gstreamer(&clip(STREET, home.path()), &[]);
+    let output = sealcast(home.path())
+        .args(["doctor", &server.url()])
+        .output()
+        .expect("it runs");
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{report}");
+    for part in [
+        "rtsp://HOST:",
+        "track 0: video, h264",
+        "published as H.264 ",
+        " keyframes each ",
+    ] {
+        assert!(report.contains(part), "{part} in {report}");
+    }
+    assert_eq!(report.matches("published as").count(), 2, "TCP and UDP: {report}");
+    assert!(!report.contains("127.0.0.1") && !report.contains("/cam"), "{report}");
+    assert!(!report.contains("odd"), "{report}");
 }

@@ -14,6 +14,7 @@ use super::{
 use crate::rtsp::auth::Authenticator;
 use crate::rtsp::carried::{CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::{Message, Method, Request, Response};
+use crate::rtsp::oddity::{Oddities, Oddity};
 use crate::rtsp::reader::{MessageReader, NotRtsp};
 use crate::rtsp::sdp::Description;
 use crate::rtsp::tracks::{Channel, Interleaving, Track, TrackSet};
@@ -96,6 +97,7 @@ pub struct CameraClient {
     pub(super) given_up: Option<u32>,
     /// Number of responses with a wrong number that were taken.
     pub(super) misnumbered: u32,
+    pub(super) oddities: Oddities,
     /// Time from which a description without a length counts as complete.
     description_at: Option<Duration>,
     /// The track for which ports are being opened.
@@ -137,6 +139,7 @@ impl CameraClient {
             sent: None,
             given_up: None,
             misnumbered: 0,
+            oddities: Oddities::default(),
             description_at: None,
             opening: None,
             cseq: 0,
@@ -194,9 +197,10 @@ impl CameraClient {
         self.udp.iter().copied()
     }
 
-    /// Number of bytes between the camera's messages that belong to none and were skipped.
-    pub fn skipped(&self) -> u64 {
-        self.reader.skipped()
+    /// What the camera did otherwise than the standard says, and was passed over.
+    pub fn oddities(&self) -> Oddities {
+        let all = self.oddities.with(self.reader.oddities());
+        all.with(self.sessions.oddities())
     }
 
     fn take(&mut self, now: Duration, input: CameraInput<'_>) -> Result<(), CameraError> {
@@ -267,6 +271,7 @@ impl CameraClient {
             .and_then(|sent| sent.doubtful.take_if(|(at, _)| *at <= now))
         {
             self.misnumbered += 1;
+            self.oddities.note(Oddity::Misnumbered);
             return match self.sent.take() {
                 Some(sent) => self.answered(now, sent, &doubtful.1),
                 None => Ok(()),
@@ -290,6 +295,7 @@ impl CameraClient {
         self.given_up = Some(sent.cseq);
         match &self.job {
             Some(Job::Options) => {
+                self.oddities.note(Oddity::OptionsUnanswered);
                 self.job = None;
                 return Ok(());
             }
@@ -299,6 +305,7 @@ impl CameraClient {
                 }
             }
             Some(Job::KeepAlive) if self.keep_alive.heard_since(sent.at) => {
+                self.oddities.note(Oddity::KeepAliveUnanswered);
                 self.keep_alive.failed();
                 self.authenticator.passed();
                 self.job = None;
@@ -308,6 +315,7 @@ impl CameraClient {
             Some(Job::Command {
                 verb: Verb::Play(_), ..
             }) if flows && matches!(sent.ask.step, Step::Job) => {
+                self.oddities.note(Oddity::PlayUnanswered);
                 return self.answered(now, sent, &Response::new(200));
             }
             Some(Job::Command { .. }) if flows => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::machine::{CameraClient, Job, Sent, Step};
 use super::{CameraError, MAX_REDIRECTS};
 use crate::rtsp::message::Response;
+use crate::rtsp::oddity::Oddity;
 use crate::rtsp::url::CameraUrl;
 
 /// Statuses that say where to ask instead.
@@ -36,6 +37,7 @@ impl CameraClient {
             return Err(CameraError::Redirects);
         }
         self.redirects += 1;
+        self.oddities.note(Oddity::Redirect);
         if !to.is_same_server(&self.url) {
             let to = if set_up {
                 self.of_all_tracks(to, &sent.ask.request.url)

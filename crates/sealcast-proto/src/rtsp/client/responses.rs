@@ -8,6 +8,7 @@ use super::sessions::Unknown;
 use super::{CameraError, CameraEvent, CameraOutput, Lower, NUMBER_PATIENCE};
 use crate::rtsp::carried::{CarriedHeader, CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::Response;
+use crate::rtsp::oddity::Oddity;
 use crate::rtsp::sdp;
 use crate::rtsp::tracks::{Channel, Track};
 use crate::rtsp::transport::{Granted, Offer, parse_granted};
@@ -33,6 +34,9 @@ impl CameraClient {
                 sent.doubtful = Some((now + NUMBER_PATIENCE, response));
             }
             return Ok(());
+        }
+        if number.is_none() {
+            self.oddities.note(Oddity::Unnumbered);
         }
         match self.sent.take() {
             Some(sent) => self.answered(now, sent, &response),
@@ -120,6 +124,7 @@ impl CameraClient {
     fn take_answer(&mut self, sent: &Sent, response: &Response) {
         let Some(Job::Command { verb, .. }) = &self.job else {
             if response.status >= 300 {
+                self.oddities.note(Oddity::KeepAliveRefused);
                 self.keep_alive.failed();
             }
             return;
@@ -208,11 +213,15 @@ impl CameraClient {
             } else {
                 Lower::Udp
             };
+            self.oddities.note(Oddity::OtherTransport);
             return self.begin_set_up(now, track, other);
         }
         let usable = match granted {
             Some(Granted::Interleaved { rtp, rtcp }) => self.assign(track, (rtp, rtcp), offer),
             Some(Granted::Udp { server, .. }) => {
+                if server.is_none() {
+                    self.oddities.note(Oddity::NoPorts);
+                }
                 self.udp.retain(|(other, _)| *other != track);
                 self.udp.push((track, server));
                 true
@@ -222,6 +231,9 @@ impl CameraClient {
         if !usable {
             let status = if response.status < 300 { 502 } else { response.status };
             return self.refuse(track, CarriedStatus::of_camera(status));
+        }
+        if transport.is_empty() {
+            self.oddities.note(Oddity::NoTransport);
         }
         self.set_up.insert(track);
         self.sessions.set_up(track, response.headers.get("Session"));
@@ -233,8 +245,11 @@ impl CameraClient {
             Offer::Interleaved(offered) => offered,
             Offer::Udp(_) => self.interleaving.free_pair(),
         };
-        let assigned = self.interleaving.assign(track, rtp, rtcp)
-            || offered.is_some_and(|(rtp, rtcp)| self.interleaving.assign(track, rtp, rtcp));
+        let named = self.interleaving.assign(track, rtp, rtcp);
+        if !named {
+            self.oddities.note(Oddity::ChannelsTaken);
+        }
+        let assigned = named || offered.is_some_and(|(rtp, rtcp)| self.interleaving.assign(track, rtp, rtcp));
         for rtcp in [false, true] {
             if let Some(number) = self.interleaving.number(Channel { track, rtcp }) {
                 self.reader.carries(number);

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::rtsp::oddity::{Oddities, Oddity};
 use crate::rtsp::tracks::{Track, TrackSet};
 
 /// Time without a request after which a session ends, if the camera does not name one (RFC 2326 §12.37).
@@ -39,6 +40,7 @@ pub(super) struct Sessions {
     /// The newest is the last.
     known: Vec<Session>,
     timeout: Option<Duration>,
+    oddities: Oddities,
 }
 
 impl Sessions {
@@ -51,6 +53,11 @@ impl Sessions {
     pub(super) fn of(&self, track: Track) -> Option<&str> {
         let session = self.known.iter().find(|session| session.tracks.contains(track))?;
         Some(&session.id)
+    }
+
+    /// What is odd about them.
+    pub(super) fn oddities(&self) -> Oddities {
+        self.oddities
     }
 
     /// Time without a request after which the camera ends a session.
@@ -71,9 +78,12 @@ impl Sessions {
         match (known, id) {
             (Some(at), _) => self.known[at].tracks.insert(track),
             (None, Some(id)) => self.add(id, TrackSet::of(track)),
-            (None, None) => {}
+            (None, None) => self.oddities.note(Oddity::SessionLate),
         }
         self.known.retain(|session| !session.tracks.is_empty());
+        if self.known.len() > 1 {
+            self.oddities.note(Oddity::SessionPerTrack);
+        }
     }
 
     /// The camera answered a request for the session `asked` with this Session header. `tracks` are those that were
@@ -88,6 +98,7 @@ impl Sessions {
             None => {}
             Some(asked) => {
                 if let Some(session) = self.known.iter_mut().find(|session| session.id == asked) {
+                    self.oddities.note(Oddity::SessionChanges);
                     session.former = Some(std::mem::replace(&mut session.id, id.to_owned()));
                 }
             }

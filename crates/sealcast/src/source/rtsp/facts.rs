@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use sealcast_proto::rtp::ReceiveCounts;
+
 /// What came of a camera in one session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
@@ -22,6 +24,8 @@ pub(crate) struct Facts {
     pub(crate) largest: usize,
     /// Times at which the source of the picture's packets was another one.
     pub(crate) sources: u64,
+    /// Packets of picture and sound that were not taken, or are missing.
+    pub(crate) passed_over: ReceiveCounts,
     first: Option<Instant>,
     last: Option<Instant>,
     first_keyframe: Option<Instant>,

@@ -316,7 +316,9 @@ impl Streams {
                 "packets of two sources alternate in the picture: those of the first are taken"
             );
         }
-        let complaint = match self.picture.receiver.take_counts() {
+        let counts = self.picture.receiver.take_counts();
+        self.facts.passed_over.add(counts);
+        let complaint = match counts {
             ReceiveCounts { foreign_types: 1.., .. } => Some("its packets have another payload type than it described"),
             ReceiveCounts { malformed: 1.., .. } => Some("it sends what is no RTP"),
             ReceiveCounts {
@@ -403,7 +405,7 @@ impl Streams {
                 });
             }
         }
-        sound.receiver.take_counts();
+        self.facts.passed_over.add(sound.receiver.take_counts());
         sound.depacketizer.take_damage();
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use sealcast_proto::rtp::MediaDescription;
 use sealcast_proto::rtsp::{
-    CameraEvent, CarriedHeader, CarriedStatus, Channel, Parameters, TrackSet, Verb, announced_times,
+    CameraEvent, CarriedHeader, CarriedStatus, Channel, Oddities, Parameters, TrackSet, Verb, announced_times,
 };
 use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout, timeout_at};
@@ -147,22 +147,28 @@ impl Session {
         sound: bool,
         deadline: Instant,
     ) -> std::result::Result<Self, (Failure, bool)> {
-        let opened = timeout_at(deadline.into(), Self::described(options, sound)).await;
-        let opened = opened.unwrap_or_else(|_| Err(silent(options)));
-        let mut session = opened.map_err(|failure| (failure, false))?;
-        let two = session.streams.has_sound();
-        let played = timeout_at(deadline.into(), session.play()).await;
-        match played.unwrap_or_else(|_| Err(silent(options))) {
-            Ok(()) => Ok(session),
-            Err(failure) => Err((failure, two)),
-        }
+        let mut two = false;
+        let playing = async {
+            let mut place = Place::of(options);
+            loop {
+                let mut session = Self::described(options, sound, &mut place).await?;
+                two = session.streams.has_sound();
+                match session.play().await {
+                    Ok(status) if status.is_ok() => return Ok(session),
+                    Ok(status) => return Err(answered(options, status.code())),
+                    Err(error) => place = referred(options, &error)?,
+                }
+            }
+        };
+        let playing = timeout_at(deadline.into(), playing).await;
+        let playing = playing.unwrap_or_else(|_| Err(silent(options)));
+        playing.map_err(|failure| (failure, two))
     }
 
-    /// Connects where the camera is, and has it describe itself.
-    async fn described(options: &RtspOptions, sound: bool) -> Result<Self> {
-        let mut place = Place::of(options);
+    /// Connects to the camera at `place`, or where it refers to, and has it describe itself.
+    async fn described(options: &RtspOptions, sound: bool, place: &mut Place) -> Result<Self> {
         let (link, began, sdp) = loop {
-            let connection = connect(&place, options.fingerprint).await.map_err(|mut failure| {
+            let connection = connect(place, options.fingerprint).await.map_err(|mut failure| {
                 // A camera that starts again is worth another try, one with another certificate is not.
                 if failure.kind == FailureKind::Network {
                     failure.kind = FailureKind::Source;
@@ -173,9 +179,8 @@ impl Session {
             let mut link = CameraLink::new(connection, options, Duration::ZERO)?;
             match describe(&mut link, began).await {
                 Ok(sdp) => break (link, began, sdp),
-                Err(error) => place = Place::referred(&error).ok_or_else(|| ended(options, &error))?,
+                Err(error) => *place = referred(options, &error)?,
             }
-            tracing::info!(camera = options.shown(), "the camera refers to {}", place.url);
         };
         let description = MediaDescription::parse(&sdp);
         let chosen = choose(&description, sound).map_err(|names| {
@@ -204,7 +209,7 @@ impl Session {
     }
 
     /// Sets the tracks up and has the camera play them; the picture alone if it refuses with the sound.
-    async fn play(&mut self) -> Result<()> {
+    async fn play(&mut self) -> std::result::Result<CarriedStatus, LinkError> {
         let with_sound = self.streams.has_sound();
         let mut status = self.ask(Verb::Play(self.streams.tracks())).await?;
         if with_sound && !status.is_ok() {
@@ -217,18 +222,15 @@ impl Session {
             self.streams.keep_sound_away();
             status = self.ask(Verb::Play(self.streams.tracks())).await?;
         }
-        match status.is_ok() {
-            true => Ok(()),
-            false => Err(answered(&self.options, status.code())),
-        }
+        Ok(status)
     }
 
     /// Asks the camera for something, and waits for its answer.
-    async fn ask(&mut self, verb: Verb) -> Result<CarriedStatus> {
-        let asked = self.link.command(self.began.elapsed(), 0, verb, &Parameters::default());
-        asked.map_err(|error| ended(&self.options, &error))?;
+    async fn ask(&mut self, verb: Verb) -> std::result::Result<CarriedStatus, LinkError> {
+        self.link
+            .command(self.began.elapsed(), 0, verb, &Parameters::default())?;
         loop {
-            if let Some(status) = self.turn(None).await.map_err(|error| ended(&self.options, &error))? {
+            if let Some(status) = self.turn(None).await? {
                 return Ok(status);
             }
         }
@@ -356,6 +358,11 @@ impl Session {
         &self.description
     }
 
+    /// What the camera did otherwise than the standard says.
+    pub(super) fn oddities(&self) -> Oddities {
+        self.link.oddities()
+    }
+
     /// What came so far.
     pub(super) fn facts(&self) -> &Facts {
         self.streams.facts()
@@ -365,6 +372,16 @@ impl Session {
     pub(super) async fn tear_down(mut self) {
         let _ = timeout(TEARDOWN_PATIENCE, self.ask(Verb::Teardown)).await;
     }
+}
+
+/// The place that the camera referred to when a connection ended.
+///
+/// # Errors
+/// It ended for another reason.
+fn referred(options: &RtspOptions, error: &LinkError) -> Result<Place> {
+    let place = Place::referred(error).ok_or_else(|| ended(options, error))?;
+    tracing::info!(camera = options.shown(), "the camera refers to {}", place.url);
+    Ok(place)
 }
 
 /// The instant of a time of the client.

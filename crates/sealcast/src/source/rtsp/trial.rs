@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use sealcast_proto::rtp::MediaDescription;
+use sealcast_proto::rtsp::Oddities;
 
 use super::facts::Facts;
 use super::session::Session;
@@ -24,6 +25,8 @@ pub(crate) struct Trial {
     pub(crate) sound: Option<SoundInfo>,
     /// What came.
     pub(crate) facts: Facts,
+    /// What it did otherwise than the standard says, and was passed over.
+    pub(crate) oddities: Oddities,
     /// Why pictures failed to come, or why the session ended, without the camera's address.
     pub(crate) trouble: Option<String>,
 }
@@ -52,6 +55,7 @@ pub(crate) async fn trial(options: &RtspOptions, length: Duration) -> Result<Tri
         picture: session.info(),
         sound: session.sound(),
         facts: session.facts().clone(),
+        oddities: session.oddities(),
         trouble,
     };
     session.tear_down().await;

@@ -29,9 +29,6 @@ pub(super) fn ended(options: &RtspOptions, error: &LinkError) -> Failure {
     match error {
         LinkError::Client(CameraError::Auth(_)) => refused(options),
         LinkError::Client(CameraError::Status(status)) => answered(options, *status),
-        LinkError::Client(CameraError::Redirected { .. }) => {
-            lost(options, "it refers to another place for its streams")
-        }
         error => lost(options, &error.to_string()),
     }
 }

@@ -6,6 +6,7 @@ use crate::rtsp::client::{
     CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, CameraUrl, Lower,
 };
 use crate::rtsp::message::{Message, Method, Request, Response, put_data};
+use crate::rtsp::oddity::Oddities;
 use crate::rtsp::reader::MessageReader;
 use crate::rtsp::tracks::{Track, TrackSet};
 use crate::rtsp::transport::{Offer, PortPair, parse_offers};
@@ -59,7 +60,7 @@ pub(super) struct Came {
     pub(super) played: Option<u16>,
     pub(super) error: Option<CameraError>,
     pub(super) asked: Vec<Request>,
-    pub(super) skipped: u64,
+    pub(super) oddities: Oddities,
 }
 
 impl Came {
@@ -213,7 +214,7 @@ pub(super) fn watch(mut camera: Camera, call: Call) -> Came {
     drain(&mut client, &mut camera, now, &mut came);
     came.error = result.err();
     came.asked = camera.asked;
-    came.skipped = client.skipped();
+    came.oddities = client.oddities();
     came
 }
 

@@ -6,12 +6,14 @@
 mod answers;
 mod camera;
 mod logins;
+mod noted;
 mod redirects;
 mod sessions;
 mod silence;
 mod transports;
 
 use camera::{Call, Came, Camera, Deviation, watch};
+use sessions::by_track as session_for_each_track;
 
 use crate::rtsp::message::{Method, Request, Response};
 

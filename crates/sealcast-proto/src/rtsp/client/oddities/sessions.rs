@@ -123,7 +123,7 @@ fn rolling(camera: &mut Camera, asked: &Request, right: Response) -> Vec<u8> {
     with(asked, asked.method.clone(), right, "Session", Some(&id))
 }
 
-fn by_track(camera: &mut Camera, asked: &Request, right: Response) -> Vec<u8> {
+pub(super) fn by_track(camera: &mut Camera, asked: &Request, right: Response) -> Vec<u8> {
     match asked.method {
         Method::Options | Method::Describe => right.to_bytes(),
         Method::Setup => {

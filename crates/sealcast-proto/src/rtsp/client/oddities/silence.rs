@@ -3,6 +3,7 @@
 use super::{Call, Came, Camera, Row, check, plays, status};
 use crate::rtsp::client::{CameraError, Lower};
 use crate::rtsp::message::{Method, Request, Response};
+use crate::rtsp::oddity::Oddity;
 use crate::rtsp::reader::NotRtsp;
 
 /// True for a keep-alive of any method.
@@ -174,7 +175,7 @@ fn requests_that_are_not_answered_do_not_end_what_is_there() {
 
 fn skips(came: &Came) {
     plays(came);
-    assert!(came.skipped > 1000);
+    assert!(came.oddities.iter().any(|oddity| oddity == Oddity::Junk));
 }
 
 fn junk(camera: &mut Camera, right: &Response, junk: &'static [u8]) -> Vec<u8> {
