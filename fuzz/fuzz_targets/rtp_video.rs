@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
-use sealcast_proto::rtp::{Depacketizer, Format, MAX_FRAME, MAX_PIECES, RtpPacket, Unit};
+use sealcast_proto::rtp::{Depacketizer, Format, MAX_PICTURE, MAX_PIECES, RtpPacket, Unit};
 use sealcast_proto::unit::find_start_code;
 
 /// Most times that a payload is repeated, which long pictures need.
@@ -103,7 +103,7 @@ fn picture(timestamp: u32, payload: &[u8]) -> RtpPacket<'_> {
 }
 
 fn check(unit: &Unit, encoding: &str) {
-    assert!(unit.data.len() <= MAX_FRAME);
+    assert!(unit.data.len() <= MAX_PICTURE);
     if encoding == "jpeg" {
         assert!(unit.data.starts_with(&[0xff, 0xd8]) && unit.data.ends_with(&[0xff, 0xd9]));
         return;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::markers::Markers;
-use super::{Damage, MAX_FRAME, MAX_PIECES, Unit};
+use super::{Damage, MAX_PICTURE, MAX_PIECES, Unit};
 use crate::unit::find_start_code;
 use crate::unit::h264::ParameterSets;
 
@@ -412,7 +412,7 @@ impl AccessUnits {
 
     /// True if so many bytes more fit into a picture that is not broken.
     fn fits(&mut self, bytes: usize) -> bool {
-        if self.building.data.len() + bytes > MAX_FRAME {
+        if self.building.data.len() + bytes > MAX_PICTURE {
             self.break_off(LARGE);
             return false;
         }
@@ -451,7 +451,7 @@ impl AccessUnits {
         } else if broken.is_none() {
             self.building.data = Vec::with_capacity(data.len().min(KEPT));
         }
-        let full = self.ready.len() >= MAX_READY || self.ready_bytes + data.len() > 2 * MAX_FRAME;
+        let full = self.ready.len() >= MAX_READY || self.ready_bytes + data.len() > 2 * MAX_PICTURE;
         if let Some(reason) = broken.or(full.then_some(MANY)) {
             self.skip(reason);
             (self.lost, self.after_loss) = (true, true);

@@ -1,7 +1,7 @@
 //! Packets of any content: units stay bounded and of their form, and a whole picture comes out afterwards.
 
 use super::tests::{Sent, packet, run};
-use super::{Depacketizer, Format, MAX_FRAME, MAX_PIECES};
+use super::{Depacketizer, Format, MAX_PICTURE, MAX_PIECES};
 use crate::unit::find_start_code;
 
 const SEQUENCES: u64 = 3000;
@@ -63,7 +63,7 @@ const KINDS: [Kind; 3] = [
 ];
 
 fn check(encoding: &str, data: &[u8]) {
-    assert!(data.len() <= MAX_FRAME);
+    assert!(data.len() <= MAX_PICTURE);
     if encoding == "jpeg" {
         assert!(data.starts_with(&[0xff, 0xd8]) && data.ends_with(&[0xff, 0xd9]));
         return;

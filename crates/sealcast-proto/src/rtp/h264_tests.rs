@@ -2,7 +2,7 @@
 
 use super::h264::H264;
 use super::tests::{Row, Sent, annex_b, check, fragments, packet, run, unit};
-use super::{Format, MAX_FRAME, MAX_PIECES};
+use super::{Format, MAX_PICTURE, MAX_PIECES};
 
 const AUD: &[u8] = &[0x09, 0xf0];
 const SPS: &[u8] = &[0x67, 0x42, 0xc0, 0x1e, 0xda, 0x05, 0x07, 0xe4];
@@ -497,10 +497,10 @@ fn a_picture_of_any_length_is_bounded() {
         .damaged(1, "has a picture of too many parts"),
     ]);
     let mut depacketizer = depacketizer();
-    let (out, _) = run!(depacketizer, large()[..MAX_FRAME / 60_000].to_vec());
+    let (out, _) = run!(depacketizer, large()[..MAX_PICTURE / 60_000].to_vec());
     assert!(out.is_empty());
     let (out, _) = run!(depacketizer, [packet(2, true, P), packet(3, true, Q)]);
-    assert!(out[0].data.len() > MAX_FRAME - 200_000);
+    assert!(out[0].data.len() > MAX_PICTURE - 200_000);
     assert!(out[2].data.capacity() < 100_000, "the memory of a giant is given back");
 }
 

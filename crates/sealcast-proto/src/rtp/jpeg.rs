@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::jpeg_head::ImageHead;
 use super::jpeg_quantization::{Quantization, TableStore};
-use super::{Damage, MAX_FRAME, RtpPacket, Unit};
+use super::{Damage, MAX_PICTURE, RtpPacket, Unit};
 
 /// Length of the main header, and of that of restart intervals.
 const MAIN_HEADER: usize = 8;
@@ -165,7 +165,7 @@ impl Jpeg {
         if self.broken.is_some() {
             return;
         }
-        if self.data.len() + part.len() + END.len() > MAX_FRAME {
+        if self.data.len() + part.len() + END.len() > MAX_PICTURE {
             self.broken = Some("has a picture that is too large");
             self.data = Vec::new();
         } else {

@@ -3,7 +3,7 @@
 use super::Jpeg;
 use super::jpeg_quantization::TableStore;
 use super::tests::{Row, Sent, check, packet, run};
-use super::{HUFFMAN_TABLES, MAX_FRAME, Unit};
+use super::{HUFFMAN_TABLES, MAX_PICTURE, Unit};
 
 const SCAN: &[u8] = &[0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77];
 const END: &[u8] = &[0xff, 0xd9];
@@ -391,7 +391,7 @@ fn segments_of_the_extension_take_precedence() {
 fn a_picture_of_any_length_is_bounded() {
     let mut depacketizer = Jpeg::new(None);
     let step = 60_000;
-    let count = MAX_FRAME / step + 3;
+    let count = MAX_PICTURE / step + 3;
     let packets: Vec<Sent> = (0..count)
         .map(|at| packet(1, false, &part(PLAIN, (at * step) & 0xff_ffff, &[], &vec![1; step])))
         .collect();

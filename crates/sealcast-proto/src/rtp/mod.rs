@@ -46,7 +46,10 @@ pub use receive::{ReceiveCounts, Receiver, Way};
 pub use sequence::{Discipline, Label, MAX_PATIENCE, MAX_WAITING, Ordered, Sequence, SequenceCounts};
 pub use sound::SoundDepacketizer;
 
-pub use crate::unit::MAX_FRAME;
+/// Most bytes of one picture that is put together from packets. Half of a frame's bound, since a camera may send one
+/// after the other: the one under way, a copy with its parameter sets, and the one that is kept for who joins are held
+/// at once.
+pub const MAX_PICTURE: usize = crate::unit::MAX_FRAME / 2;
 
 /// Most pieces (NAL units, fragments) of one picture.
 pub const MAX_PIECES: usize = 4096;

@@ -1,6 +1,7 @@
 //! Attackers on the path, strangers who connect to the ports, and hostile peers that were admitted.
 
 mod admitted;
+mod cameras;
 mod floods;
 mod groups;
 mod handshake;

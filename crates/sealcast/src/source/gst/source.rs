@@ -7,6 +7,7 @@ use gstreamer::prelude::*;
 use gstreamer::{Caps, ClockTime, SampleRef, State, StateChangeSuccess};
 use gstreamer_app::AppSink;
 use gstreamer_video::{UpstreamForceKeyUnitEvent, VideoFrameExt, VideoFrameRef, VideoInfo};
+use sealcast_proto::timeline::Jumps;
 
 use super::attach::{SINK, attach};
 use super::encoder::PipelineEncoder;
@@ -504,6 +505,10 @@ impl Source for GstSource {
 
     fn take_lost(&mut self) -> Lost {
         self.losses.take()
+    }
+
+    fn take_jumps(&mut self) -> Jumps {
+        self.stamps.take_jumps()
     }
 
     fn skip_if(&mut self, skip: Skip) {

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use gstreamer::prelude::*;
 use gstreamer::{BufferRef, ClockTime, ElementFactoryType, FormattedSegment, SampleRef};
 
+use sealcast_proto::timeline::{Jumps, SourceTimeline, Track};
+
 use crate::gst::Pipeline;
 use crate::media::StampKind;
 
@@ -18,8 +20,12 @@ const LEAST_STEP: Duration = Duration::from_micros(1);
 pub(super) struct Stamps {
     /// What the stamps of the pipeline stand for; `None` if the pipeline plays something at its own time.
     kind: Option<StampKind>,
-    /// Running time of the first frame, and the media time of the last.
+    /// Running times of the first frame and of the last.
     times: Option<(Duration, Duration)>,
+    /// Judges the stamps of a live pipeline, since elements hand on those of a camera's clock.
+    timeline: SourceTimeline,
+    /// Arrivals count from here.
+    opened: Instant,
 }
 
 /// When a frame was taken.
@@ -38,10 +44,21 @@ impl Stamps {
             true => StampKind::Arrival,
             false => StampKind::FrameEnd,
         };
+        Self::new(live.then_some(kind))
+    }
+
+    fn new(kind: Option<StampKind>) -> Self {
         Self {
-            kind: live.then_some(kind),
+            kind,
             times: None,
+            timeline: SourceTimeline::live(),
+            opened: Instant::now(),
         }
+    }
+
+    /// The jumps of the clock that stamps since the last call.
+    pub(super) fn take_jumps(&mut self) -> Jumps {
+        self.timeline.take_jumps()
     }
 
     /// The stamp of a frame that came at `arrived`.
@@ -62,12 +79,20 @@ impl Stamps {
             _ => (arrived, StampKind::Arrival),
         };
         let time = running.or(now).unwrap_or_default();
-        let media_time = match (self.times, running) {
-            (None, _) => Duration::ZERO,
-            (Some((first, _)), Some(running)) => running.saturating_sub(first),
-            (Some((first, last)), None) => time.saturating_sub(first).max(last + LEAST_STEP),
+        let (first, time) = match self.times {
+            None => (time, time),
+            Some((first, last)) if running.is_none() => (first, time.max(last + LEAST_STEP)),
+            Some((first, _)) => (first, time),
         };
-        self.times = Some((self.times.map_or(time, |(first, _)| first), media_time));
+        self.times = Some((first, time));
+        let media_time = match self.kind {
+            Some(_) => {
+                let stamp = i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+                let arrival = arrived.saturating_duration_since(self.opened);
+                self.timeline.media_time(Track::Picture, stamp, arrival)
+            }
+            None => time.saturating_sub(first),
+        };
         Stamped {
             began,
             kind,
@@ -94,6 +119,8 @@ fn from_network(pipeline: &Pipeline) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use sealcast_proto::timeline::Jump;
+
     use super::*;
 
     fn milliseconds(count: u64) -> Option<Duration> {
@@ -101,7 +128,7 @@ mod tests {
     }
 
     fn stamps(kind: Option<StampKind>) -> Stamps {
-        Stamps { kind, times: None }
+        Stamps::new(kind)
     }
 
     #[test]
@@ -129,6 +156,28 @@ mod tests {
         }
         let played = stamps(None).at(milliseconds(500), milliseconds(540), arrived);
         assert_eq!((played.began, played.kind), (arrived, StampKind::Arrival));
+    }
+
+    #[test]
+    fn a_stamp_hours_away_is_replaced_by_when_its_frame_came_and_a_file_is_believed() {
+        const STRAY: u64 = 9000;
+        let mut live = stamps(Some(StampKind::Arrival));
+        let mut played = stamps(None);
+        let (live_opened, first) = (live.opened, milliseconds(500).expect("a time"));
+        for frame in 0..40_u32 {
+            let passed = Duration::from_millis(40) * frame;
+            let stray = Duration::from_secs(if frame == 20 { STRAY } else { 0 });
+            let running = first + passed + stray;
+            let time = live
+                .at(Some(running), Some(first + passed), live_opened + passed)
+                .media_time;
+            assert!(time.abs_diff(passed) < Duration::from_millis(5), "{frame}: {time:?}");
+            let time = played
+                .at(Some(running), Some(first + passed), live_opened + passed)
+                .media_time;
+            assert_eq!(time, passed + stray);
+        }
+        assert_eq!(live.take_jumps().of(Jump::Stray), 1);
     }
 
     #[test]

@@ -1,0 +1,277 @@
+//! Hostile cameras: whatever one sends after it was asked to play, the publisher's memory grows by little.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use sealcast_proto::rtp::MAX_PICTURE;
+use sealcast_proto::rtsp::{Message, MessageReader, Method, Response, put_data};
+use sealcast_testkit::attack::Home;
+
+/// Growth that a camera may cause, in KiB, beyond what its first pictures do.
+const MOST: u64 = 32 * 1024;
+/// Bytes that a flood sends at most.
+const FLOOD: usize = 48 << 20;
+/// Largest payload of a flood's packets.
+const PAYLOAD: usize = 60_000;
+
+/// Packets of the largest picture.
+const LARGEST: u32 = (MAX_PICTURE / PAYLOAD) as u32;
+
+/// Writes the packets of a flood, one by one; the number counts from 0.
+type Packets = fn(u32, &mut Vec<u8>);
+
+struct Flood {
+    name: &'static str,
+    /// `m=` section of the picture.
+    picture: &'static str,
+    packets: Packets,
+}
+
+const H264: &str = "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n\
+    a=fmtp:96 packetization-mode=1;sprop-parameter-sets=Z0LAHtoCgL/lwFqAgICgAAADACAAAAZB4sXU,aM4PyA==\r\n";
+const H265: &str = "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H265/90000\r\n";
+const JPEG: &str = "m=video 0 RTP/AVP 26\r\n";
+const SOUND: &str = "m=audio 0 RTP/AVP 0\r\na=control:sound\r\n";
+
+/// Puts an RTP packet on a channel.
+fn put(out: &mut Vec<u8>, channel: u8, second: u8, number: u32, timestamp: u32, source: u32, payload: &[u8]) {
+    let [.., high, low] = number.to_be_bytes();
+    let mut packet = vec![0x80, second, high, low];
+    packet.extend(timestamp.to_be_bytes());
+    packet.extend(source.to_be_bytes());
+    packet.extend(payload);
+    put_data(out, channel, &packet);
+}
+
+/// A fragment in the middle of a unit of H.264, or its first.
+fn fragment(number: u32) -> Vec<u8> {
+    let mut payload = vec![0x7c, if number == 0 { 0x85 } else { 0x05 }];
+    // The first macroblock of a picture, in the first fragment.
+    payload.push(0x88);
+    payload.resize(PAYLOAD, 0x55);
+    payload
+}
+
+/// Many units of two bytes in one packet of H.264.
+fn crumbs() -> Vec<u8> {
+    let mut payload = vec![0x78];
+    payload.extend([0, 2, 0x65, 0x88].repeat(PAYLOAD / 4));
+    payload
+}
+
+const FLOODS: &[Flood] = &[
+    Flood {
+        name: "a picture without end",
+        picture: H264,
+        packets: |number, out| put(out, 0, 96, number, 7, 1, &fragment(number)),
+    },
+    Flood {
+        name: "pictures as large as they may be, without a keyframe among them",
+        picture: H264,
+        packets: |number, out| {
+            let (picture, at) = (number / LARGEST, number % LARGEST);
+            let mut payload = fragment(at);
+            payload[1] = if at == 0 { 0x81 } else { 0x01 };
+            let marker = if at == LARGEST - 1 { 0x80 } else { 0 };
+            put(out, 0, 96 | marker, number, picture, 1, &payload);
+        },
+    },
+    Flood {
+        name: "keyframes as large as they may be",
+        picture: H264,
+        packets: |number, out| {
+            let (picture, at) = (number / LARGEST, number % LARGEST);
+            let marker = if at == LARGEST - 1 { 0x80 } else { 0 };
+            put(out, 0, 96 | marker, number, picture, 1, &fragment(at));
+        },
+    },
+    Flood {
+        name: "a picture of crumbs without end",
+        picture: H264,
+        packets: |number, out| put(out, 0, 96, number, 7, 1, &crumbs()),
+    },
+    Flood {
+        name: "tiny pictures",
+        picture: H264,
+        packets: |number, out| put(out, 0, 0x80 | 96, number, number, 1, &[0x65, 0x88]),
+    },
+    Flood {
+        name: "tiny packets of one picture",
+        picture: H264,
+        packets: |number, out| put(out, 0, 96, number, 7, 1, &[0x65, 0x88]),
+    },
+    Flood {
+        name: "parameter sets, all different",
+        picture: H264,
+        packets: |number, out| {
+            let mut set = vec![0x67, 0x42, 0xc0, 0x1e];
+            set.extend(number.to_be_bytes());
+            set.resize(PAYLOAD, 0x5a);
+            put(out, 0, 96, number, number, 1, &set);
+        },
+    },
+    Flood {
+        name: "each packet of another source",
+        picture: H264,
+        packets: |number, out| put(out, 0, 96, number, number, number, &fragment(0)),
+    },
+    Flood {
+        name: "packets of types that were not described",
+        picture: H264,
+        packets: |number, out| {
+            put(
+                out,
+                0,
+                97 + u8::try_from(number % 8).unwrap_or(0),
+                number,
+                7,
+                1,
+                &fragment(1),
+            )
+        },
+    },
+    Flood {
+        name: "numbers far apart",
+        picture: H264,
+        packets: |number, out| put(out, 0, 96, number.wrapping_mul(999), 7, 1, &fragment(0)),
+    },
+    Flood {
+        name: "reports, and packets that are no RTP",
+        picture: H264,
+        packets: |number, out| put_data(out, (number % 2) as u8, &[0x80; PAYLOAD]),
+    },
+    Flood {
+        name: "an H.265 picture without end",
+        picture: H265,
+        packets: |number, out| {
+            let mut payload = vec![0x62, 1, if number == 0 { 0x93 } else { 0x13 }, 0x88];
+            payload.resize(PAYLOAD, 0x55);
+            put(out, 0, 96, number, 7, 1, &payload);
+        },
+    },
+    Flood {
+        name: "a JPEG image without end",
+        picture: JPEG,
+        packets: |number, out| {
+            let [_, offset @ ..] = (number * 59_992).to_be_bytes();
+            let mut payload = vec![0];
+            payload.extend(offset);
+            payload.extend([1, 50, 80, 60]);
+            payload.resize(PAYLOAD, 0x55);
+            put(out, 0, 26, number, 7, 1, &payload);
+        },
+    },
+    Flood {
+        name: "sound, and no picture",
+        picture: H264,
+        packets: |number, out| put(out, 2, 0, number, number * 59_000, 1, &[0xd5; 59_000]),
+    },
+    Flood {
+        name: "a head without end",
+        picture: H264,
+        packets: |number, out| {
+            out.extend(if number == 0 { &b"RTSP/1.0 200 OK\r\n"[..] } else { b"" });
+            out.extend(b"X-Name: value\r\n".repeat(4000));
+        },
+    },
+    Flood {
+        name: "answers that nobody asked for",
+        picture: H264,
+        packets: |_, out| out.extend(b"RTSP/1.0 200 OK\r\nCSeq: 900\r\n\r\n".repeat(2000)),
+    },
+    Flood {
+        name: "questions",
+        picture: H264,
+        packets: |_, out| out.extend(b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n".repeat(2000)),
+    },
+];
+
+/// Answers a publisher until it asks to play.
+fn plays(stream: &mut TcpStream, flood: &Flood) {
+    let mut reader = MessageReader::default();
+    let mut buffer = [0; 4096];
+    loop {
+        let count = stream.read(&mut buffer).expect("a request");
+        reader.push(&buffer[..count]).expect("a request");
+        while let Ok(Some(Message::Request(request))) = reader.next_message() {
+            let mut answer = Response::new(200);
+            answer
+                .headers
+                .add("CSeq", request.headers.get("CSeq").expect("a number"));
+            answer.headers.add("Session", "1;timeout=60");
+            if request.method == Method::Describe {
+                let head = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=x\r\nt=0 0\r\n";
+                answer.body = format!("{head}{}a=control:picture\r\n{SOUND}", flood.picture).into();
+            }
+            if let Some(offer) = request.headers.get("Transport") {
+                answer.headers.add("Transport", offer);
+            }
+            stream.write_all(&answer.to_bytes()).expect("it listens");
+            if request.method == Method::Play {
+                return;
+            }
+        }
+    }
+}
+
+/// Sends the flood until the publisher has had enough. Returns how many bytes it took.
+fn floods(stream: &mut TcpStream, flood: &Flood) -> usize {
+    let patience = Some(Duration::from_secs(2));
+    stream.set_write_timeout(patience).expect("a socket option");
+    let (mut number, mut sent) = (0, 0);
+    let mut out = Vec::new();
+    while sent < FLOOD {
+        out.clear();
+        while out.len() < PAYLOAD {
+            (flood.packets)(number, &mut out);
+            number += 1;
+        }
+        if stream.write_all(&out).is_err() {
+            break;
+        }
+        sent += out.len();
+    }
+    sent
+}
+
+/// Publishes a hostile camera, and returns by how many KiB the program grew at most, and how many bytes it took.
+fn grown_by(flood: &Flood) -> (u64, usize) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    let home = Home::new();
+    let source = format!("rtsp://127.0.0.1:{port}/x?transport=tcp");
+    let publisher = home.start(&format!("publish {source} --listen tcp://127.0.0.1:0 --ticket-file -"));
+    let (mut stream, _) = listener.accept().expect("it connects");
+    plays(&mut stream, flood);
+    let before = publisher.rss();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let largest = scope.spawn(|| {
+            let mut largest = before;
+            while !over.load(Ordering::Relaxed) {
+                largest = largest.max(publisher.rss());
+                thread::sleep(Duration::from_millis(5));
+            }
+            largest
+        });
+        let bytes = floods(&mut stream, flood);
+        over.store(true, Ordering::Relaxed);
+        (largest.join().expect("it looks") - before, bytes)
+    })
+}
+
+#[test]
+fn whatever_a_camera_sends_a_publisher_grows_by_little() {
+    let mut failed = Vec::new();
+    for flood in FLOODS {
+        let (grown, bytes) = grown_by(flood);
+        println!("{}: {} MiB taken, grown by {grown} KiB", flood.name, bytes >> 20);
+        if grown > MOST {
+            failed.push(format!("{}: it grew by {grown} KiB", flood.name));
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}
