@@ -8,7 +8,7 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use sealcast::fuzzing::gateway::{self, Step};
 use sealcast_fuzz::{Ends, RANDOM_INITIATOR, RANDOM_RESPONDER};
-use sealcast_proto::keys::HelloKeys;
+use sealcast_proto::keys::{HelloKeys, Wish, WishedMedia};
 use sealcast_proto::rtsp::{CameraNumber, CarriedHeader, Channel, GatewayMessage, Parameters, TrackSet, Verb};
 use sealcast_proto::session::Carrier;
 
@@ -118,6 +118,8 @@ fuzz_target!(|acts: Vec<Act>| {
     // Without an invite: the camera gateway admits everybody.
     let keys = Arc::new(HelloKeys::new(&ends.responder.handshake.identity.peer_id(), []));
     ends.initiator.handshake.hello_keys = Arc::clone(&keys);
+    // Another viewer is refused by a camera gateway.
+    ends.initiator.handshake.wish = Wish::of(WishedMedia::Packets);
     ends.responder.handshake.hello_keys = keys;
     let steps = acts.into_iter().take(128).filter_map(Act::step).collect();
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,5 +1,6 @@
 //! The machine that the program runs on, and the processor features that the cryptography uses.
 
+pub(crate) mod addresses;
 pub mod compare;
 pub mod kernel_clock;
 pub mod kernels;

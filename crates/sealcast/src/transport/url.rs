@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
+use std::sync::Once;
 
 use sealcast_proto::keys::{Invite, PeerId};
 use sealcast_proto::wire::{Host, Ticket, TransportKind};
@@ -10,6 +11,7 @@ use sealcast_proto::wire::{Host, Ticket, TransportKind};
 use super::options::{DEFAULT_LATENCY_MS, NetworkOptions};
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::platform::addresses::reachable;
 
 /// Default port: MediaMTX, go2rtc and moq do not use it.
 pub const DEFAULT_PORT: u16 = 9553;
@@ -164,30 +166,28 @@ impl ListenUrl {
         }
     }
 
-    /// The host for a ticket when listening at `bound`: the address itself or, if that is unspecified, this machine's
-    /// own address towards the network.
+    /// The host for a ticket when listening at `bound`: the address itself or, if that is unspecified, the one at which
+    /// others most likely reach this machine.
     pub(crate) fn ticket_host(bound: SocketAddr) -> Host {
-        match bound.ip() {
-            ip if ip.is_unspecified() => own_address(bound).unwrap_or(Host::Name("localhost".to_owned())),
-            IpAddr::V4(address) => Host::V4(address),
-            IpAddr::V6(address) => Host::V6(address),
+        let ip = match bound.ip() {
+            // A socket of IPv6 takes connections of both families.
+            ip if ip.is_unspecified() => reachable(bound.is_ipv6()),
+            ip => Some(ip),
+        };
+        match ip {
+            Some(IpAddr::V4(address)) => Host::V4(address),
+            Some(IpAddr::V6(address)) => Host::V6(address),
+            None => {
+                static SAID: Once = Once::new();
+                SAID.call_once(|| {
+                    tracing::warn!(
+                        "this machine has no address that another could reach, so the ticket says localhost: \
+                         give the address or name that the other side uses with --host"
+                    );
+                });
+                Host::Name("localhost".to_owned())
+            }
         }
-    }
-}
-
-/// The source address that this machine would use towards the network. Connecting a UDP socket sends nothing.
-fn own_address(bound: SocketAddr) -> Option<Host> {
-    let (local, far): (SocketAddr, SocketAddr) = if bound.is_ipv4() {
-        (([0, 0, 0, 0], 0).into(), ([192, 0, 2, 1], 9).into())
-    } else {
-        (([0_u16; 8], 0).into(), ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 9).into())
-    };
-    let socket = std::net::UdpSocket::bind(local).ok()?;
-    socket.connect(far).ok()?;
-    match socket.local_addr().ok()?.ip() {
-        ip if ip.is_unspecified() || ip.is_loopback() => None,
-        IpAddr::V4(address) => Some(Host::V4(address)),
-        IpAddr::V6(address) => Some(Host::V6(address)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The program as users run it: its options, files, reports and pages, and the stream from one end to the other.
 
+mod addresses;
 mod archive_nodes;
 mod archives;
 mod camera_off;

@@ -2,7 +2,7 @@
 //! viewer hears it.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::ops::Range;
 
 use nix::ifaddrs::getifaddrs;
@@ -13,6 +13,7 @@ use socket2::{Domain, Socket, Type};
 use super::runs::{Path, Runs};
 use super::socket::{DatagramSocket, Fragments};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::platform::addresses::towards;
 
 /// Routers that a datagram passes: none.
 const HOPS: u32 = 1;
@@ -78,7 +79,7 @@ pub(super) struct MulticastIn {
 impl MulticastIn {
     /// Receives what is sent to `group`, on the network by which `publisher` is reached.
     pub(super) fn open(group: MulticastGroup, publisher: SocketAddr) -> io::Result<Self> {
-        let local = local_towards(publisher)?;
+        let local = towards(publisher)?;
         let socket = Socket::new(Domain::for_address((group.address, 0).into()), Type::DGRAM, None)?;
         // Several viewers on one machine hear the same group.
         socket.set_reuse_address(true)?;
@@ -138,18 +139,6 @@ impl MulticastIn {
     }
 }
 
-/// The address of this machine towards another. Connecting a UDP socket sends nothing.
-fn local_towards(remote: SocketAddr) -> io::Result<IpAddr> {
-    let any: SocketAddr = if remote.is_ipv4() {
-        (Ipv4Addr::UNSPECIFIED, 0).into()
-    } else {
-        (Ipv6Addr::UNSPECIFIED, 0).into()
-    };
-    let socket = UdpSocket::bind(any)?;
-    socket.connect(remote)?;
-    Ok(socket.local_addr()?.ip())
-}
-
 /// The number of the interface that has this address.
 fn interface_of(local: IpAddr) -> io::Result<u32> {
     let has = |address: &nix::sys::socket::SockaddrStorage| match local {
@@ -164,6 +153,8 @@ fn interface_of(local: IpAddr) -> io::Result<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket;
+
     use sealcast_testkit::skips::has_ipv6;
 
     use super::*;
