@@ -176,11 +176,11 @@ impl CarriedStatus {
     /// The camera did not answer in time.
     pub const TIMEOUT: Self = Self(504);
 
-    /// Translates a camera's status for the player. A status that concerns only the camera gateway (401, 407), or that
-    /// is out of range, becomes [`BAD_GATEWAY`](Self::BAD_GATEWAY).
+    /// Translates a camera's status for the player. A status that concerns only the camera gateway (redirects, 401,
+    /// 407), or that is out of range, becomes [`BAD_GATEWAY`](Self::BAD_GATEWAY).
     pub fn of_camera(code: u16) -> Self {
         match code {
-            401 | 407 => Self::BAD_GATEWAY,
+            300..=399 | 401 | 407 => Self::BAD_GATEWAY,
             200..=599 => Self(code),
             _ => Self::BAD_GATEWAY,
         }

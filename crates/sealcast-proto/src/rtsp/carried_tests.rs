@@ -150,6 +150,7 @@ fn a_value_that_would_break_a_header_does_not_cross() {
 
 #[test]
 fn what_the_camera_asks_of_its_gateway_is_no_business_of_the_player() {
+    assert_eq!(CarriedStatus::of_camera(302), CarriedStatus::BAD_GATEWAY);
     assert_eq!(CarriedStatus::of_camera(401), CarriedStatus::BAD_GATEWAY);
     assert_eq!(CarriedStatus::of_camera(407), CarriedStatus::BAD_GATEWAY);
     assert_eq!(CarriedStatus::of_camera(100), CarriedStatus::BAD_GATEWAY);
