@@ -10,11 +10,14 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::rtsp::{Message, MessageReader, Method, Offer, Request, Response, parse_offers, put_data};
 
+use super::clip::Clip;
+use super::deviations::{Asked, Deviation};
 use super::{Packet, Plain};
 use crate::program::PATIENCE;
 
-/// Pause after each packet.
+/// Pause after each packet, and after each picture of a clip, whose packets leave together.
 const PACE: Duration = Duration::from_micros(300);
+const PICTURE_PACE: Duration = Duration::from_millis(2);
 /// Read timeout of sockets for reports, after which they check if the session is over.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -49,12 +52,54 @@ pub struct Camera {
     state: Arc<State>,
 }
 
+/// What a camera shows.
+#[derive(Clone)]
+struct Show {
+    /// Its description, unless that is the default with a codec.
+    description: Option<String>,
+    /// The value of RTP-Info, if it says one.
+    info: Option<String>,
+    /// Packets, each with the number of its picture.
+    packets: Vec<(usize, Packet)>,
+}
+
+impl Show {
+    fn of(clip: &Clip) -> Self {
+        let begins = [0, 1].map(|track| {
+            let mut packets = clip.packets.iter().filter(|packet| !packet.report);
+            let first = packets.find(|packet| packet.track == track)?;
+            let (number, stamp) = (first.number, first.stamp);
+            Some(format!("url=streamid={track};seq={number};rtptime={stamp}"))
+        });
+        Self {
+            description: Some(clip.description.clone()),
+            info: Some(begins.into_iter().flatten().collect::<Vec<_>>().join(",")),
+            packets: clip.to_packets(),
+        }
+    }
+}
+
+/// What a camera does.
+struct Script {
+    plain: Plain,
+    /// What is shown on the first connection, and on those after it.
+    shows: [Show; 2],
+    /// It hangs up when it has shown all on the first connection.
+    hangs_up: bool,
+    forever: bool,
+    deviations: &'static [Deviation],
+}
+
 /// State that a test changes while the camera runs.
 struct State {
     codec: Mutex<&'static str>,
     /// Number of connections, counted from the first, that behave as if dead.
     silent: AtomicUsize,
     gone: AtomicBool,
+    /// Number of requests so far.
+    asked: AtomicUsize,
+    /// Number of proofs of a password that were accepted.
+    nonces: AtomicUsize,
 }
 
 impl Camera {
@@ -67,6 +112,49 @@ impl Camera {
 
     /// Starts a camera on an existing listener.
     pub fn at(listener: TcpListener, plain: Plain, packets: Vec<Packet>, forever: bool) -> Self {
+        let show = Show {
+            description: None,
+            info: None,
+            packets: packets.into_iter().map(|packet| (0, packet)).collect(),
+        };
+        let script = Script {
+            plain,
+            shows: [show.clone(), show],
+            hangs_up: false,
+            forever,
+            deviations: &[],
+        };
+        Self::run(listener, script)
+    }
+
+    /// Starts a camera on an existing listener that plays this clip once to every player, and deviates so.
+    pub fn odd(listener: TcpListener, clip: &Clip, deviations: &'static [Deviation]) -> Self {
+        Self::odd_again(listener, clip, None, deviations)
+    }
+
+    /// As [`odd`](Self::odd), but hangs up after the clip, and has another one when it is called again.
+    pub fn odd_again(
+        listener: TcpListener,
+        clip: &Clip,
+        again: Option<&Clip>,
+        deviations: &'static [Deviation],
+    ) -> Self {
+        let over_udp = |deviation: &Deviation| matches!(deviation, Deviation::OverUdp);
+        let script = Script {
+            plain: if deviations.iter().any(over_udp) {
+                Plain::Udp
+            } else {
+                Plain::Tcp
+            },
+            shows: [clip, again.unwrap_or(clip)].map(Show::of),
+            hangs_up: again.is_some(),
+            forever: false,
+            deviations,
+        };
+        Self::run(listener, script)
+    }
+
+    fn run(listener: TcpListener, script: Script) -> Self {
         let port = listener.local_addr().expect("bound").port();
         let (sender, heard) = channel();
         let connections = Arc::new(Mutex::new(Vec::new()));
@@ -74,8 +162,10 @@ impl Camera {
             codec: Mutex::new(CODEC),
             silent: AtomicUsize::new(0),
             gone: AtomicBool::new(false),
+            asked: AtomicUsize::new(0),
+            nonces: AtomicUsize::new(0),
         });
-        let (packets, open, shared) = (Arc::new(packets), Arc::clone(&connections), Arc::clone(&state));
+        let (script, open, shared) = (Arc::new(script), Arc::clone(&connections), Arc::clone(&state));
         thread::spawn(move || {
             for (number, stream) in listener.incoming().map_while(Result::ok).enumerate() {
                 if shared.gone.load(Ordering::Relaxed) {
@@ -84,14 +174,15 @@ impl Camera {
                 let copy = stream.try_clone().expect("a copy");
                 open.lock().expect("not poisoned").push(copy);
                 let serving = Serving {
-                    plain,
-                    packets: Arc::clone(&packets),
-                    forever,
+                    script: Arc::clone(&script),
+                    port,
                     heard: sender.clone(),
-                    tracks: vec![None; 2],
+                    tracks: Vec::new(),
+                    plays: false,
                     over: Arc::default(),
                     state: Arc::clone(&shared),
                     number,
+                    writer: Arc::new(Mutex::new(stream.try_clone().expect("a copy"))),
                 };
                 thread::spawn(move || serving.run(stream));
             }
@@ -165,19 +256,27 @@ enum TrackTransport {
 }
 
 struct Serving {
-    plain: Plain,
-    packets: Arc<Vec<Packet>>,
-    forever: bool,
+    script: Arc<Script>,
+    port: u16,
     heard: Sender<Heard>,
     tracks: Vec<Option<TrackTransport>>,
+    /// PLAY was asked.
+    plays: bool,
     /// The session is over: no more packets are sent or received.
     over: Arc<AtomicBool>,
     state: Arc<State>,
     /// Index of the connection.
     number: usize,
+    /// The connection, on which an answer never stands inside a packet.
+    writer: Arc<Mutex<TcpStream>>,
 }
 
 impl Serving {
+    /// What this connection shows.
+    fn show(&self) -> &Show {
+        &self.script.shows[self.number.min(1)]
+    }
+
     fn is_silent(&self) -> bool {
         self.number < self.state.silent.load(Ordering::Relaxed)
     }
@@ -196,7 +295,7 @@ impl Serving {
             while let Some(message) = reader.next_message().expect("the gateway speaks RTSP") {
                 match message {
                     _ if self.is_silent() => {}
-                    Message::Request(request) => self.answer(&mut stream, &request),
+                    Message::Request(request) => self.answer(&request),
                     Message::Data { channel, bytes } => drop(self.heard.send(Heard::Report(channel, bytes))),
                     Message::Response(_) => {}
                 }
@@ -204,7 +303,25 @@ impl Serving {
         }
     }
 
-    fn answer(&mut self, stream: &mut TcpStream, request: &Request) {
+    fn answer(&mut self, request: &Request) {
+        let right = self.right(request);
+        let (answer, refused) = self.deviate(request, &right);
+        // The other end may be gone.
+        let _ = self.writer.lock().expect("not poisoned").write_all(&answer);
+        let _ = self.heard.send(Heard::Asked(request.method.name().to_owned()));
+        // A clip is played once in a session, whose tracks some clients play one by one.
+        let again = self.plays && self.show().description.is_some();
+        if request.method == Method::Play && right.status == 200 && !refused && !again {
+            self.plays = true;
+            let (writer, tracks, script) = (Arc::clone(&self.writer), self.tracks.clone(), Arc::clone(&self.script));
+            let (over, state, number) = (Arc::clone(&self.over), Arc::clone(&self.state), self.number);
+            let goes_on = move || !over.load(Ordering::Relaxed) && number >= state.silent.load(Ordering::Relaxed);
+            thread::spawn(move || send(&writer, &tracks, &script, number, goes_on));
+        }
+    }
+
+    /// The right answer.
+    fn right(&mut self, request: &Request) -> Response {
         let mut response = Response::new(200);
         response
             .headers
@@ -214,43 +331,64 @@ impl Serving {
             Method::Options => response.headers.add("Public", "DESCRIBE, SETUP, PLAY, TEARDOWN"),
             Method::Describe => {
                 response.headers.add("Content-Type", "application/sdp");
-                let codec = *self.state.codec.lock().expect("not poisoned");
-                response.body = description(codec).into_bytes();
+                response.body = match &self.show().description {
+                    Some(description) => {
+                        response.headers.add("Content-Base", format!("{}/", request.url));
+                        description.clone().into_bytes()
+                    }
+                    None => description(*self.state.codec.lock().expect("not poisoned")).into_bytes(),
+                };
             }
             Method::Setup => match self.set_up(request) {
                 Some(transport) => response.headers.add("Transport", transport),
                 None => response.status = 461,
             },
+            Method::Play => {
+                if let Some(info) = &self.show().info {
+                    response.headers.add("RTP-Info", info.clone());
+                }
+            }
             Method::Teardown => {
                 std::mem::take(&mut self.over).store(true, Ordering::Relaxed);
-                self.tracks.fill(None);
+                self.tracks.clear();
+                self.plays = false;
             }
             _ => {}
         }
-        stream.write_all(&response.to_bytes()).expect("answered");
-        let _ = self.heard.send(Heard::Asked(request.method.name().to_owned()));
-        if request.method == Method::Play {
-            let stream = stream.try_clone().expect("a copy");
-            let (tracks, packets, forever) = (self.tracks.clone(), Arc::clone(&self.packets), self.forever);
-            let (over, state, number) = (Arc::clone(&self.over), Arc::clone(&self.state), self.number);
-            let goes_on = move || !over.load(Ordering::Relaxed) && number >= state.silent.load(Ordering::Relaxed);
-            thread::spawn(move || send(stream, &tracks, &packets, forever, goes_on));
+        response
+    }
+
+    /// The answer as this camera gives it, and true if it does not do what was asked.
+    fn deviate(&self, request: &Request, right: &Response) -> (Vec<u8>, bool) {
+        let exchange = Asked {
+            request,
+            number: self.state.asked.fetch_add(1, Ordering::Relaxed),
+            plays: self.plays,
+            port: self.port,
+        };
+        let mut answer = right.to_bytes();
+        let mut refused = false;
+        for deviation in self.script.deviations {
+            refused |= deviation.change(&exchange, &self.state.nonces, &mut answer);
         }
+        (answer, refused)
     }
 
     fn set_up(&mut self, request: &Request) -> Option<String> {
-        let track: usize = request
-            .url
-            .rsplit_once('=')
-            .expect("a track")
-            .1
-            .parse()
-            .expect("a number");
+        // A track without a number of its own is the next.
+        let number = request.url.trim_end_matches('/').rsplit_once('=');
+        let track = number.and_then(|(_, number)| number.parse().ok());
+        let track: usize = track.unwrap_or(self.tracks.len());
         let offers = parse_offers(request.headers.get("Transport").expect("an offer"));
-        let (way, granted) = match (offers.first()?, self.plain) {
+        let own = self.script.deviations.iter().find_map(|deviation| match deviation {
+            Deviation::Channels(first) => Some(first + track as u8 * 2),
+            _ => None,
+        });
+        let (way, granted) = match (offers.first()?, self.script.plain) {
             (Offer::Interleaved(Some((rtp, rtcp))), Plain::Tcp) => {
+                let (rtp, rtcp) = own.map_or((*rtp, *rtcp), |own| (own, own + 1));
                 let granted = format!("RTP/AVP/TCP;unicast;interleaved={rtp}-{rtcp}");
-                (TrackTransport::Channels(*rtp, *rtcp), granted)
+                (TrackTransport::Channels(rtp, rtcp), granted)
             }
             (Offer::Udp(client), Plain::Udp) => {
                 let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
@@ -275,21 +413,39 @@ impl Serving {
             }
             _ => return None,
         };
+        self.tracks.resize(self.tracks.len().max(track + 1), None);
         self.tracks[track] = Some(way);
         Some(granted)
     }
 }
 
 fn send(
-    mut stream: TcpStream,
+    stream: &Mutex<TcpStream>,
     tracks: &[Option<TrackTransport>],
-    packets: &[Packet],
-    forever: bool,
+    script: &Script,
+    number: usize,
     goes_on: impl Fn() -> bool,
 ) {
+    let between = script.deviations.iter().find_map(|deviation| match deviation {
+        Deviation::Between(bytes) => Some(*bytes),
+        _ => None,
+    });
+    let pause = script.deviations.iter().find_map(|deviation| match deviation {
+        Deviation::Pause(pause) => Some(*pause),
+        _ => None,
+    });
+    let show = &script.shows[number.min(1)];
     while goes_on() {
-        for (channel, packet) in packets {
-            let Some(way) = &tracks[usize::from(channel / 2)] else {
+        let mut before = 0;
+        for (picture, (channel, packet)) in &show.packets {
+            if *picture != before {
+                thread::sleep(pause.map_or(PICTURE_PACE, |pause| Duration::from_millis(pause(before))));
+                if !goes_on() {
+                    return;
+                }
+            }
+            before = *picture;
+            let Some(Some(way)) = tracks.get(usize::from(channel / 2)) else {
                 continue;
             };
             let rtcp = usize::from(channel % 2);
@@ -297,7 +453,8 @@ fn send(
                 TrackTransport::Channels(first, second) => {
                     let mut data = Vec::new();
                     put_data(&mut data, [*first, *second][rtcp], packet);
-                    if stream.write_all(&data).is_err() {
+                    data.extend_from_slice(between.unwrap_or_default());
+                    if stream.lock().expect("not poisoned").write_all(&data).is_err() {
                         return;
                     }
                 }
@@ -306,9 +463,14 @@ fn send(
                     let _ = sockets[rtcp].send_to(packet, (Ipv4Addr::LOCALHOST, ports[rtcp]));
                 }
             }
-            thread::sleep(PACE);
+            if show.description.is_none() {
+                thread::sleep(PACE);
+            }
         }
-        if !forever {
+        if script.hangs_up && number == 0 {
+            let _ = stream.lock().expect("not poisoned").shutdown(Shutdown::Both);
+        }
+        if !script.forever {
             return;
         }
         thread::sleep(Duration::from_millis(5));

@@ -1,7 +1,10 @@
 //! A pair of gateways as users run them, with a camera at one side and players at the other.
 
 mod camera;
+pub mod clip;
+mod deviations;
 mod film;
+mod login;
 mod player;
 
 use std::path::Path;
@@ -12,7 +15,10 @@ use crate::media::tool;
 use crate::program::{MANY_USES, PATIENCE, Program, Publisher, free_port, home, publish_by, sealcast};
 
 pub use camera::{Camera, Heard};
+pub use clip::{Clip, Rtp};
+pub use deviations::{Deviation, When};
 pub use film::{FRAGMENTS, film, number};
+pub use login::Login;
 pub use player::Player;
 
 /// The transport of packets outside the gateways.

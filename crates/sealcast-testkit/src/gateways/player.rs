@@ -95,23 +95,32 @@ impl Player {
     pub fn play(&mut self) -> String {
         let described = self.ask(Method::Describe, "", &[]);
         assert_eq!(described.status, 200);
-        for track in 0..2_u8 {
-            let transport = match self.plain {
-                Plain::Tcp => format!("RTP/AVP/TCP;unicast;interleaved={}-{}", track * 2, track * 2 + 1),
-                Plain::Udp => self.open_ports(track),
-            };
-            let answer = self.ask(Method::Setup, &format!("/track{track}"), &[("Transport", &transport)]);
-            assert_eq!(answer.status, 200);
-            if let Some((_, port)) = self.reports.get_mut(usize::from(track)) {
-                let transport = answer.headers.get("Transport").expect("a transport");
-                let (_, ports) = transport.split_once("server_port=").expect("ports");
-                *port = ports.split_once('-').expect("two ports").1.parse().expect("a number");
-                self.gateway_ports[usize::from(track)].store(*port - 1, Ordering::Relaxed);
-            }
+        for track in 0..2 {
+            assert_eq!(self.set_up(track), 200);
         }
-        let answer = self.ask(Method::Play, "", &[("Range", "npt=0-")]);
-        assert_eq!(answer.status, 200);
+        assert_eq!(self.begin(), 200);
         String::from_utf8(described.body).expect("text")
+    }
+
+    /// Sends SETUP for a track; returns the status of the answer.
+    pub fn set_up(&mut self, track: u8) -> u16 {
+        let transport = match self.plain {
+            Plain::Tcp => format!("RTP/AVP/TCP;unicast;interleaved={}-{}", track * 2, track * 2 + 1),
+            Plain::Udp => self.open_ports(track),
+        };
+        let answer = self.ask(Method::Setup, &format!("/track{track}"), &[("Transport", &transport)]);
+        if let Some((_, port)) = self.reports.get_mut(usize::from(track)) {
+            let transport = answer.headers.get("Transport").expect("a transport");
+            let (_, ports) = transport.split_once("server_port=").expect("ports");
+            *port = ports.split_once('-').expect("two ports").1.parse().expect("a number");
+            self.gateway_ports[usize::from(track)].store(*port - 1, Ordering::Relaxed);
+        }
+        answer.status
+    }
+
+    /// Sends PLAY; returns the status of the answer.
+    pub fn begin(&mut self) -> u16 {
+        self.ask(Method::Play, "", &[("Range", "npt=0-")]).status
     }
 
     fn open_ports(&mut self, track: u8) -> String {
