@@ -68,6 +68,7 @@ const ASKS_THE_SYSTEM: &[Chosen] = &[
     all_of("attack"),
     all_of("gateway"),
     all_of("lab"),
+    all_of("matrix"),
     all_of("media"),
     all_of("network"),
     all_of("program"),

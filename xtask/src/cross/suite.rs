@@ -26,11 +26,12 @@ const SETTINGS: [&str; 3] = [
 ];
 /// Test programs of ciphers, of the protocol, and of the program with all its parts, beside the tests of all libraries.
 /// Those of the laboratory measure this machine, and make networks that the emulator's namespace may not make.
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 11] = [
     "attack",
     "ciphers",
     "gateway",
     "h264",
+    "matrix",
     "media",
     "program",
     "sessions",

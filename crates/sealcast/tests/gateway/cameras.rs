@@ -377,48 +377,6 @@ fn a_camera_is_hidden_from_viewers_that_are_not_on_its_list_and_lost_by_those_ta
     assert!(yards.iter().all(Player::receives));
 }
 
-/// Answers the first request of each connection with a Location. Returns its port, and what it was asked.
-fn refers_to(location: String) -> (u16, Receiver<String>) {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-    let port = listener.local_addr().expect("bound").port();
-    let (sender, asked) = channel();
-    thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            let mut buffer = [0; 4096];
-            let length = stream.read(&mut buffer).expect("a request");
-            let answer = format!("RTSP/1.0 302 Moved Temporarily\r\nCSeq: 1\r\nLocation: {location}\r\n\r\n");
-            stream.write_all(answer.as_bytes()).expect("answered");
-            // Nobody may listen any more.
-            let _ = sender.send(String::from_utf8_lossy(&buffer[..length]).into_owned());
-        }
-    });
-    (port, asked)
-}
-
-#[test]
-fn a_camera_is_followed_to_the_server_that_it_refers_to_three_times() {
-    let (camera, sent) = numbered("front");
-    let (last, _) = refers_to(camera.url());
-    let (middle, _) = refers_to(format!("rtsp://127.0.0.1:{last}/middle"));
-    let (first, asked) = refers_to(format!("rtsp://127.0.0.1:{middle}/first"));
-    let (too_far, _) = refers_to(format!("rtsp://127.0.0.1:{first}/far"));
-    let cameras = section("front", &format!("rtsp://127.0.0.1:{first}/cam"), "")
-        + &section("far", &format!("rtsp://127.0.0.1:{too_far}/cam"), "");
-    let configured = Configured::start(&cameras, &[]);
-    let viewer = Viewer::new();
-    let _link = viewer.link(&configured.gateway.ticket);
-    follow(&viewer.play("front"), &sent, 0, 100);
-    assert!(
-        asked
-            .recv_timeout(PATIENCE)
-            .expect("it was asked")
-            .contains("/cam RTSP/1.0")
-    );
-    assert_eq!(status_of(viewer.port, "far"), 502);
-    let program = &configured.gateway.program;
-    program.says("more than 3 times", PATIENCE);
-}
-
 #[test]
 fn players_change_a_camera_only_where_its_list_names_their_gateway() {
     let (camera, _) = numbered("front");

@@ -1,7 +1,6 @@
 //! The RTSP source against third-party servers, GStreamer's and VLC's, over TCP and UDP, with and without passwords.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
@@ -12,6 +11,8 @@ use sealcast::failure::{Failure, FailureKind};
 use sealcast::media::{Codec, Frame, Track};
 use sealcast::source::h264::nal_units;
 use sealcast::source::{self, Lost, SOURCE_PATIENCE, Source};
+use sealcast_testkit::gateways::clip::Codec as Sent;
+use sealcast_testkit::gateways::{Camera, Clip, Rtp};
 use sealcast_testkit::media::{BUNNY, STREET, clip, path, pictures, unpaced};
 use sealcast_testkit::program::{PATIENCE, write_private};
 use sealcast_testkit::servers::{gstreamer, jpeg_clip, vlc};
@@ -228,53 +229,25 @@ fn a_camera_that_is_not_there_is_a_clear_failure() {
     );
 }
 
-/// A minimal camera for behaviour that the real servers do not show. It offers `media` and, when asked to play, sends
-/// `packets` (sequence number, time stamp, marker, payload) between its answers. Returns its port.
-fn scripted(media: &str, packets: Vec<(u16, u32, bool, Vec<u8>)>) -> u16 {
-    let socket = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = socket.local_addr().expect("an address").port();
-    let sdp =
-        format!("v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\na=control:*\r\n{media}\r\na=control:track1\r\n");
-    thread::spawn(move || {
-        let (mut client, _) = socket.accept().expect("a client");
-        let mut lines = BufReader::new(client.try_clone().expect("a handle"))
-            .lines()
-            .map_while(Result::ok);
-        while let Some(request) = lines.next() {
-            let headers = lines.by_ref().take_while(|line| !line.is_empty()).collect::<Vec<_>>();
-            let number = headers.iter().find(|line| line.starts_with("CSeq")).expect("a number");
-            let (more, body) = match request.split(' ').next() {
-                Some("DESCRIBE") => ("Content-Type: application/sdp\r\n", sdp.as_str()),
-                Some("SETUP") => ("Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\nSession: 1\r\n", ""),
-                _ => ("Session: 1\r\n", ""),
-            };
-            let length = body.len();
-            write!(
-                client,
-                "RTSP/1.0 200 OK\r\n{number}\r\n{more}Content-Length: {length}\r\n\r\n{body}"
-            )?;
-            if request.starts_with("PLAY") {
-                for (sequence, stamp, marker, payload) in &packets {
-                    let mut rtp = vec![0x80, 96 | u8::from(*marker) << 7];
-                    rtp.extend_from_slice(&sequence.to_be_bytes());
-                    rtp.extend_from_slice(&stamp.to_be_bytes());
-                    rtp.extend_from_slice(&[0, 0, 0, 7]);
-                    rtp.extend_from_slice(payload);
-                    let size = u16::try_from(rtp.len()).expect("small").to_be_bytes();
-                    client.write_all(&[&[b'$', 0][..], &size, &rtp].concat())?;
-                }
-            }
-        }
-        std::io::Result::Ok(())
+/// A camera for behaviour that the real servers do not show. It offers `media` and, when asked to play, sends `packets`
+/// (sequence number, time stamp, marker, payload).
+fn scripted(media: &str, packets: Vec<(u16, u32, bool, Vec<u8>)>) -> Camera {
+    let packets = packets.into_iter().map(|(number, stamp, marker, payload)| Rtp {
+        payload_type: 96,
+        marker,
+        number,
+        stamp,
+        payload,
+        ..Rtp::default()
     });
-    port
-}
-
-#[test]
-fn a_codec_that_is_not_carried_is_named() {
-    let port = scripted("m=video 0 RTP/AVP 96\r\na=rtpmap:96 AV1/90000", Vec::new());
-    let failure = failure(&format!("rtsp://127.0.0.1:{port}/cam"));
-    assert!(failure.what.contains("av1 video"), "{failure}");
+    let clip = Clip {
+        codec: Sent::H264,
+        description: format!("v=0\r\na=control:*\r\n{media}\r\na=control:track1\r\n"),
+        packets: packets.collect(),
+        pictures: Vec::new(),
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    Camera::odd(listener, &clip, &[])
 }
 
 #[test]
@@ -299,8 +272,8 @@ fn joining_in_the_middle_and_losing_packets_leaves_only_whole_frames_behind_a_ke
         (17, 21_600, true, idr),
         (18, 25_200, true, p),
     ];
-    let port = scripted(&media, packets);
-    let mut camera = open(&format!("rtsp://127.0.0.1:{port}/cam?transport=tcp"));
+    let scripted = scripted(&media, packets);
+    let mut camera = open(&format!("{}?transport=tcp", scripted.url()));
     assert_eq!((camera.info().width, camera.info().height), (640, 480));
     let frames = receive(&mut *camera, 4);
     assert_eq!(
@@ -357,8 +330,8 @@ fn a_motion_jpeg_picture_that_lacks_packets_is_not_handed_on() {
         (30, 25_200, false, middle),
         (31, 25_200, true, last),
     ];
-    let port = scripted("m=video 0 RTP/AVP 96\r\na=rtpmap:96 JPEG/90000", packets);
-    let mut camera = open(&format!("rtsp://127.0.0.1:{port}/cam?transport=tcp"));
+    let scripted = scripted("m=video 0 RTP/AVP 96\r\na=rtpmap:96 JPEG/90000", packets);
+    let mut camera = open(&format!("{}?transport=tcp", scripted.url()));
     let frames = receive(&mut *camera, 3);
     let came: Vec<_> = frames
         .iter()

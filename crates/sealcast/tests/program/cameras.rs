@@ -3,13 +3,14 @@
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::words::is_unsafe;
+use sealcast_testkit::gateways::clip::h264;
+use sealcast_testkit::gateways::{Camera, Deviation, When};
 use sealcast_testkit::media::{STREET, clip, path, pictures};
 use sealcast_testkit::program::{
     PATIENCE, Program, Publisher, file_url, home, publish, publish_by, sealcast, succeeds_once, watch, write_private,
@@ -163,31 +164,19 @@ fn the_password_of_a_camera_stays_between_it_and_the_publisher() {
     }
 }
 
-/// Answers each RTSP request with a reason, a header and a description that would move a cursor and begin lines.
-fn hostile_camera() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let port = listener.local_addr().expect("bound").port();
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let Ok(copy) = stream.try_clone() else { continue };
-            let lines = BufReader::new(copy).lines().map_while(Result::ok);
-            for number in lines.filter_map(|line| line.strip_prefix("CSeq: ").map(str::to_owned)) {
-                let answer = format!(
-                    "RTSP/1.0 499 gone\x1b[2J\u{9b}31m\u{202e}\rroot# \u{2028}x\r\nCSeq: {number}\r\n\
-                     Server: a\x1b[1A\u{2067}b\r\n\r\n"
-                );
-                // The publisher may be gone.
-                let _ = stream.write_all(answer.as_bytes());
-            }
-        }
-    });
-    port
-}
+/// A reason and a header that would move a cursor and begin lines.
+const HOSTILE: &[Deviation] = &[Deviation::Writes(
+    When::Always,
+    "200 OK\r\n",
+    "499 gone\x1b[2J\u{9b}31m\u{202e}\rroot# \u{2028}x\r\nServer: a\x1b[1A\u{2067}b\r\n",
+)];
 
 #[test]
 fn what_a_hostile_camera_says_begins_no_line_and_moves_no_cursor() {
     let home = home();
-    let url = format!("rtsp://127.0.0.1:{}/x?transport=tcp", hostile_camera());
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let camera = Camera::odd(listener, &h264(), HOSTILE);
+    let url = format!("{}?transport=tcp", camera.url());
     let publish = ["publish", &url, "--listen", "tcp://127.0.0.1:0", "-vv"];
     let output = sealcast(home.path()).args(publish).output().expect("it runs");
     let said = String::from_utf8([output.stderr, output.stdout].concat()).expect("text");
