@@ -43,7 +43,9 @@ pub use media::{MAX_FORMATS, MediaDescription, MediaKind, Medium};
 pub use packet::RtpPacket;
 use parameter_sets::parameter_sets;
 pub use receive::{ReceiveCounts, Receiver, Way};
-pub use sequence::{Discipline, Label, MAX_PATIENCE, MAX_WAITING, Ordered, Sequence, SequenceCounts};
+pub use sequence::{
+    Discipline, Label, MAX_PATIENCE, MAX_WAITING, MAX_WAITING_BYTES, Ordered, Sequence, SequenceCounts,
+};
 pub use sound::SoundDepacketizer;
 
 /// Most bytes of one picture that is put together from packets. Half of a frame's bound, since a camera may send one

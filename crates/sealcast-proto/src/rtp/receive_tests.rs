@@ -209,6 +209,18 @@ fn a_late_packet_is_dropped_and_counted() {
 }
 
 #[test]
+fn what_belongs_to_no_sequence_is_dropped_when_its_time_is_over() {
+    let mut track = Track::datagrams();
+    track.numbers(&[1, 2, 1000, 3]);
+    track.wait(MAX_PATIENCE / 3);
+    // It stands before the one that came first.
+    track.numbers(&[990, 4]);
+    track.wait(MAX_PATIENCE);
+    assert_eq!((track.came().as_str(), track.receiver.deadline()), ("!1 2 3 4", None));
+    assert_eq!(track.receiver.take_counts().strays, 2);
+}
+
+#[test]
 fn at_most_so_many_packets_wait() {
     let mut track = Track::datagrams();
     track.numbers(&[1, 2]);

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// Most packets that wait for a missing one.
 pub const MAX_WAITING: usize = 64;
+/// Most bytes of packets that wait, whatever for. They are far more than [`MAX_WAITING`] packets of a usual length.
+pub const MAX_WAITING_BYTES: usize = 512 << 10;
 /// Longest time for which a packet waits for a missing one.
 pub const MAX_PATIENCE: Duration = Duration::from_millis(30);
 /// Shortest such time, however fast pictures follow each other: packets of one picture may be so far apart.
@@ -54,6 +56,11 @@ impl Label {
     fn key(self) -> (u32, u32) {
         (self.timestamp, self.kind)
     }
+
+    /// Length of the packet.
+    fn length(self) -> usize {
+        self.kind as usize >> 8
+    }
 }
 
 /// A packet in its order.
@@ -96,8 +103,8 @@ pub struct SequenceCounts {
 ///
 /// After each [`push`](Self::push), and when [`deadline`](Self::deadline) has come, call [`poll`](Self::poll) until it
 /// returns nothing. A packet that is the next goes through without waiting or being copied. What waits for a missing
-/// packet goes on when that has come, when [`MAX_WAITING`] packets wait, or after [`MAX_PATIENCE`] or a quarter of
-/// the time between two pictures.
+/// packet goes on when that has come, when [`MAX_WAITING`] packets or [`MAX_WAITING_BYTES`] wait, or after
+/// [`MAX_PATIENCE`] or a quarter of the time between two pictures.
 ///
 /// A sequence begins, or begins anew, with a packet whose number or source is another than expected, when the packet
 /// after it has come or nothing else came in that time.
@@ -256,6 +263,17 @@ impl<P> Sequence<P> {
         }
     }
 
+    /// Goes on behind a packet that has arrived, if it is the next and nothing waits: then it has its place, and the
+    /// caller has it. Returns false for any other, which is to be [pushed](Self::push).
+    pub fn pass(&mut self, now: Duration, label: Label) -> bool {
+        let passes = self.is_next(label) && self.ready.is_empty() && self.missing == 0 && !self.begins;
+        if let Some(run) = self.run.as_mut().filter(|_| passes) {
+            run.give(label, true);
+            self.pace.note(now, label.timestamp);
+        }
+        passes
+    }
+
     /// Takes a packet that belongs to no sequence, and comes out behind those that arrived before it and wait for
     /// nothing.
     pub fn push_stray(&mut self, packet: P) {
@@ -299,8 +317,15 @@ impl<P> Sequence<P> {
 
     /// Returns true if the packet is the next and nothing else waits.
     fn is_next(&self, label: Label) -> bool {
-        let next = self.run.as_ref().is_some_and(|run| run.next == label.number);
-        next && self.waiting.is_empty() && self.fresh.is_empty()
+        let next = |run: &Run| run.source == label.source && run.next == label.number;
+        self.run.as_ref().is_some_and(next) && self.waiting.is_empty() && self.fresh.is_empty()
+    }
+
+    /// Bytes of the packets that wait.
+    pub fn waiting_bytes(&self) -> usize {
+        let waiting = self.waiting.iter().chain(&self.fresh);
+        let packets = waiting.filter(|waiting| waiting.packet.is_some());
+        packets.map(|waiting| waiting.label.length()).sum()
     }
 
     fn place(&self, label: Label) -> Place {
@@ -373,7 +398,9 @@ impl<P> Sequence<P> {
                     self.vain = 0;
                 }
                 self.waiting.insert(at, waiting);
-                if self.waiting.len() > MAX_WAITING {
+                while self.waiting.len() > MAX_WAITING
+                    || !self.waiting.is_empty() && self.waiting_bytes() > MAX_WAITING_BYTES
+                {
                     self.release(now, 0);
                 }
             }
@@ -427,8 +454,12 @@ impl<P> Sequence<P> {
                 _ => self.drop_fresh(),
             }
         }
-        if self.fresh.len() == MAX_FRESH {
-            self.drop_first_fresh();
+        let full = |this: &Self| this.waiting_bytes() + label.length() > MAX_WAITING_BYTES;
+        while self.fresh.len() == MAX_FRESH || !self.fresh.is_empty() && full(self) {
+            self.drop_fresh_at(0);
+        }
+        while !self.waiting.is_empty() && full(self) {
+            self.release(now, 0);
         }
         let base = self.fresh.front().map_or(label.number, |first| first.label.number);
         let place = |number: u16| number.wrapping_sub(base) as i16;
@@ -484,14 +515,14 @@ impl<P> Sequence<P> {
 
     fn drop_fresh(&mut self) {
         while !self.fresh.is_empty() {
-            self.drop_first_fresh();
+            self.drop_fresh_at(0);
         }
     }
 
-    /// Drops the first packet that waits to begin a run, or hands it out.
-    fn drop_first_fresh(&mut self) {
-        let Some(first) = self.fresh.pop_front() else { return };
-        match first.packet {
+    /// Drops a packet that waits to begin a run, or hands it out.
+    fn drop_fresh_at(&mut self, at: usize) {
+        let Some(fresh) = self.fresh.remove(at) else { return };
+        match fresh.packet {
             Some(packet) if self.discipline == Discipline::Transparent => self.ready.push_back(Ordered {
                 packet,
                 lost: 0,
@@ -507,8 +538,8 @@ impl<P> Sequence<P> {
         if self.fresh.iter().any(|fresh| due(fresh) && !fresh.doubted) {
             self.adopt(now);
         }
-        while self.fresh.front().is_some_and(due) {
-            self.drop_first_fresh();
+        while let Some(at) = self.fresh.iter().position(due) {
+            self.drop_fresh_at(at);
         }
         if let Some(last) = self.waiting.iter().rposition(due) {
             self.vain = (self.vain + 1).min(MAX_VAIN);
