@@ -20,20 +20,29 @@ def _details(fields):
     return out + counted(fields["body"])
 
 
+def _bits(tracks):
+    return sum(1 << track for track in tracks).to_bytes(2, "big")
+
+
+def _tracks(bits):
+    return [track for track in range(16) if bits >> track & 1]
+
+
 def encode(kind, **fields):
     if kind == "describe":
         return b"\1" + fields["request"].to_bytes(4, "big") + counted(fields["path"].encode(), 1)
     if kind == "command":
-        tracks = sum(1 << track for track in fields["tracks"])
         return (b"\2" + fields["request"].to_bytes(4, "big") + bytes([fields["camera"], _number(VERBS, fields["verb"])])
-                + tracks.to_bytes(2, "big") + _details(fields))
+                + _bits(fields["tracks"]) + _details(fields))
     if kind == "answer":
         return (b"\3" + fields["request"].to_bytes(4, "big") + bytes([fields["camera"]])
                 + fields["status"].to_bytes(2, "big") + _details(fields))
     if kind == "packet":
         return bytes([4, fields["camera"], fields["channel"]]) + fields["bytes"]
-    assert kind == "ended"
-    return bytes([5, fields["camera"]]) + fields["status"].to_bytes(2, "big")
+    if kind == "ended":
+        return bytes([5, fields["camera"]]) + fields["status"].to_bytes(2, "big")
+    assert kind == "in-order"
+    return bytes([7, fields["camera"]]) + _bits(fields["tracks"])
 
 
 def _need(condition):
@@ -84,7 +93,7 @@ def decode(data):
         fields = {"request": reader.uint(4), "camera": _camera(reader)}
         verb, tracks = reader.uint(1), reader.uint(2)
         _need(verb in VERBS and (tracks != 0) == (verb == 1))
-        fields |= {"verb": VERBS[verb], "tracks": [track for track in range(16) if tracks >> track & 1]}
+        fields |= {"verb": VERBS[verb], "tracks": _tracks(tracks)}
         name, fields = "command", fields | {"headers": _headers(reader), "body": reader.counted(2)}
     elif kind == 3:
         fields = {"request": reader.uint(4), "camera": _camera(reader, lowest=0), "status": _status(reader)}
@@ -96,6 +105,8 @@ def decode(data):
         _need(fields["channel"] <= MAX_CHANNEL and fields["channel"] % 2 == 1 and fields["bytes"])
     elif kind == 5:
         name, fields = "ended", {"camera": _camera(reader), "status": _status(reader)}
+    elif kind == 7:
+        name, fields = "in-order", {"camera": _camera(reader), "tracks": _tracks(reader.uint(2))}
     else:
         raise Ignored
     reader.end()

@@ -39,6 +39,9 @@ OK_MESSAGES = [
     ("packet, longest", "packet", {"camera": 2, "channel": 3, "bytes": fixed("report", 4093)}),
     ("ended", "ended", {"camera": 1, "status": 502}),
     ("ended, highest", "ended", {"camera": 15, "status": 599}),
+    ("in-order", "in-order", {"camera": 1, "tracks": [0, 1]}),
+    ("in-order, no track", "in-order", {"camera": 15, "tracks": []}),
+    ("in-order, all tracks", "in-order", {"camera": 2, "tracks": list(range(16))}),
 ]
 
 
@@ -73,7 +76,7 @@ def _header(number, value):
 
 def _broken(encoded):
     rows = [("empty", b"", "malformed", "There is no type.")]
-    for name in ("describe", "command, PLAY", "answer, PLAY", "ended"):
+    for name in ("describe", "command, PLAY", "answer, PLAY", "ended", "in-order"):
         data = encoded[name]
         rows += [(f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."),
                  (f"{name}, one byte less", data[:-1], "malformed", "The last field is short."),
@@ -120,6 +123,7 @@ def _broken(encoded):
         ("packet, too long", b"\4\1\1" + bytes(4094), "malformed", "At most 4096 bytes."),
         ("ended, status 199", b"\5\1\0\xc7", "malformed", "200 to 599."),
         ("ended, camera 16", b"\5\x10\1\xf6", "malformed", "Cameras are 1 to 15."),
+        ("in-order, camera 0", b"\7\0\0\1", "malformed", "Cameras are 1 to 15."),
         ("type 0", b"\0", "ignored", "An unknown type is ignored."),
         ("type 6 with fields", b"\6" + fixed("unknown gateway message", 20), "ignored",
          "An unknown type is ignored, whatever follows."),

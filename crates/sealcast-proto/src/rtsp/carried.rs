@@ -249,6 +249,14 @@ pub enum GatewayMessage {
         /// The reason, as a status.
         status: CarriedStatus,
     },
+    /// Tracks of a camera whose packets come over a connection, and so in order. Those of all others come in
+    /// datagrams.
+    InOrder {
+        /// The camera.
+        camera: CameraNumber,
+        /// The tracks.
+        tracks: TrackSet,
+    },
     /// A message of a type that this version does not know; it is ignored.
     Unknown,
 }
@@ -303,6 +311,10 @@ impl GatewayMessage {
                 out.extend_from_slice(&[5, camera.0]);
                 out.extend_from_slice(&status.0.to_be_bytes());
             }
+            Self::InOrder { camera, tracks } => {
+                out.extend_from_slice(&[7, camera.0]);
+                out.extend_from_slice(&tracks.bits().to_be_bytes());
+            }
             Self::Unknown => out.push(0),
         }
         if out.len() > MAX_GATEWAY_MESSAGE {
@@ -317,7 +329,7 @@ impl GatewayMessage {
     pub fn is_of_viewer(&self) -> Option<bool> {
         match self {
             Self::Describe { .. } | Self::Command { .. } | Self::Packet { .. } => Some(true),
-            Self::Answer { .. } | Self::Ended { .. } => Some(false),
+            Self::Answer { .. } | Self::Ended { .. } | Self::InOrder { .. } => Some(false),
             Self::Unknown => None,
         }
     }
@@ -356,6 +368,10 @@ impl GatewayMessage {
             5 => Self::Ended {
                 camera: parse_camera(&mut reader)?,
                 status: CarriedStatus::parse(reader.u16()?)?,
+            },
+            7 => Self::InOrder {
+                camera: parse_camera(&mut reader)?,
+                tracks: TrackSet::from_bits(reader.u16()?),
             },
             _ => return Ok(Self::Unknown),
         };

@@ -62,6 +62,13 @@ fn examples() -> Vec<(GatewayMessage, Vec<u8>)> {
             },
             vec![5, 3, 0x01, 0xf8],
         ),
+        (
+            GatewayMessage::InOrder {
+                camera: camera(),
+                tracks,
+            },
+            vec![7, 3, 0x02, 0x01],
+        ),
     ]
 }
 

@@ -82,6 +82,10 @@ fn described(message: &GatewayMessage) -> Option<(&'static str, Value)> {
         GatewayMessage::Ended { camera, status } => {
             ("ended", json!({"camera": camera.stream(), "status": status.code()}))
         }
+        GatewayMessage::InOrder { camera, tracks } => {
+            let tracks: Vec<usize> = tracks.iter().map(|track| track.index()).collect();
+            ("in-order", json!({"camera": camera.stream(), "tracks": tracks}))
+        }
         GatewayMessage::Unknown => return None,
     })
 }
@@ -112,7 +116,7 @@ fn gateway_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (23, 46, 3));
+    assert_eq!((good, malformed, ignored), (26, 50, 3));
 }
 
 #[test]

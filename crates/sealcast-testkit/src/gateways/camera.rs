@@ -24,6 +24,9 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The default codec of the video: the gateways do not look for its keyframes.
 const CODEC: &str = "VP8";
 
+/// What cameras answer to SETUP over UDP. The two numbers are of any distance.
+const PORTS: &str = ";server_port={rtp}-{rtcp}";
+
 fn description(codec: &str) -> String {
     format!(
         "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=hidden-in-the-attic 127.0.0.1\r\nt=0 0\r\na=control:*\r\n\
@@ -93,6 +96,8 @@ struct Script {
 /// State that a test changes while the camera runs.
 struct State {
     codec: Mutex<&'static str>,
+    /// Its ports in answers to SETUP, with `{rtp}` and `{rtcp}` for their numbers.
+    ports: Mutex<&'static str>,
     /// Number of connections, counted from the first, that behave as if dead.
     silent: AtomicUsize,
     gone: AtomicBool,
@@ -160,6 +165,7 @@ impl Camera {
         let connections = Arc::new(Mutex::new(Vec::new()));
         let state = Arc::new(State {
             codec: Mutex::new(CODEC),
+            ports: Mutex::new(PORTS),
             silent: AtomicUsize::new(0),
             gone: AtomicBool::new(false),
             asked: AtomicUsize::new(0),
@@ -198,6 +204,11 @@ impl Camera {
     /// From now on describes the video with another codec.
     pub fn changes_to(&self, codec: &'static str) {
         *self.state.codec.lock().expect("not poisoned") = codec;
+    }
+
+    /// From now on names its ports otherwise than with `;server_port={rtp}-{rtcp}`.
+    pub fn names_ports(&self, ports: &'static str) {
+        *self.state.ports.lock().expect("not poisoned") = ports;
     }
 
     /// Keeps its present connections open without any further activity, as if it had lost power.
@@ -405,7 +416,10 @@ impl Serving {
                         }
                     }
                 });
-                let granted = format!("RTP/AVP;unicast;client_port={client};server_port={rtp}-{rtcp}");
+                let ports = *self.state.ports.lock().expect("not poisoned");
+                let ports = ports.replace("{rtp}", &rtp.to_string());
+                let ports = ports.replace("{rtcp}", &rtcp.to_string());
+                let granted = format!("RTP/AVP;unicast;client_port={client}{ports}");
                 (
                     TrackTransport::Ports(Arc::new(sockets), [client.rtp, client.rtcp]),
                     granted,

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::rtsp::{
-    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Channel, Oddities, Parameters,
-    Route, Track, Verb, put_data,
+    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Channel, MAX_TRACKS, Oddities,
+    Parameters, Route, Track, TrackSet, Verb, put_data,
 };
 
 use super::RtspOptions;
@@ -196,6 +196,18 @@ impl CameraLink {
     /// What the camera did otherwise than the standard says, and was passed over.
     pub(crate) fn oddities(&self) -> Oddities {
         self.client.oddities()
+    }
+
+    /// The tracks whose packets come on the connection, and so in order.
+    pub(crate) fn in_order(&self) -> TrackSet {
+        let mut tracks = TrackSet::default();
+        for track in (0..usize::from(MAX_TRACKS)).filter_map(Track::new) {
+            let channel = Channel { track, rtcp: false };
+            if let Some(Route::Interleaved(_)) = self.client.route(channel) {
+                tracks.insert(track);
+            }
+        }
+        tracks
     }
 
     /// True if RTCP of a channel has a place at the camera.

@@ -5,6 +5,7 @@ mod ends;
 mod joiners;
 mod logins;
 mod one_account;
+mod order;
 mod packets;
 mod players;
 mod proof;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use sealcast_proto::rtsp::{CarriedHeader, CarriedStatus, Channel, Parameters, Verb};
+use sealcast_proto::rtsp::{CarriedHeader, CarriedStatus, Channel, Parameters, TrackSet, Verb};
 
 use super::MAX_REQUESTS;
 use super::subscribers::{Outcome, Subscriber, SubscriberEvent, Subscribers};
@@ -27,7 +27,13 @@ pub(super) struct Question {
 impl Question {
     /// Answer the request without asking the camera.
     pub(super) fn settle(self, status: CarriedStatus) {
-        answer(&self.subscriber, self.request, status, Parameters::default());
+        answer(
+            &self.subscriber,
+            self.request,
+            status,
+            Parameters::default(),
+            TrackSet::default(),
+        );
     }
 }
 
@@ -57,6 +63,8 @@ pub(super) struct RequestMux {
     waiting: VecDeque<Question>,
     left: Vec<Subscriber>,
     pending: Option<Pending>,
+    /// The tracks whose packets come over a connection at the camera, and so in order.
+    in_order: TrackSet,
 }
 
 impl RequestMux {
@@ -104,7 +112,10 @@ impl RequestMux {
                     let asker = request.map(|request| (subscriber, request));
                     return Some(self.send(action, asker, for_all));
                 }
-                (None, Some(request)) => answer(&subscriber, request, CarriedStatus::OK, Parameters::default()),
+                (None, Some(request)) => {
+                    let nothing = Parameters::default();
+                    answer(&subscriber, request, CarriedStatus::OK, nothing, self.in_order);
+                }
                 (None, None) => {}
             }
         }
@@ -144,9 +155,17 @@ impl RequestMux {
             if matches!(pending.verb, Some(Verb::Play(_))) && !status.is_ok() {
                 self.subscribers.refuse(subscriber.id);
             }
-            answer(&subscriber, request, status, with);
+            answer(&subscriber, request, status, with, self.in_order);
         }
         pending.verb
+    }
+
+    /// The packets of these tracks come in order from now on, those of others need not.
+    pub(super) fn come_in_order(&mut self, tracks: TrackSet) {
+        if self.in_order != tracks {
+            self.in_order = tracks;
+            self.subscribers.tell_in_order(tracks);
+        }
     }
 
     /// The camera is away. Fail the pending request, and end the subscriptions of leaving subscribers without asking
@@ -189,11 +208,12 @@ impl RequestMux {
     }
 }
 
-fn answer(subscriber: &Subscriber, request: u32, status: CarriedStatus, with: Parameters) {
+fn answer(subscriber: &Subscriber, request: u32, status: CarriedStatus, with: Parameters, in_order: TrackSet) {
     subscriber.notify(SubscriberEvent::Answer {
         request,
         slot: subscriber.slot,
         status,
         with,
+        in_order,
     });
 }

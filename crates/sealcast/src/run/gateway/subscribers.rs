@@ -53,9 +53,22 @@ pub(super) enum SubscriberEvent {
         slot: u8,
         status: CarriedStatus,
         with: Parameters,
+        /// The camera's tracks whose packets come over a connection, and so in order.
+        in_order: TrackSet,
     },
+    /// From now on the packets of these tracks, and of no others, come in order.
+    InOrder { slot: u8, tracks: TrackSet },
     /// The camera is gone.
     Ended { slot: u8, status: CarriedStatus },
+}
+
+impl SubscriberEvent {
+    /// The subscriber's number for the camera.
+    pub(super) fn slot(&self) -> u8 {
+        match self {
+            Self::Answer { slot, .. } | Self::InOrder { slot, .. } | Self::Ended { slot, .. } => *slot,
+        }
+    }
 }
 
 /// A session of a viewer gateway, or a player.
@@ -373,6 +386,14 @@ impl Subscribers {
     /// The camera was away, and is back: what it sends continues no earlier group of pictures.
     pub(super) fn resume(&self) {
         self.lock().forget();
+    }
+
+    /// Tell all subscribers which tracks come in order from now on.
+    pub(super) fn tell_in_order(&self, tracks: TrackSet) {
+        for Subscription { subscriber, .. } in &self.lock().subscriptions {
+            let slot = subscriber.slot;
+            subscriber.notify(SubscriberEvent::InOrder { slot, tracks });
+        }
     }
 
     /// The camera is gone: notify all subscribers and remove them.

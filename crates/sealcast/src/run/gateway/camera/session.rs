@@ -262,7 +262,10 @@ impl SessionRole {
                 }
                 Ok(())
             }
-            GatewayMessage::Answer { .. } | GatewayMessage::Ended { .. } | GatewayMessage::Unknown => Ok(()),
+            GatewayMessage::Answer { .. }
+            | GatewayMessage::Ended { .. }
+            | GatewayMessage::InOrder { .. }
+            | GatewayMessage::Unknown => Ok(()),
         }
     }
 
@@ -422,23 +425,27 @@ impl SessionRole {
     }
 
     fn take_subscriber_event<T: Transport>(&mut self, task: &mut Task<T>, event: SubscriberEvent) -> Result<(), Ended> {
-        let (SubscriberEvent::Answer { slot, .. } | SubscriberEvent::Ended { slot, .. }) = &event;
-        if self.camera(*slot).is_none() {
+        let slot = event.slot();
+        let (Some(camera), Some(_)) = (number(slot), self.camera(slot)) else {
             // The viewer gateway was told when the camera was lost.
             return Ok(());
-        }
-        match event {
+        };
+        let message = match event {
             SubscriberEvent::Answer {
                 request,
-                slot,
                 status,
                 with,
-            } => self.answer(task, request, slot, status, with),
-            SubscriberEvent::Ended { slot, status } => {
-                let Some(camera) = number(slot) else { return Ok(()) };
-                self.say(task, &GatewayMessage::Ended { camera, status }).map(drop)
+                in_order: tracks,
+                ..
+            } => {
+                // Before the answer, for packets may follow it at once.
+                self.say(task, &GatewayMessage::InOrder { camera, tracks })?;
+                return self.answer(task, request, slot, status, with);
             }
-        }
+            SubscriberEvent::InOrder { tracks, .. } => GatewayMessage::InOrder { camera, tracks },
+            SubscriberEvent::Ended { status, .. } => GatewayMessage::Ended { camera, status },
+        };
+        self.say(task, &message).map(drop)
     }
 
     fn answer<T: Transport>(

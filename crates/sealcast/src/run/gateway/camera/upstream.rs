@@ -331,6 +331,7 @@ impl<'a> Upstream<'a> {
                 tracing::warn!("the camera refuses track {} ({})", track.index(), status.code());
             }
             CameraEvent::Answered { status, with, .. } => {
+                self.mux.come_in_order(self.link.in_order());
                 let told = self.mux.answered(status, with);
                 if std::mem::take(&mut self.going_on) && !status.is_ok() {
                     return Err(End::Refused(status));

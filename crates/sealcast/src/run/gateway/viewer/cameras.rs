@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::rtsp::{ANSWER_PATIENCE, CameraNumber, CarriedStatus, GatewayMessage, Parameters, packets};
+use sealcast_proto::rtsp::{
+    ANSWER_PATIENCE, CameraNumber, CarriedStatus, GatewayMessage, Parameters, TrackSet, packets,
+};
 use sealcast_proto::session::SessionError;
 use sealcast_proto::unit::AssembledFrame;
 use tokio::sync::mpsc;
@@ -176,6 +178,12 @@ impl Cameras {
                     camera.end(status);
                 }
             }
+            GatewayMessage::InOrder { camera: number, tracks } => {
+                let known = self.cameras.iter_mut().find(|camera| camera.number == Some(number));
+                if let Some(camera) = known {
+                    camera.mux.come_in_order(tracks);
+                }
+            }
             GatewayMessage::Describe { .. }
             | GatewayMessage::Command { .. }
             | GatewayMessage::Packet { .. }
@@ -320,5 +328,6 @@ impl Camera {
         self.number = None;
         self.frame = None;
         self.mux.end(status);
+        self.mux.come_in_order(TrackSet::default());
     }
 }

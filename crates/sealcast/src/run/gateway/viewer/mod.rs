@@ -4,6 +4,7 @@ mod cameras;
 mod latency;
 mod link;
 mod login_delays;
+mod packet_order;
 mod pictures;
 mod player;
 mod receive_handler;

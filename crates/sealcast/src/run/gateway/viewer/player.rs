@@ -18,6 +18,7 @@ use super::super::request_mux::{Action, Question, Request};
 use super::super::rtp_sender::{RtpSender, UdpRoute};
 use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{MAX_EVENTS, PACKETS};
+use super::packet_order::PacketOrder;
 use super::{Place, ViewerGateway};
 use crate::keys::entropy;
 use crate::meter::labels::{PeerQueue, TurnedAway};
@@ -91,6 +92,8 @@ struct Player {
     rtp_sender: Arc<RtpSender>,
     /// Time at which more of the queued packets may leave over UDP.
     resumes: Option<Instant>,
+    /// Packets that wait for earlier ones, because it reads them from its connection and they came in datagrams.
+    order: PacketOrder,
     /// The packets being passed to its connection.
     handed: Arrivals,
     events: mpsc::Receiver<SubscriberEvent>,
@@ -111,7 +114,7 @@ struct Player {
     /// Time at which it last read something or had read everything.
     moved: Instant,
     timer: TaskTimer,
-    /// What its connection has not taken, for the metrics.
+    /// What its connection has not taken, and what waits for its order, for the metrics.
     held: Arc<Held>,
 }
 
@@ -147,6 +150,7 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
         },
         rtp_sender,
         resumes: None,
+        order: PacketOrder::default(),
         handed: Arrivals::default(),
         events,
         path: String::new(),
@@ -225,12 +229,15 @@ impl Player {
             let patience = self.patience();
             let login = self.login.map(|(_, at)| at);
             let resumes = self.resumes;
-            let due = [deadline, patience, login, resumes].into_iter().flatten().min();
+            let sends = ready && resumes.is_none();
+            let ordered = self.order.deadline().filter(|_| sends);
+            let due = [deadline, patience, login, resumes, ordered];
+            let due = due.into_iter().flatten().min();
             tokio::select! {
                 // Packets come first. That starves nothing: the loop sends all of them above and then polls
                 // everything else before it waits.
                 biased;
-                () = queue.changed(), if ready && resumes.is_none() => {}
+                () = queue.changed(), if sends => {}
                 progress = self.connection.wait() => match progress.map_err(End::Broken)? {
                     Progress::Read => {
                         let now = self.shared.observation.clock.now().monotonic;
@@ -340,7 +347,7 @@ impl Player {
         self.rtp_sender.send(metrics);
         self.rtp_sender.set_open(self.ready() && self.resumes.is_none());
         let unread = self.connection.backlog();
-        self.held.set(unread);
+        self.held.set(unread + self.order.bytes());
         let most = match self.machine.is_logged_in() {
             true => MAX_UNREAD,
             false => MAX_UNREAD_OF_STRANGER,
@@ -368,14 +375,22 @@ impl Player {
                 return;
             }
         }
+        if self.ready() {
+            let (machine, connection, handed) = (&self.machine, &mut self.connection, &mut self.handed);
+            self.order.give_up(now, |packet| {
+                if let Some(Route::Interleaved(number)) = machine.route(packet.channel) {
+                    put(connection.outgoing(), number, &packet, handed);
+                }
+            });
+        }
     }
 
     /// Returns true if the packet leaves over UDP.
     fn send(&mut self, packet: Packet) -> bool {
         match self.machine.route(packet.channel) {
             Some(Route::Interleaved(number)) => {
-                put_data(self.connection.outgoing(), number, &packet.bytes);
-                self.handed.push(packet.arrived);
+                let (outgoing, handed) = (self.connection.outgoing(), &mut self.handed);
+                self.order.take(packet, |packet| put(outgoing, number, &packet, handed));
                 false
             }
             Some(Route::Udp { .. }) => {
@@ -501,8 +516,19 @@ impl Player {
     fn take_subscriber_event(&mut self, event: SubscriberEvent) -> Result<(), End> {
         match event {
             SubscriberEvent::Answer {
-                request, status, with, ..
-            } => self.answer(request, status, &with),
+                request,
+                status,
+                with,
+                in_order,
+                ..
+            } => {
+                self.order.come_in_order(in_order);
+                self.answer(request, status, &with)
+            }
+            SubscriberEvent::InOrder { tracks, .. } => {
+                self.order.come_in_order(tracks);
+                Ok(())
+            }
             SubscriberEvent::Ended { status, .. } => Err(End::Camera(status)),
         }
     }
@@ -527,6 +553,13 @@ impl Player {
         if std::mem::take(&mut self.watches) {
             self.request(Request::Leave(self.subscriber.clone())).await;
             self.subscriber.queue.clear();
+            self.order = PacketOrder::default();
         }
     }
+}
+
+/// Put a packet into what is sent on the player's connection.
+fn put(outgoing: &mut Vec<u8>, number: u8, packet: &Packet, handed: &mut Arrivals) {
+    put_data(outgoing, number, &packet.bytes);
+    handed.push(packet.arrived);
 }
