@@ -218,6 +218,22 @@ impl Clip {
         self
     }
 
+    /// Swaps the first two packets of each picture but the first, before which there is nothing that tells their order.
+    #[must_use]
+    pub fn swapped(mut self) -> Self {
+        let at: Vec<usize> = (0..self.packets.len())
+            .filter(|at| self.packets[*at].is_picture())
+            .collect();
+        for pair in at.windows(2) {
+            let [first, second] = [pair[0], pair[1]].map(|at| &self.packets[at]);
+            let begins = pair[0] > 0 && !self.packets[pair[0] - 1].is_picture();
+            if begins && first.picture > 0 && first.stamp == second.stamp {
+                self.packets.swap(pair[0], pair[1]);
+            }
+        }
+        self
+    }
+
     /// Its packets as bytes, with the picture beside which each is sent.
     pub fn to_packets(&self) -> Vec<(usize, Packet)> {
         let packets = self.packets.iter();

@@ -50,7 +50,7 @@ pub(crate) fn carried(port: u16, number: usize, row: &Row) -> Result<(), Wrong> 
     let described = player.ask(Method::Describe, "", &[]);
     let expected = match row.carried {
         Carried::Refused(status) => status,
-        Carried::All | Carried::Picture | Carried::Later => 200,
+        Carried::All | Carried::Picture | Carried::Later | Carried::As(_) => 200,
     };
     if described.status != expected {
         return Err(Wrong::Came(format!(
@@ -79,7 +79,10 @@ pub(crate) fn carried(port: u16, number: usize, row: &Row) -> Result<(), Wrong> 
 
 /// The packets of a row as the player should get them: its tracks are numbered in the order of the description.
 fn expected_of(row: &Row) -> Vec<Packet> {
-    let clip = (row.clip)();
+    let clip = match row.carried {
+        Carried::As(clip) => clip(),
+        _ => (row.clip)(),
+    };
     let controls = clip
         .description
         .lines()

@@ -67,6 +67,8 @@ pub(crate) enum Carried {
     Picture,
     /// Packets unchanged and in order, once, without the first ones.
     Later,
+    /// The packets of this clip once, unchanged and in order, whatever became of them on the way to the gateway.
+    As(fn() -> Clip),
     /// This answer to DESCRIBE.
     Refused(u16),
 }

@@ -1,7 +1,9 @@
 //! What cameras answer to SETUP.
 
+use sealcast_testkit::gateways::Clip;
 use sealcast_testkit::gateways::Deviation::{Channels, Header, OverUdp};
 use sealcast_testkit::gateways::When::At;
+use sealcast_testkit::gateways::clip::{h264, h265, jpeg};
 
 use super::row::{Carried, Published, Row, Table, row};
 
@@ -82,4 +84,48 @@ const ROWS: &[Row] = &[
     )
     .published(Published::But("the first group of pictures", FIRST))
     .carried(Carried::Later),
+    row(
+        "has datagrams that overtake one another",
+        "retina#40, minisatip#439",
+        &[OverUdp],
+    )
+    .sends(|| h264().swapped())
+    .carried(Carried::As(h264)),
+    row("has datagrams that come twice", "gortsplib#132", &[OverUdp])
+        .sends(|| doubled(h264()))
+        .carried(Carried::As(h264)),
+    row(
+        "has datagrams of H.265 that overtake one another and come twice",
+        "gortsplib#132",
+        &[OverUdp],
+    )
+    .sends(|| doubled(h265().swapped()))
+    .carried(Carried::As(h265)),
+    row(
+        "has datagrams of Motion JPEG that overtake one another",
+        "retina#40",
+        &[OverUdp],
+    )
+    .sends(|| jpeg().swapped())
+    .carried(Carried::As(jpeg)),
+    row(
+        "has datagrams that overtake one another while numbers wrap",
+        "",
+        &[OverUdp],
+    )
+    .sends(|| wrapping().swapped())
+    .carried(Carried::As(wrapping)),
 ];
+
+/// Each packet twice, one after the other; but not reports, which have no numbers.
+fn doubled(clip: Clip) -> Clip {
+    clip.instead(|packet| match packet.report {
+        true => vec![packet],
+        false => vec![packet.clone(), packet],
+    })
+}
+
+/// Numbers of picture and sound wrap.
+fn wrapping() -> Clip {
+    h264().each(|packet| packet.number = packet.number.wrapping_add(65_535 - 1020))
+}
