@@ -1,10 +1,12 @@
-//! `sealcast control`: sends a command to a running publishing end.
+//! `sealcast control`, and how other commands speak with a running program.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::geteuid;
 use sealcast_proto::words::plain;
 
 use super::args::ControlArgs;
@@ -17,45 +19,79 @@ use crate::run::MAX_COMMAND;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) fn run(args: &ControlArgs) -> Result<()> {
-    let command = args.command.join(" ");
-    if command.contains('\n') || command.len() >= MAX_COMMAND {
-        let what = format!("a command is one line of fewer than {MAX_COMMAND} bytes");
-        return Err(Failure::new(FailureKind::Usage, what, "say help to see the commands"));
-    }
     let path = match &args.socket {
         Some(path) => path.clone(),
         None => publisher::control_socket(&publisher::folder(&files::home()?, &args.name.parse()?)),
     };
-    let answer = ask(&path, &command).map_err(|error| {
-        let what = format!("no publisher answers at {} ({error})", path.display());
+    let Some(answer) = tell_running(&path, &args.command.join(" "))? else {
+        let what = format!("no publisher answers at {}", path.display());
         let hint = "give the --name of one that runs, or as --socket the path that it was given as --control";
-        Failure::new(FailureKind::Network, what, hint)
-    })?;
-    match answer.strip_prefix("error: ") {
-        Some(why) => Err(Failure::new(FailureKind::Usage, why, "say help to see the commands")),
-        None => {
-            let lines: Vec<String> = answer.lines().map(plain).collect();
-            println!("{}", lines.join("\n"));
-            Ok(())
+        return Err(Failure::new(FailureKind::Network, what, hint));
+    };
+    match answer.contains('\n') {
+        true => println!("{answer}"),
+        false => println!("ok {answer}"),
+    }
+    Ok(())
+}
+
+/// Tell the program that listens at this socket a command, and return the answer without its first word: one line, or
+/// those that it announces. `None` if no program listens there.
+///
+/// # Errors
+/// The command is too long, the program refuses it, or it does not answer.
+pub(super) fn tell_running(path: &Path, command: &str) -> Result<Option<String>> {
+    if command.contains('\n') || command.len() >= MAX_COMMAND {
+        let what = format!("a command is one line of fewer than {MAX_COMMAND} bytes");
+        return Err(Failure::new(FailureKind::Usage, what, "say help to see the commands"));
+    }
+    let stream = match UnixStream::connect(path) {
+        Ok(stream) => stream,
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(no_answer(path, &error)),
+        // Nobody has made it, who made it has ended, or its path is too long for a socket.
+        Err(_) => return Ok(None),
+    };
+    let answer = ask(stream, command).map_err(|error| no_answer(path, &error))?;
+    match (answer.strip_prefix("error: "), answer.strip_prefix("ok ")) {
+        (Some(why), _) => {
+            let (what, hint) = why.split_once("; ").unwrap_or((why, "say help to see the commands"));
+            Err(Failure::new(FailureKind::Usage, plain(what), plain(hint)))
+        }
+        (None, done) => {
+            let lines: Vec<String> = done.unwrap_or(&answer).lines().map(plain).collect();
+            Ok(Some(lines.join("\n")))
         }
     }
 }
 
-/// Ask, and return the answer: one line, or the lines that a line `ok N lines` announces.
-fn ask(path: &Path, command: &str) -> std::io::Result<String> {
-    let mut stream = UnixStream::connect(path)?;
+fn no_answer(path: &Path, error: &io::Error) -> Failure {
+    let what = format!("the program at {} does not answer ({error})", path.display());
+    Failure::new(
+        FailureKind::Network,
+        what,
+        "run this as the user who runs that program, or as root",
+    )
+}
+
+/// Ask, and return the answer: one line, or the lines that a line `ok N lines` announces, behind `ok`.
+fn ask(mut stream: UnixStream, command: &str) -> io::Result<String> {
+    let (own, server) = (geteuid().as_raw(), socket_peercred(&stream)?.uid.as_raw());
+    if own != 0 && server != own && server != 0 {
+        return Err(io::Error::new(ErrorKind::PermissionDenied, "another user runs it"));
+    }
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(format!("{command}\n").as_bytes())?;
+    // Who refuses the caller may have closed its end already, and has said why.
+    let written = stream.write_all(format!("{command}\n").as_bytes());
     let mut lines = BufReader::new(stream.take(MAX_TABLE as u64)).lines();
     let mut next = || lines.next().unwrap_or(Err(ErrorKind::UnexpectedEof.into()));
-    let first = next()?;
+    let first = next().or_else(|error| written.and(Err(error)))?;
     let more = first.strip_prefix("ok ").and_then(|rest| rest.strip_suffix(" lines"));
     match more.and_then(|count| count.parse().ok()) {
-        Some(count) => (0..MAX_LISTED.min(count))
-            .map(|_| next())
-            .collect::<std::io::Result<Vec<_>>>()
-            .map(|lines| lines.join("\n")),
+        Some(count) => {
+            let lines = (0..MAX_LISTED.min(count)).map(|_| next());
+            Ok(format!("ok {}", lines.collect::<io::Result<Vec<_>>>()?.join("\n")))
+        }
         None => Ok(first),
     }
 }

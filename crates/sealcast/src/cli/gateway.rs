@@ -30,7 +30,7 @@ use crate::run::gateway::{
     CameraAt, CameraGatewayOptions, Cameras, Renewal, ViewerGatewayOptions, camera_gateway, check_selection,
     viewer_gateway,
 };
-use crate::run::{Observation, RuntimeSettings, Shape, build_info};
+use crate::run::{ControlSocket, Observation, RuntimeSettings, Shape, build_info};
 use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 
 /// User name of players whose password is made here.
@@ -57,7 +57,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let mut offer = build::offer_of(&args.session, Arc::clone(&publisher.identity), sealing, &settings)?;
     let terms = peers::invite_terms(&settings)?;
     let admission = peers::viewers(&settings, End::GatewayCamera, &publisher)?;
-    let control = publish::control_socket(&settings.config, &publisher)?;
+    let control = ControlSocket::open(configured.control.as_deref(), publisher.folder())?;
     let metrics = Metrics::new(build_info());
     // Cameras make packets for an MTU of 1500 bytes. A packet that does not fit together with the bytes that sealing
     // adds needs two datagrams.

@@ -8,6 +8,7 @@ use sealcast_proto::keys::PeerId;
 use tokio::signal::unix::Signal;
 
 use super::args::{PeersAction, PeersArgs, WatchArgs};
+use super::control::tell_running;
 use super::{build, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
@@ -194,6 +195,10 @@ pub(super) fn run(args: &PeersArgs) -> Result<()> {
         Kind::Publisher => allow_file(&settings, &name)?,
     };
     let dir = kind.directory(&home).join(name.to_string());
+    if let Some(answer) = tell_running(&publisher::control_socket(&dir), &command.line())? {
+        println!("{answer}");
+        return Ok(());
+    }
     let now = wall_time();
     let mut store = PeerStore::open(&dir, now)?;
     println!("{}", command.run(&mut store, &AllowList::open(&allow)?, now)?);

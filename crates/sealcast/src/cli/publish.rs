@@ -13,11 +13,11 @@ use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::publish_source::{Beginning, Opening, announce, source_url};
 use super::{build, peers, shutdown};
 use crate::archive::{MAX_RECIPIENTS, Recipient, parse_recipients};
-use crate::config::{Config, Settings};
+use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::keys::files::End;
-use crate::keys::publisher::{self, Publisher};
+use crate::keys::publisher::Publisher;
 use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
 use crate::run::{
@@ -50,7 +50,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let relays = build::relays(&settings, "publish.relay", &configured.relay)?;
     let group = group(&settings, &publisher, offer.shape, selection)?;
     let admission = admission(&settings, &relays, &publisher)?;
-    let control = control_socket(&settings.config, &publisher)?;
+    let control = ControlSocket::open(configured.control.as_deref(), publisher.folder())?;
     let metrics = Metrics::new(build_info());
     let (viewers, mut tickets) = viewers(&settings, &relays, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
@@ -262,20 +262,6 @@ pub(super) fn unit_in_force(settings: &Settings, datagrams: Option<&str>) -> Res
         }
         (Some(unit), _) => Ok(unit),
     }
-}
-
-/// The socket for commands: where the user wants it, or else in the publisher's folder, if it can be there.
-pub(super) fn control_socket(config: &Config, publisher: &Publisher) -> Result<Option<ControlSocket>> {
-    if let Some(path) = &config.publish.control {
-        return ControlSocket::bind(path).map(Some);
-    }
-    let Some(path) = publisher.folder().map(publisher::control_socket) else {
-        return Ok(None);
-    };
-    let bound = ControlSocket::bind(&path);
-    Ok(bound
-        .inspect_err(|failure| tracing::warn!("it takes no commands: {failure}"))
-        .ok())
 }
 
 /// The origin of the viewers, and the tickets to hand out if they connect to us.

@@ -189,10 +189,11 @@ options! {
             flag("unit", "UNIT", PUBLISHERS).unset("frame, or packet in datagrams").example("frame").study()
         }
 
-        /// Where to create the socket for `sealcast control`, which only you can write to
+        /// Where to create the socket for `sealcast control`, `invite` and `peers`, which takes commands of you and
+        /// root alone. Only if you give it, `control encrypt` can leave something in clear
         control: Option<PathBuf> {
             flag("control", "PATH", PUBLISHERS)
-                .unset("control in the publisher's folder")
+                .unset("control in the publisher's folder, or where systemd keeps files of a running service")
                 .example("/run/sealcast/control")
         }
 

@@ -22,8 +22,8 @@ use crate::private_file::create_folder;
 pub(super) const IDENTITY: &str = "identity";
 /// Its hand-written list of peers to admit.
 const ALLOW: &str = "allow";
-/// Its socket for commands.
-const CONTROL: &str = "control";
+/// Name of the socket for commands.
+pub const CONTROL: &str = "control";
 /// Locked by a program that looks for its folder, and makes it. No publisher's name begins with a dot.
 const STARTING: &str = ".starting";
 /// Folder of a file for each identity, which is locked by the program that uses it.

@@ -182,7 +182,8 @@ fn what_waiting_does_not_mend_ends_the_publisher_with_retry_too() {
 fn while_the_codec_is_not_known_nothing_is_left_in_clear() {
     let home = home();
     let file = home.path().join("clip.mp4");
-    let mut publisher = publish(home.path(), &file_url(&file), &["--retry"]);
+    let socket = home.path().join("control");
+    let mut publisher = publish(home.path(), &file_url(&file), &["--retry", "--control", path(&socket)]);
     let asked = |selection| {
         let control = sealcast(home.path()).args(["control", "encrypt", selection]).output();
         let output = control.expect("it runs");

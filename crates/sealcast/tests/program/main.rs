@@ -8,6 +8,7 @@ mod cameras;
 mod capture;
 mod clocks;
 mod codecs;
+mod control_sockets;
 mod decoder;
 mod demo;
 mod demo_page;

@@ -79,6 +79,20 @@ impl PeersCommand {
         })
     }
 
+    /// The control command that says so to a running program.
+    pub fn line(&self) -> String {
+        match self {
+            Self::List => "peers list".to_owned(),
+            Self::Allow { id, comment } => format!("peers allow {id} {comment}"),
+            Self::Remove(peer) => format!("peers remove {peer}"),
+            Self::Withdraw { invite, with_peers } => {
+                let invite = invite.map_or_else(|| "all".to_owned(), |name| name.to_string());
+                let more = if *with_peers { " with-peers" } else { "" };
+                format!("peers withdraw {invite}{more}")
+            }
+        }
+    }
+
     /// Parse the words after `peers` in a control command.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
+use rustix::process::geteuid;
 use zeroize::Zeroizing;
 
 use super::lines;
@@ -100,8 +101,14 @@ impl PeerStore {
     /// The lists in this directory, for a command that changes them and ends.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// They cannot be read, or belong to another user, for whom root would write files that this user cannot read.
     pub fn open(dir: &Path, now: Timestamp) -> Result<Self> {
+        let owner = fs::metadata(dir).map_or(None, |found| Some(found.uid()));
+        if let Some(owner) = owner.filter(|owner| *owner != 0 && geteuid().is_root()) {
+            let what = format!("the lists in {} belong to another user ({owner})", dir.display());
+            let hint = format!("run this as that user: setpriv --reuid {owner} --clear-groups sealcast …");
+            return Err(Failure::new(FailureKind::Keys, what, hint));
+        }
         let mut store = Self::at(dir, COMMAND_PATIENCE);
         store.synchronise(None, now)?;
         Ok(store)

@@ -1,0 +1,139 @@
+//! The control socket that every program has without being asked: where it is, and who commands through it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use sealcast_testkit::built::built;
+use sealcast_testkit::media::path;
+use sealcast_testkit::program::{PATIENCE, Publisher, home, publish, publish_by, sealcast};
+use sealcast_testkit::skips::skipped;
+
+const CARD: &str = "test:160x120@5";
+
+/// Runs a command of the program. Returns whether it succeeded, and what it said.
+fn run(command: &mut Command) -> (bool, String) {
+    let output = command.output().expect("it runs");
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(said).expect("text"))
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).expect("it is there").permissions().mode() & 0o777
+}
+
+#[test]
+fn a_publisher_takes_commands_unasked_and_leaves_nothing_in_clear_by_them() {
+    let home = home();
+    let mut publisher = publish(home.path(), CARD, &[]);
+    let folder = home.path().join("keys/publishers/camera");
+    assert_eq!((mode(&folder), mode(&folder.join("control"))), (0o700, 0o600));
+    for (selection, words) in [
+        ("all", "ok encrypt all"),
+        ("none", "was given --control PATH"),
+        ("rate:50", "was given --control PATH"),
+        ("keyframes", "was given --control PATH"),
+    ] {
+        let (done, said) = run(sealcast(home.path()).args(["control", "encrypt", selection]));
+        assert!(
+            done == (selection == "all") && said.contains(words),
+            "{selection}: {said}"
+        );
+    }
+    let (_, said) = run(sealcast(home.path()).args(["control", "status"]));
+    assert!(said.starts_with("ok encrypt=all "), "{said}");
+    publisher.program.stop();
+    assert!(!folder.join("control").exists());
+}
+
+#[test]
+fn the_folder_of_a_service_has_the_socket_and_commands_find_it_there() {
+    let (home, runtime) = (home(), home());
+    let mut command = sealcast(home.path());
+    command.args(["publish", CARD, "--listen", "tcp://127.0.0.1:0"]);
+    command.env("RUNTIME_DIRECTORY", format!("{}:/run/other", path(runtime.path())));
+    let mut publisher = publish_by(command);
+    let socket = runtime.path().join("control");
+    assert_eq!(mode(&socket), 0o600);
+    for command in [
+        vec!["control", "status"],
+        vec!["control", "--socket", path(&socket), "status"],
+    ] {
+        let (done, said) = run(sealcast(home.path()).args(&command));
+        assert!(done && said.starts_with("ok encrypt=all "), "{command:?}: {said}");
+    }
+    let (done, said) = run(sealcast(home.path()).args(["peers", "list"]));
+    assert!(done && said.starts_with("peer "), "{said}");
+    publisher.program.stop();
+    assert!(!socket.exists() && !home.path().join("keys/publishers/camera/control").exists());
+}
+
+#[test]
+fn where_no_socket_can_be_made_the_publisher_says_so_once_and_runs() {
+    let home = home();
+    let identity = home.path().join("identity");
+    assert!(run(sealcast(home.path()).args(["keygen", path(&identity)])).0);
+    let long = home.path().join("x".repeat(120));
+    // Nobody makes a folder there, not even the superuser.
+    let read_only = Path::new("/proc/sealcast");
+    for keys in [&long, read_only] {
+        let mut command = sealcast(home.path());
+        command
+            .env("SEALCAST_HOME", keys)
+            .args(["publish", CARD, "--listen", "tcp://127.0.0.1:0"]);
+        let Publisher { mut program, ticket } = publish_by({
+            command.args(["--identity", path(&identity)]);
+            command
+        });
+        assert_eq!(
+            program.said().matches("without a control socket").count(),
+            1,
+            "{}",
+            program.said()
+        );
+        assert!(ticket.contains('#'));
+        program.stop();
+    }
+}
+
+/// True if a command of this machine runs.
+fn runs(command: &str, arguments: &[&str]) -> bool {
+    Command::new(command)
+        .args(arguments)
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn another_user_of_the_machine_commands_nothing() {
+    if !runs("setpriv", &["--reuid", "65534", "--clear-groups", "true"]) {
+        return skipped("no setpriv, or not run by root");
+    }
+    let home = home();
+    let mut publisher = publish(home.path(), CARD, &[]);
+    // The modes are opened, so that the credentials alone keep the other user out.
+    let keys = home.path().join("keys");
+    let folder = keys.join("publishers/camera");
+    for opened in [
+        home.path(),
+        &keys,
+        &keys.join("publishers"),
+        &folder,
+        &folder.join("control"),
+    ] {
+        fs::set_permissions(opened, fs::Permissions::from_mode(0o777)).expect("ours");
+    }
+    let program = home.path().join("sealcast");
+    fs::copy(built("sealcast"), &program).expect("a copy that others can run");
+    let mut other = Command::new("setpriv");
+    other.args(["--reuid", "65534", "--clear-groups", path(&program)]);
+    other.args(["control", "status"]).env("SEALCAST_HOME", &keys);
+    let (done, said) = run(&mut other);
+    assert!(
+        !done && said.contains("only the user who runs this program, and root"),
+        "{said}"
+    );
+    publisher.program.says("a command was refused", PATIENCE);
+    publisher.program.stop();
+}
