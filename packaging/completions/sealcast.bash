@@ -43,6 +43,9 @@ _sealcast() {
             sealcast,help)
                 cmd="sealcast__subcmd__help"
                 ;;
+            sealcast,invite)
+                cmd="sealcast__subcmd__invite"
+                ;;
             sealcast,keygen)
                 cmd="sealcast__subcmd__keygen"
                 ;;
@@ -163,6 +166,9 @@ _sealcast() {
             sealcast__subcmd__help,help)
                 cmd="sealcast__subcmd__help__subcmd__help"
                 ;;
+            sealcast__subcmd__help,invite)
+                cmd="sealcast__subcmd__help__subcmd__invite"
+                ;;
             sealcast__subcmd__help,keygen)
                 cmd="sealcast__subcmd__help__subcmd__keygen"
                 ;;
@@ -220,6 +226,9 @@ _sealcast() {
             sealcast__subcmd__help__subcmd__peers,remove)
                 cmd="sealcast__subcmd__help__subcmd__peers__subcmd__remove"
                 ;;
+            sealcast__subcmd__help__subcmd__peers,rename)
+                cmd="sealcast__subcmd__help__subcmd__peers__subcmd__rename"
+                ;;
             sealcast__subcmd__help__subcmd__peers,restored)
                 cmd="sealcast__subcmd__help__subcmd__peers__subcmd__restored"
                 ;;
@@ -237,6 +246,9 @@ _sealcast() {
                 ;;
             sealcast__subcmd__peers,remove)
                 cmd="sealcast__subcmd__peers__subcmd__remove"
+                ;;
+            sealcast__subcmd__peers,rename)
+                cmd="sealcast__subcmd__peers__subcmd__rename"
                 ;;
             sealcast__subcmd__peers,restored)
                 cmd="sealcast__subcmd__peers__subcmd__restored"
@@ -256,6 +268,9 @@ _sealcast() {
             sealcast__subcmd__peers__subcmd__help,remove)
                 cmd="sealcast__subcmd__peers__subcmd__help__subcmd__remove"
                 ;;
+            sealcast__subcmd__peers__subcmd__help,rename)
+                cmd="sealcast__subcmd__peers__subcmd__help__subcmd__rename"
+                ;;
             sealcast__subcmd__peers__subcmd__help,restored)
                 cmd="sealcast__subcmd__peers__subcmd__help__subcmd__restored"
                 ;;
@@ -269,7 +284,7 @@ _sealcast() {
 
     case "${cmd}" in
         sealcast)
-            opts="-v -h -V --verbose --help --version demo keygen publish watch devices clock probe gateway peers control print-config doctor config archive replay help"
+            opts="-v -h -V --verbose --help --version demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1031,7 +1046,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__help)
-            opts="demo keygen publish watch devices clock probe gateway peers control print-config doctor config archive replay help"
+            opts="demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1296,6 +1311,20 @@ _sealcast() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sealcast__subcmd__help__subcmd__invite)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sealcast__subcmd__help__subcmd__keygen)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1311,7 +1340,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__help__subcmd__peers)
-            opts="list allow remove withdraw restored"
+            opts="list allow rename remove withdraw restored"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1353,6 +1382,20 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__help__subcmd__peers__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sealcast__subcmd__help__subcmd__peers__subcmd__rename)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1464,6 +1507,52 @@ _sealcast() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sealcast__subcmd__invite)
+            opts="-v -h --name --listen --viewer --config --label --uses --expires --ticket-file --qr --socket --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --label)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --uses)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --expires)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ticket-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sealcast__subcmd__keygen)
             opts="-v -h --for --name --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1487,7 +1576,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__peers)
-            opts="-v -h --name --listen --viewer --config --verbose --help list allow remove withdraw restored help"
+            opts="-v -h --name --listen --viewer --config --verbose --help list allow rename remove withdraw restored help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1539,7 +1628,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__peers__subcmd__help)
-            opts="list allow remove withdraw restored help"
+            opts="list allow rename remove withdraw restored help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1608,6 +1697,20 @@ _sealcast() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sealcast__subcmd__peers__subcmd__help__subcmd__rename)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sealcast__subcmd__peers__subcmd__help__subcmd__restored)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1663,6 +1766,32 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__peers__subcmd__remove)
+            opts="-v -h --name --listen --viewer --config --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sealcast__subcmd__peers__subcmd__rename)
             opts="-v -h --name --listen --viewer --config --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -8,8 +8,9 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, Parser, Subcommand};
 
 use super::flags::{Flags, STUDY};
+use crate::archive::parse_length;
 use crate::keys::files::End;
-use crate::keys::peers::MAX_HOURS;
+use crate::keys::peers::{MAX_HOURS, MAX_USES};
 
 const EXAMPLES: &str = "Examples:
   sealcast demo                                              everything on this machine, on a page
@@ -50,6 +51,8 @@ pub(super) enum Command {
     Probe(ProbeArgs),
     /// Connect RTSP cameras to RTSP players over a sealed link, without changes to either
     Gateway(GatewayCommands),
+    /// Invite one more to a publisher, camera gateway or listening viewer, while it runs or for its next start
+    Invite(InviteArgs),
     /// Show who is admitted, and change it
     Peers(PeersArgs),
     /// Send a command to a running publisher or camera gateway
@@ -103,6 +106,13 @@ pub(super) struct PeersArgs {
     #[command(subcommand)]
     pub(super) command: PeersAction,
 
+    #[command(flatten)]
+    pub(super) whose: WhoseArgs,
+}
+
+/// Whose lists a command is about.
+#[derive(Debug, Args)]
+pub(super) struct WhoseArgs {
     /// The publisher or camera gateway of this name. Without it: that of the configuration, camera, or the only one
     #[arg(long, value_name = "NAME", global = true, conflicts_with = "lists_of")]
     pub(super) name: Option<String>,
@@ -138,9 +148,18 @@ pub(super) enum PeersAction {
         /// A note for yourself
         comment: Vec<String>,
     },
+    /// Call a peer something else
+    Rename {
+        /// Its peer id, the beginning of it, or what it is called if that is one word
+        peer: String,
+
+        /// Its new name, for yourself
+        #[arg(required = true, value_name = "NAME")]
+        called: Vec<String>,
+    },
     /// Admit a peer no more
     Remove {
-        /// Its peer id, or the beginning of it
+        /// Its peer id, the beginning of it, or what it is called
         peer: String,
     },
     /// Withdraw an invite
@@ -158,6 +177,42 @@ pub(super) enum PeersAction {
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
         starts: u32,
     },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct InviteArgs {
+    #[command(flatten)]
+    pub(super) whose: WhoseArgs,
+
+    /// Who it is for: the peer that comes by it is called so in the list
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub(super) label: String,
+
+    /// Number of peers that it enrols, 1 to 12288
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_USES)))]
+    pub(super) uses: u32,
+
+    /// Time after which it expires, such as 90m, 24h or 7d: at most a year, by this machine's clock
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = life)]
+    pub(super) expires: Duration,
+
+    /// Write the ticket to a new file that only you can read, or to standard output if FILE is -. By default it is
+    /// printed only on a terminal: whoever reads it is admitted
+    #[arg(long, value_name = "FILE")]
+    pub(super) ticket_file: Option<PathBuf>,
+
+    /// Also draw a QR code on the terminal: of the link to the page, if there is one, or else of the ticket
+    #[arg(long)]
+    pub(super) qr: bool,
+
+    /// The socket of a running program that was given it as --control
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["name", "viewer"])]
+    pub(super) socket: Option<PathBuf>,
+}
+
+fn life(text: &str) -> Result<Duration, String> {
+    parse_length(text).ok_or_else(|| "no length of time such as 90m, 24h or 7d".to_owned())
 }
 
 #[derive(Debug, Args)]

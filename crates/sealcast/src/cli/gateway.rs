@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
-use super::hand_out::hand_out;
+use super::hand_out::Start;
 use super::{build, peers, publish, shutdown, watch};
 use crate::config::camera::{Allow, Camera};
 use crate::config::{Config, Settings};
@@ -30,6 +30,7 @@ use crate::run::gateway::{
     CameraAt, CameraGatewayOptions, Cameras, Renewal, ViewerGatewayOptions, camera_gateway, check_selection,
     viewer_gateway,
 };
+use crate::run::ways::Ways;
 use crate::run::{ControlSocket, Observation, RuntimeSettings, Shape, build_info};
 use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 
@@ -55,15 +56,15 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     refuse_shape(&settings, sealing.shape)?;
     let publisher = peers::publisher(&settings, End::GatewayCamera)?;
     let mut offer = build::offer_of(&args.session, Arc::clone(&publisher.identity), sealing, &settings)?;
-    let terms = peers::invite_terms(&settings)?;
     let admission = peers::viewers(&settings, End::GatewayCamera, &publisher)?;
+    let start = Start::of(&settings, &publisher, &admission)?;
     let control = ControlSocket::open(configured.control.as_deref(), publisher.folder())?;
     let metrics = Metrics::new(build_info());
     // Cameras make packets for an MTU of 1500 bytes. A packet that does not fit together with the bytes that sealing
     // adds needs two datagrams.
     let (identity, mtu) = (&offer.identity, Mtu::Auto);
     build::listen_url(&settings)?.without_publishers_options("a gateway")?;
-    let (listener, delivery, mut ticket) = publish::listen(&settings, identity, metrics.clone(), mtu)?;
+    let (listener, delivery, way) = publish::listen(&settings, identity, metrics.clone(), mtu)?;
     // QUIC would use one stream per frame, which is too expensive for single packets; use its datagrams.
     let datagrams = match listener {
         Listener::Tcp(_) | Listener::Web(_) | Listener::Relayed(_) => None,
@@ -71,14 +72,14 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         Listener::Quic(_) => Some("quic"),
     };
     offer.unit = publish::unit_in_force(&settings, datagrams)?;
-    if configured.invite && !configured.open {
-        ticket.invite = Some(admission.invite(terms)?);
-    }
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.seconds)?;
-    hand_out(&[ticket], Role::Publisher, configured.ticket_file.as_deref())?;
     let observing = Observation::start("gateway camera", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
+    let control = match start.hand_out(Ways::new(Role::Publisher, vec![way]), control) {
+        Ok(control) => control,
+        Err(failure) => return observing.finish(Err(failure)),
+    };
     let peer = offer.identity.peer_id();
     observation.setting("peer", &peer.to_string());
     observation.setting("unit", &offer.unit.to_string());

@@ -11,11 +11,13 @@ mod doctor;
 mod flags;
 mod gateway;
 mod hand_out;
+mod invite;
 mod log;
 mod peers;
 mod probe;
 mod publish;
 mod publish_source;
+mod qr;
 mod record;
 mod shutdown;
 mod stdin_source;
@@ -102,6 +104,7 @@ fn dispatch(arguments: Arguments) -> Result<()> {
     match arguments.command {
         Command::Keygen(args) => keygen(&args),
         Command::Devices(args) => devices::run(&args),
+        Command::Invite(args) => invite::run(&args),
         Command::Peers(args) => peers::run(&args),
         Command::Control(args) => control::run(&args),
         Command::PrintConfig(args) => print_config(&args),

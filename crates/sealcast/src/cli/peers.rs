@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sealcast_proto::keys::PeerId;
 use tokio::signal::unix::Signal;
 
-use super::args::{PeersAction, PeersArgs, WatchArgs};
+use super::args::{PeersAction, PeersArgs, WatchArgs, WhoseArgs};
 use super::control::tell_running;
 use super::{build, shutdown};
 use crate::config::Settings;
@@ -79,7 +79,7 @@ pub(super) fn invite_terms(settings: &Settings) -> Result<Terms> {
             hint,
         );
     }
-    Ok(Terms { uses, hours })
+    Ok(Terms::hours(uses, hours))
 }
 
 /// The viewers that the user of a publisher or camera gateway admits.
@@ -132,22 +132,18 @@ pub(super) fn publishers_by_hand(args: &WatchArgs) -> Result<ByHand> {
     })
 }
 
-/// The admission rules of a viewer that listens, and whose lists have this name if no other is given. If it names its
-/// publisher, no other is admitted.
-pub(super) fn publishers(args: &WatchArgs, default_name: ListName) -> Result<Arc<Admission>> {
+/// The admission rules of a viewer that listens, and whose lists have this name if no other is given, with their
+/// folder. If it names its publisher, no other is admitted, and there are none.
+pub(super) fn publishers(args: &WatchArgs, default_name: ListName) -> Result<(Arc<Admission>, Option<PathBuf>)> {
     let by_hand = publishers_by_hand(args)?;
-    let store = match &args.publisher {
-        Some(_) => PeerStore::in_memory(),
-        None => {
-            let name = args.name.as_ref().map_or(Ok(default_name), |name| name.parse())?;
-            let home = files::home().ok();
-            store(
-                home.map(|home| Kind::Viewer.directory(&home).join(name.to_string()))
-                    .as_deref(),
-            )?
-        }
-    };
-    Ok(Arc::new(Admission::new(by_hand, store)))
+    if args.publisher.is_some() {
+        return Ok((Arc::new(Admission::new(by_hand, PeerStore::in_memory())), None));
+    }
+    let name = args.name.as_ref().map_or(Ok(default_name), |name| name.parse())?;
+    let folder = files::home().map(|home| Kind::Viewer.directory(&home).join(name.to_string()));
+    let folder = folder.ok();
+    let admission = Admission::new(by_hand, store(folder.as_deref())?);
+    Ok((Arc::new(admission), folder))
 }
 
 /// The lists in this folder. Without a home directory there is none, and they are lost at exit.
@@ -177,46 +173,68 @@ pub(super) async fn read_again(
     shutdown::on_hangup(hangups, renew).await
 }
 
-/// `sealcast peers`.
-pub(super) fn run(args: &PeersArgs) -> Result<()> {
-    let command = match &args.command {
-        PeersAction::Restored { starts } => return restored(args, *starts),
-        PeersAction::List => PeersCommand::List,
-        PeersAction::Allow { peer, comment } => PeersCommand::allow(peer, &comment.join(" "))?,
-        PeersAction::Remove { peer } => PeersCommand::Remove(peer.clone()),
-        PeersAction::Withdraw { invite, with_peers } => PeersCommand::withdraw(invite, *with_peers)?,
-    };
+/// The end whose lists a command is about.
+pub(super) struct Whose {
+    pub(super) kind: Kind,
+    pub(super) name: ListName,
+    pub(super) folder: PathBuf,
+    settings: Settings,
+    home: PathBuf,
+}
+
+/// The end that arguments or the configuration name, or the default one, or the only one. It need not have lists if
+/// they `may_be_new`.
+pub(super) fn whose(args: &WhoseArgs, may_be_new: bool) -> Result<Whose> {
     let settings = Settings::gather(args.config.as_deref(), std::env::vars_os(), [])?;
     let home = files::home()?;
     let kind = if args.viewer { Kind::Viewer } else { Kind::Publisher };
-    let name = lists_of(args, &settings, &home, kind)?;
-    let allow = match kind {
-        Kind::Viewer => home.join(ALLOWED_PUBLISHERS),
-        Kind::Publisher => allow_file(&settings, &name)?,
+    let name = lists_of(args, &settings, &home, kind, may_be_new)?;
+    Ok(Whose {
+        folder: kind.directory(&home).join(name.to_string()),
+        kind,
+        name,
+        settings,
+        home,
+    })
+}
+
+/// `sealcast peers`.
+pub(super) fn run(args: &PeersArgs) -> Result<()> {
+    let command = match &args.command {
+        PeersAction::Restored { starts } => return restored(&args.whose, *starts),
+        PeersAction::List => PeersCommand::List,
+        PeersAction::Allow { peer, comment } => PeersCommand::allow(peer, &comment.join(" "))?,
+        PeersAction::Rename { peer, called } => PeersCommand::rename(peer, &called.join(" ")),
+        PeersAction::Remove { peer } => PeersCommand::Remove(peer.clone()),
+        PeersAction::Withdraw { invite, with_peers } => PeersCommand::withdraw(invite, *with_peers)?,
     };
-    let dir = kind.directory(&home).join(name.to_string());
-    if let Some(answer) = tell_running(&publisher::control_socket(&dir), &command.line())? {
+    let whose = whose(&args.whose, matches!(args.command, PeersAction::Allow { .. }))?;
+    if let Some(answer) = tell_running(&publisher::control_socket(&whose.folder), &command.line())? {
         println!("{answer}");
         return Ok(());
     }
+    let allow = match whose.kind {
+        Kind::Viewer => whose.home.join(ALLOWED_PUBLISHERS),
+        Kind::Publisher => allow_file(&whose.settings, &whose.name)?,
+    };
     let now = wall_time();
-    let mut store = PeerStore::open(&dir, now)?;
+    let mut store = PeerStore::open(&whose.folder, now)?;
     println!("{}", command.run(&mut store, &AllowList::open(&allow)?, now)?);
-    if let Some(id) = running(&dir).filter(|_| command != PeersCommand::List) {
+    if let Some(id) = running(&whose.folder).filter(|_| command != PeersCommand::List) {
         eprintln!("a program runs with these lists: have it read them by `kill -HUP {id}`");
     }
     Ok(())
 }
 
 /// `sealcast peers restored`.
-fn restored(args: &PeersArgs, starts: u32) -> Result<()> {
-    let settings = Settings::gather(args.config.as_deref(), std::env::vars_os(), [])?;
-    let home = files::home()?;
+fn restored(args: &WhoseArgs, starts: u32) -> Result<()> {
     if args.viewer {
         let what = "a listening viewer has no key epochs";
         return Err(Failure::new(FailureKind::Usage, what, "leave out --viewer"));
     }
-    let name = lists_of(args, &settings, &home, Kind::Publisher)?;
+    let Whose {
+        name, settings, home, ..
+    } = whose(args, false)?;
     let file = files::identity_file(settings.config.identity.file.as_deref());
     let identity = read_identity(&file.unwrap_or_else(|| publisher::identity_file(&home, &name)))?;
     publisher::raise_epochs(&home, &name, &identity, GROUP_STREAM, starts)?;
@@ -227,7 +245,7 @@ fn restored(args: &PeersArgs, starts: u32) -> Result<()> {
 
 /// The name of the lists that a command is about: that which it or the configuration names, or the default one, or that
 /// of the only ones.
-fn lists_of(args: &PeersArgs, settings: &Settings, home: &Path, kind: Kind) -> Result<ListName> {
+fn lists_of(args: &WhoseArgs, settings: &Settings, home: &Path, kind: Kind, may_be_new: bool) -> Result<ListName> {
     let all = kind.directory(home);
     let configured = settings
         .config
@@ -245,7 +263,7 @@ fn lists_of(args: &PeersArgs, settings: &Settings, home: &Path, kind: Kind) -> R
         publisher::take_over_lists(home, &first, former_name(settings)?.as_ref())?;
     }
     let name = name.map_or_else(|| default_or_only(&all, kind), Ok)?;
-    if !all.join(name.to_string()).is_dir() && !matches!(args.command, PeersAction::Allow { .. }) {
+    if !all.join(name.to_string()).is_dir() && !may_be_new {
         let names: Vec<String> = names(&all).iter().map(ListName::to_string).collect();
         let what = format!("there are no lists of the name {name} in {}", all.display());
         let hint = match names.is_empty() {

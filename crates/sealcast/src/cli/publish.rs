@@ -6,10 +6,10 @@ use std::sync::Arc;
 use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::Delivery;
 use sealcast_proto::unit::{Selection, Unit};
-use sealcast_proto::wire::{Ticket, TransportKind};
+use sealcast_proto::wire::TransportKind;
 
 use super::args::PublishArgs;
-use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
+use super::hand_out::{Start, listen_for_browsers, way_to};
 use super::publish_source::{Beginning, Opening, announce, source_url};
 use super::{build, peers, shutdown};
 use crate::archive::{MAX_RECIPIENTS, Recipient, parse_recipients};
@@ -20,6 +20,7 @@ use crate::keys::files::End;
 use crate::keys::publisher::Publisher;
 use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
+use crate::run::ways::{Way, Ways};
 use crate::run::{
     Admission, ControlSocket, FrameProof, GROUP_STREAM, GroupOptions, Observation, Offer, PublishOptions, QueueLimits,
     RelayUrl, Reopen, RuntimeSettings, Shape, Viewers, build_info, publish,
@@ -46,13 +47,13 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let sealing = publisher_sealing(&settings)?;
     let publisher = peers::publisher(&settings, End::Publisher)?;
     let mut offer = build::offer_of(&args.session, Arc::clone(&publisher.identity), sealing, &settings)?;
-    let terms = peers::invite_terms(&settings)?;
     let relays = build::relays(&settings, "publish.relay", &configured.relay)?;
     let group = group(&settings, &publisher, offer.shape, selection)?;
     let admission = admission(&settings, &relays, &publisher)?;
     let control = ControlSocket::open(configured.control.as_deref(), publisher.folder())?;
     let metrics = Metrics::new(build_info());
-    let (viewers, mut tickets) = viewers(&settings, &relays, &offer.identity, metrics.clone())?;
+    let start = Start::of(&settings, &publisher, &admission)?;
+    let (viewers, ways) = viewers(&settings, &relays, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
     build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
     // Open the source first, so that the ticket is handed out only when there is something to see, or to wait for.
@@ -61,14 +62,12 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let Beginning { source, reopen, rate } = opening.begin(&settings, &checked, rate).await?;
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.seconds)?;
-    if configured.invite && !configured.open {
-        invite_each(&mut tickets, || admission.invite(terms))?;
-    }
-    if !tickets.is_empty() {
-        hand_out(&tickets, Role::Publisher, configured.ticket_file.as_deref())?;
-    }
     let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
+    let control = match start.hand_out(ways, control) {
+        Ok(control) => control,
+        Err(failure) => return observing.finish(Err(failure)),
+    };
     note_settings(&observation, &settings, &source_url, &offer);
     announce(&source_url, source.as_deref().ok(), &offer);
     let nudge = reopen.as_ref().map(Reopen::nudge);
@@ -264,57 +263,52 @@ pub(super) fn unit_in_force(settings: &Settings, datagrams: Option<&str>) -> Res
     }
 }
 
-/// The origin of the viewers, and the tickets to hand out if they connect to us.
-fn viewers(
-    settings: &Settings,
-    relays: &[RelayUrl],
-    identity: &Identity,
-    metrics: Metrics,
-) -> Result<(Viewers, Vec<Ticket>)> {
+/// The origin of the viewers, and the ways here if they connect to us.
+fn viewers(settings: &Settings, relays: &[RelayUrl], identity: &Identity, metrics: Metrics) -> Result<(Viewers, Ways)> {
     let configured = &settings.config.publish;
     if let Some(to) = &configured.to {
-        let tickets = tickets_of(relays, identity.peer_id()).collect();
-        return Ok((Viewers::Connect(build::ticket(to)?), tickets));
+        let ways = ways_through(relays, identity.peer_id()).collect();
+        return Ok((Viewers::Connect(build::ticket(to)?), Ways::new(Role::Publisher, ways)));
     }
-    let (listener, delivery, ticket) = listen(settings, identity, metrics.clone(), Mtu::default())?;
-    let (mut listeners, mut tickets) = (vec![listener], vec![ticket]);
+    let (listener, delivery, way) = listen(settings, identity, metrics.clone(), Mtu::default())?;
+    let (mut listeners, mut ways) = (vec![listener], vec![way]);
     for url in &configured.also_listen {
         let also = also_listen(settings, url, identity, metrics.clone());
-        let (listener, ticket) = also.map_err(|failure| settings.placed("publish.also_listen", failure))?;
+        let (listener, way) = also.map_err(|failure| settings.placed("publish.also_listen", failure))?;
         listeners.push(listener);
-        tickets.push(ticket);
+        ways.push(way);
     }
     if let Some(web) = &configured.web {
         let place = |failure| settings.placed("publish.web", failure);
         let url = web.parse().map_err(place)?;
         let (host, peer) = (configured.host.as_deref(), identity.peer_id());
-        let (listener, ticket) = listen_for_browsers(&url, host, Role::Publisher, peer, &metrics).map_err(place)?;
+        let (listener, way) = listen_for_browsers(&url, host, Role::Publisher, peer, &metrics).map_err(place)?;
         listeners.push(listener);
-        tickets.push(ticket);
+        ways.push(way);
     }
-    tickets.extend(tickets_of(relays, identity.peer_id()));
+    ways.extend(ways_through(relays, identity.peer_id()));
     let stream_budget = build::listen_url(settings)?.options.stream_latency;
     let viewers = Viewers::Listen {
         listeners,
         delivery,
         stream_budget,
     };
-    Ok((viewers, tickets))
+    Ok((viewers, Ways::new(Role::Publisher, ways)))
 }
 
-/// The tickets that name these relays.
-fn tickets_of(relays: &[RelayUrl], camera: PeerId) -> impl Iterator<Item = Ticket> {
+/// The ways through these relays.
+fn ways_through(relays: &[RelayUrl], camera: PeerId) -> impl Iterator<Item = Way> {
     relays.iter().filter_map(move |relay| {
-        let ticket = relay.ticket(camera);
-        if ticket.is_none() {
+        let Some(ticket) = relay.ticket(camera) else {
             tracing::info!(%relay, "no ticket can name this relay: viewers give its address as --relay");
-        }
-        ticket
+            return None;
+        };
+        Some(Box::new(move || Ok(ticket.clone())) as Way)
     })
 }
 
-/// Another listening socket, with the options of the first, and the ticket that leads to it.
-fn also_listen(settings: &Settings, url: &str, identity: &Identity, metrics: Metrics) -> Result<(Listener, Ticket)> {
+/// Another listening socket, with the options of the first, and the way to it.
+fn also_listen(settings: &Settings, url: &str, identity: &Identity, metrics: Metrics) -> Result<(Listener, Way)> {
     let mut url: ListenUrl = url.parse()?;
     if url.options != NetworkOptions::default() {
         let hint = "write the options after the URL of --listen, where they hold for all";
@@ -327,23 +321,23 @@ fn also_listen(settings: &Settings, url: &str, identity: &Identity, metrics: Met
     url.options = build::listen_url(settings)?.options;
     let listener = Listener::bind(&url, identity, Role::Publisher, metrics)?;
     let host = settings.config.publish.host.as_deref();
-    let ticket = ticket_for(&listener, url, host, identity.peer_id())?;
-    Ok((listener, ticket))
+    let way = way_to(&listener, url, host, identity.peer_id())?;
+    Ok((listener, way))
 }
 
-/// The listening socket of a publishing end, its delivery of media, and the ticket that leads to it, without an invite.
+/// The listening socket of a publishing end, its delivery of media, and the way to it.
 /// `mtu` applies if the URL's options do not set the MTU.
 pub(super) fn listen(
     settings: &Settings,
     identity: &Identity,
     metrics: Metrics,
     mtu: Mtu,
-) -> Result<(Listener, Delivery, Ticket)> {
+) -> Result<(Listener, Delivery, Way)> {
     let configured = &settings.config.publish;
     let url = build::listen_url(settings)?;
     let listener = Listener::bind(&url, identity, Role::Publisher, metrics)?;
     let delivery = url.options.delivery(mtu);
-    let ticket = ticket_for(&listener, url, configured.host.as_deref(), identity.peer_id())
+    let way = way_to(&listener, url, configured.host.as_deref(), identity.peer_id())
         .map_err(|failure| settings.placed("publish.host", failure))?;
-    Ok((listener, delivery, ticket))
+    Ok((listener, delivery, way))
 }

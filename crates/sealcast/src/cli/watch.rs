@@ -1,6 +1,7 @@
 //! `sealcast watch`.
 
-use std::path::Path;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,10 +9,11 @@ use sealcast_proto::group::GroupName;
 use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
 use sealcast_proto::wire::Ticket;
+use tokio::signal::unix::Signal;
 use tokio::sync::Notify;
 
 use super::args::WatchArgs;
-use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
+use super::hand_out::{Start, listen_for_browsers, way_to};
 use super::{build, peers, shutdown};
 use crate::config::Settings;
 use crate::config::secrets::redact;
@@ -20,8 +22,10 @@ use crate::keys::files::{self, End};
 use crate::keys::peers::{ListName, Terms};
 use crate::keys::seen_groups::SeenGroups;
 use crate::meter::metrics::Metrics;
+use crate::run::ways::Ways;
 use crate::run::{
-    GROUP_STREAM, Observation, Offer, PublisherAt, QueueLimits, RelayUrl, WatchOptions, build_info, watch,
+    Admission, ControlSocket, GROUP_STREAM, Observation, Offer, PublisherAt, QueueLimits, RelayUrl, WatchOptions,
+    build_info, watch,
 };
 use crate::sink;
 use crate::transport::{DEFAULT_LATENCY_MS, ListenUrl, Listener, WebUrl};
@@ -51,11 +55,11 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let (began, closed) = (Instant::now(), Arc::new(Notify::new()));
     let asked = Arc::clone(&closed);
     let stop = shutdown::stop_signal_or(args.session.seconds, async move { asked.notified().await })?;
-    let (publisher, budget) = match ticket {
+    let (mut publisher, budget, listening) = match ticket {
         None => listen(&args, peer, &offer.identity, &metrics)?,
         Some(ticket) => {
             let budget = Duration::from_millis(ticket.latency.unwrap_or(DEFAULT_LATENCY_MS).into());
-            (PublisherAt::Connect(ticket), budget)
+            (PublisherAt::Connect(ticket), budget, None)
         }
     };
     let budget = args.latency.budget().unwrap_or(budget);
@@ -64,6 +68,9 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     sink.when_closed(Box::new(move || closed.notify_one()));
     let observing = Observation::start("watch", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
+    if let Some(Err(failure)) = listening.map(|listening| listening.hand_out(&args, &mut publisher)) {
+        return observing.finish(Err(failure));
+    }
     observation.setting("sink", sink_url);
     observation.setting("peer", &peer.to_string());
     tracing::info!(peer = %peer, sink = %redact(sink_url), "viewer");
@@ -85,20 +92,21 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         seen,
         relays,
     };
-    let read_again = async {
-        match hangups.zip(admission) {
-            Some((hangups, admission)) => {
-                peers::read_again(hangups, &admission, || peers::publishers_by_hand(&args)).await
-            }
-            None => std::future::pending().await,
-        }
-    };
+    let read_again = read_again(hangups.zip(admission), &args);
     let outcome = tokio::select! {
         outcome = watch(options, observation, stop) => outcome,
         never = read_again => match never {},
     };
     let outcome = shutdown::in_time(outcome, began, args.session.seconds, &observing.observation());
     observing.finish(outcome)
+}
+
+/// Reads who is admitted again on every SIGHUP, if this viewer listens.
+async fn read_again(listening: Option<(Signal, Arc<Admission>)>, args: &WatchArgs) -> Infallible {
+    match listening {
+        Some((hangups, admission)) => peers::read_again(hangups, &admission, || peers::publishers_by_hand(args)).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// How far this end has come in the group of the camera that it connects to.
@@ -137,10 +145,40 @@ fn relays(settings: &Settings, ticket: Option<&Ticket>) -> Result<Vec<RelayUrl>>
     Ok(relays)
 }
 
-/// Listen for a publisher, and hand out the tickets. Returns the viewer's latency budget as well.
-fn listen(args: &WatchArgs, peer: PeerId, identity: &Identity, metrics: &Metrics) -> Result<(PublisherAt, Duration)> {
+/// What a viewer that listens hands out.
+struct Listening {
+    ways: Ways,
+    admission: Arc<Admission>,
+    folder: Option<PathBuf>,
+    control: Option<ControlSocket>,
+}
+
+impl Listening {
+    /// Hands the tickets out, and gives the viewer its socket for commands.
+    fn hand_out(self, args: &WatchArgs, publisher: &mut PublisherAt) -> Result<()> {
+        let start = Start {
+            admission: &self.admission,
+            terms: args.publisher.is_none().then(|| Terms::hours(1, args.invite_hours)),
+            file: args.ticket_file.as_deref(),
+            folder: self.folder.as_deref(),
+        };
+        let socket = start.hand_out(self.ways, self.control)?;
+        if let PublisherAt::Listen { control, .. } = publisher {
+            *control = socket;
+        }
+        Ok(())
+    }
+}
+
+/// Listen for a publisher. Returns the viewer's latency budget as well, and what is to be handed out.
+fn listen(
+    args: &WatchArgs,
+    peer: PeerId,
+    identity: &Identity,
+    metrics: &Metrics,
+) -> Result<(PublisherAt, Duration, Option<Listening>)> {
     let host = args.host.as_deref();
-    let (mut listeners, mut tickets) = (Vec::new(), Vec::new());
+    let (mut listeners, mut ways) = (Vec::new(), Vec::new());
     let mut budget = Duration::from_millis(DEFAULT_LATENCY_MS.into());
     let mut name = None;
     if let Some(listen) = &args.listen {
@@ -148,25 +186,36 @@ fn listen(args: &WatchArgs, peer: PeerId, identity: &Identity, metrics: &Metrics
         listen.without_publishers_options("a viewer")?;
         let listener = Listener::bind(&listen, identity, Role::Viewer, metrics.clone())?;
         budget = listen.options.latency;
-        tickets.push(ticket_for(&listener, listen, host, peer)?);
+        ways.push(way_to(&listener, listen, host, peer)?);
         listeners.push(listener);
         name = Some(ListName::from(&listen));
     }
     if let Some(web) = &args.web {
         let web: WebUrl = web.parse()?;
-        let (listener, ticket) = listen_for_browsers(&web, host, Role::Viewer, peer, metrics)?;
-        tickets.push(ticket);
+        let (listener, way) = listen_for_browsers(&web, host, Role::Viewer, peer, metrics)?;
+        ways.push(way);
         listeners.push(listener);
         name = name.or_else(|| Some(ListName::from(&web)));
     }
     let name = name.expect("one of the two is there");
-    let admission = peers::publishers(args, name)?;
-    if args.publisher.is_none() {
-        let hours = args.invite_hours;
-        invite_each(&mut tickets, || admission.invite(Terms { uses: 1, hours }))?;
-    }
-    hand_out(&tickets, Role::Viewer, args.ticket_file.as_deref())?;
-    Ok((PublisherAt::Listen { listeners, admission }, budget))
+    let (admission, folder) = peers::publishers(args, name)?;
+    // A viewer that names its publisher invites nobody, and has no lists.
+    let control = match args.publisher {
+        Some(_) => None,
+        None => ControlSocket::open(None, folder.as_deref())?,
+    };
+    let listening = Listening {
+        ways: Ways::new(Role::Viewer, ways),
+        admission: Arc::clone(&admission),
+        folder,
+        control,
+    };
+    let publisher = PublisherAt::Listen {
+        listeners,
+        admission,
+        control: None,
+    };
+    Ok((publisher, budget, Some(listening)))
 }
 
 /// The ticket, given as text or in a file.

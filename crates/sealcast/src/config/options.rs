@@ -121,7 +121,8 @@ options! {
         /// Admit every peer, whatever its identity: anybody who reaches this end can watch
         open: bool { on_flag("open", PUBLISHERS) }
 
-        /// Put a new invite into the ticket. The first who proves it is enrolled, and admitted from then on
+        /// Put an invite into the ticket, that of the last start if most of its time is left. The first who proves it
+        /// is enrolled, and admitted from then on; `sealcast invite` makes invites for others
         invite: bool {
             off_flag("no-invite", "Print a ticket without an invite: only listed viewers are admitted", PUBLISHERS)
         }
@@ -132,8 +133,9 @@ options! {
         /// Hours after which the invite expires, 1 to 8760, by this machine's clock
         invite_hours: NonZeroU32 { flag("invite-hours", "N", PUBLISHERS).default("24") }
 
-        /// Write the ticket to a new file that only you can read, or to standard output if FILE is -. By default a
-        /// ticket with an invite is printed only on a terminal: whoever reads it can watch
+        /// Write the ticket to a new file that only you can read, or to standard output if FILE is -. A file that has
+        /// it already is right. By default a ticket with an invite is printed only on a terminal: whoever reads it can
+        /// watch
         ticket_file: Option<PathBuf> { flag("ticket-file", "FILE", PUBLISHERS).example("/run/sealcast/ticket") }
 
         /// Maximum number of viewers at once, at least 1

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use sealcast_proto::keys::{HelloKeys, Invite, Peer, PeerId, PresharedKey, PskName};
-use sealcast_proto::wire::CloseReason;
+use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 
@@ -13,7 +13,10 @@ use super::admitted_places::{AdmittedPlace, AdmittedPlaces, NoPlace};
 use crate::failure::Result;
 use crate::keys::allow::AllowList;
 use crate::keys::entropy;
-use crate::keys::peers::{Decision, Edit, LiveInvite, PeerLists, PeerStore, PeersCommand, Refusal, Terms, read_lists};
+use crate::keys::peers::{
+    Decision, Edit, InviteRequest, LiveInvite, Origin, PeerLists, PeerStore, PeersCommand, Refusal, Terms, no_room,
+    read_lists,
+};
 use crate::platform::wall_time::wall_time;
 
 /// Text of the close message to a peer that is admitted no more.
@@ -129,21 +132,63 @@ impl Admission {
         read_lists(&self.lists)
     }
 
-    /// Make an invite. It is valid although it could not be written, which is logged, but then only until exit.
+    /// Make an invite of these terms.
+    ///
+    /// # Errors
+    /// As [`InviteRequest::make_while_running`].
+    pub fn invite(&self, terms: Terms) -> Result<Invite> {
+        let live = self.invite_for(&InviteRequest::new(terms, "")?)?;
+        Ok(live.invite)
+    }
+
+    /// Make an invite for somebody.
+    ///
+    /// # Errors
+    /// As [`InviteRequest::make_while_running`].
+    pub(super) fn invite_for(&self, request: &InviteRequest) -> Result<LiveInvite> {
+        let live = aside(|| request.make_while_running(&mut self.store(), wall_time()))?;
+        tell_of_invite(&live);
+        Ok(live)
+    }
+
+    /// The invites for the tickets of a start: those that an earlier start printed, as long as most of their time is
+    /// left, or else new ones, which are worth nothing before [`keep`](Self::keep). `None` where there is no room.
     ///
     /// # Errors
     /// The system provides no random bytes.
-    pub fn invite(&self, terms: Terms) -> Result<Invite> {
-        let (invite, now) = (Invite::new(entropy::random()?), wall_time());
-        let live = LiveInvite::new(invite.clone(), terms, now);
-        let (name, expires) = (live.name, live.expires);
-        let mut store = self.store();
-        if let Some(oldest) = self.lists().crowded_out(now) {
-            tracing::warn!(invite = %oldest, "withdrew the oldest invite: there are as many as there may be");
+    pub fn invites_of_start(&self, tickets: &[Ticket], terms: Terms) -> Result<Vec<Option<LiveInvite>>> {
+        let now = wall_time();
+        self.store().read_again(now);
+        let lists = self.lists();
+        let (mut room, mut before) = (lists.room_for_invites(now), Vec::new());
+        let invite = |ticket: &Ticket| {
+            before.push(ticket.transport);
+            let number = before.iter().filter(|carrier| **carrier == ticket.transport).count() - 1;
+            let origin = Origin::Start(ticket.transport, u8::try_from(number).unwrap_or(u8::MAX));
+            if let Some(printed) = lists.printed_before(origin, terms, now) {
+                return Ok(Some(printed.clone()));
+            }
+            if room == 0 {
+                tracing::warn!("a ticket has no invite: {}", no_room());
+                return Ok(None);
+            }
+            room -= 1;
+            let invite = Invite::new(entropy::random()?);
+            Ok(Some(LiveInvite::new(invite, terms, origin, now)))
+        };
+        tickets.iter().map(invite).collect()
+    }
+
+    /// Keep the invites of a start that goes well. They are valid although they could not be written, which is logged,
+    /// but then only until exit.
+    pub fn keep(&self, invites: impl IntoIterator<Item = LiveInvite>) {
+        let (now, mut store) = (wall_time(), self.store());
+        for live in invites {
+            if self.lists().invite(live.name).is_none() {
+                tell_of_invite(&live);
+                store.edit_or_warn(Edit::Invite(live), now);
+            }
         }
-        store.edit_or_warn(Edit::Invite(live), now);
-        tracing::info!(invite = %name, uses = terms.uses, %expires, "a new invite");
-        Ok(invite)
     }
 
     /// The keys of hellos to this end, `own`, with the pre-shared keys that are known now.
@@ -319,6 +364,10 @@ impl ByHand {
     }
 }
 
+fn tell_of_invite(live: &LiveInvite) {
+    tracing::info!(invite = %live.name, uses = live.allowed, expires = %live.expires, "a new invite");
+}
+
 /// Does what may wait for a disk, while another thread takes over the tasks of this one, if this program has several.
 fn aside<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
@@ -369,8 +418,6 @@ mod tests {
 
     use super::*;
 
-    const ONE: Terms = Terms { uses: 1, hours: 1 };
-
     type Outcome = std::result::Result<Admitted, Refusal>;
 
     fn by_hand(peers: &[u8], open: bool) -> ByHand {
@@ -383,7 +430,7 @@ mod tests {
 
     fn admission(peers: &[u8], open: bool) -> (Arc<Admission>, PskName) {
         let admission = Admission::new(by_hand(peers, open), PeerStore::in_memory());
-        let invite = admission.invite(ONE).expect("random bytes");
+        let invite = admission.invite(Terms::hours(1, 1)).expect("there is room");
         (Arc::new(admission), PresharedKey::from_invite(&invite).name())
     }
 

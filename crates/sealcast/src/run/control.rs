@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sealcast_proto::keys::Role;
 use sealcast_proto::unit::{NoSelection, Selection};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -12,11 +13,13 @@ use tokio::net::UnixStream;
 use super::away::{Away, utc};
 use super::control_socket::ControlSocket;
 use super::runtime_settings::{THIS, announce};
+use super::ways::{Ways, with_invite};
 use super::{Admission, Observation, RuntimeSettings};
-use crate::keys::peers::PeersCommand;
+use crate::failure::{Failure, FailureKind};
+use crate::keys::peers::{InviteRequest, PeersCommand};
 
 /// Maximum length of a command in bytes, including the line end.
-pub const MAX_COMMAND: usize = 256;
+pub const MAX_COMMAND: usize = 512;
 /// Time limit for each command on a connection, and for taking its answer.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(30);
 /// What a socket is told that is there unasked.
@@ -26,13 +29,17 @@ const NOT_BY_HAND: &str = "only a program that was given --control PATH leaves s
 const HELP: &str = "encrypt all|none|rate:P|keyframes|headers|headers+keyframes|level:N, N from 1 to 4 \
                     (a gateway: the first three); \
                     rekey: new keys for every viewer; keyframe: ask the source for one; status; \
-                    peers list, peers allow PEER-ID [COMMENT], peers remove PEER-ID, \
+                    invite [uses=N] [seconds=N] [label=NAME], as `sealcast invite` says it; \
+                    peers list, peers allow PEER-ID [NAME], peers rename PEER-ID NAME, peers remove PEER-ID|NAME, \
                     peers withdraw INVITE|all [with-peers]; help";
 
-/// A publishing end, as seen by its control socket.
+/// What an end that seals nothing is told.
+const SEALS_NOTHING: &str = "this end watches and seals nothing: command its publisher";
+
+/// A listening end, as seen by its control socket.
 pub(super) trait Controlled: Send + Sync + 'static {
-    /// The settings that can be changed.
-    fn settings(&self) -> &RuntimeSettings;
+    /// The settings that can be changed; `None` of an end that publishes nothing.
+    fn settings(&self) -> Option<&RuntimeSettings>;
 
     fn observation(&self) -> &Observation;
 
@@ -42,7 +49,7 @@ pub(super) trait Controlled: Send + Sync + 'static {
     /// Number of viewers.
     fn viewers(&self) -> usize;
 
-    /// Number of frames from its source so far.
+    /// Number of frames from its source so far, or for its sink.
     fn frames(&self) -> u64;
 
     /// Since when its source is there, or away, in ns since 1970, and why; `None` of an end with many sources.
@@ -51,10 +58,14 @@ pub(super) trait Controlled: Send + Sync + 'static {
     }
 
     /// Returns the reason if the end cannot encrypt by that selection.
-    fn check(&self, selection: Selection) -> Result<(), &'static str>;
+    fn check(&self, _selection: Selection) -> Result<(), &'static str> {
+        Err(SEALS_NOTHING)
+    }
 
     /// Request a keyframe from the source. Returns the reason if that is impossible.
-    fn request_keyframe(&self) -> Result<(), &'static str>;
+    fn request_keyframe(&self) -> Result<(), &'static str> {
+        Err(SEALS_NOTHING)
+    }
 }
 
 /// Serve commands; never returns.
@@ -71,6 +82,8 @@ pub(super) struct Commands {
     /// True if the user said where the socket is to be. Only there something may be left in clear: a socket that is
     /// there unasked must not be the way to that.
     pub(super) by_hand: bool,
+    /// The ways to this end, for invites.
+    pub(super) ways: Option<Ways>,
 }
 
 /// Answer the commands of one connection, one per line.
@@ -116,7 +129,7 @@ fn answer(command: &str, commands: &Commands) -> Result<String, String> {
             Ok(format!("encrypt {selection}"))
         }
         ("rekey", "") => {
-            end.settings().rekey();
+            end.settings().ok_or(SEALS_NOTHING)?.rekey();
             Ok(format!("rekey with {} viewers", end.viewers()))
         }
         ("keyframe", "") => {
@@ -130,16 +143,45 @@ fn answer(command: &str, commands: &Commands) -> Result<String, String> {
                 .admission()
                 .command(&command)
                 .map_err(|failure| failure.to_string())?;
-            Ok(match answer.lines().count() {
-                0 | 1 => answer,
-                lines => format!("{lines} lines\n{answer}"),
-            })
+            Ok(in_lines(answer))
         }
+        ("invite", request) => invite(request, commands).map_err(|failure| failure.to_string()),
         ("help", "") => Ok(HELP.to_owned()),
         ("", _) => Err("an empty command; help shows them".to_owned()),
         // Do not echo the command: it may contain anything, and answers end up in terminals.
         _ => Err("there is no such command; help shows them".to_owned()),
     }
+}
+
+/// An answer of several lines begins with their number.
+fn in_lines(answer: String) -> String {
+    match answer.lines().count() {
+        0 | 1 => answer,
+        lines => format!("{lines} lines\n{answer}"),
+    }
+}
+
+/// Invite somebody. Returns what is known of the invite, and a line for each way here.
+fn invite(request: &str, commands: &Commands) -> crate::failure::Result<String> {
+    let request = InviteRequest::parse(request)?;
+    let (tickets, role) = match &commands.ways {
+        Some(ways) => (ways.tickets()?, ways.role()),
+        None => (Vec::new(), Role::Publisher),
+    };
+    if tickets.is_empty() {
+        return Err(Failure::new(
+            FailureKind::Usage,
+            "nobody comes to this program: it goes to its viewer itself",
+            "invite somebody to a publisher that listens, or that has a relay",
+        ));
+    }
+    let live = commands.end.admission().invite_for(&request)?;
+    let mut answer = live.to_string();
+    for line in with_invite(tickets, role, &live.invite) {
+        answer.push('\n');
+        answer.push_str(&line);
+    }
+    Ok(in_lines(answer))
 }
 
 /// Switch to the selection that a user writes. Returns why not.
@@ -155,8 +197,9 @@ fn parse_selection(text: &str) -> Result<Selection, String> {
 
 fn select(end: &dyn Controlled, selection: Selection) -> Result<(), String> {
     end.check(selection)?;
-    if end.settings().selection() != selection {
-        end.settings().select(selection);
+    let settings = end.settings().ok_or(SEALS_NOTHING)?;
+    if settings.selection() != selection {
+        settings.select(selection);
         announce(THIS, selection);
         end.observation().selection(selection);
     }
@@ -166,7 +209,10 @@ fn select(end: &dyn Controlled, selection: Selection) -> Result<(), String> {
 fn status(end: &dyn Controlled) -> String {
     let metrics = &end.observation().metrics;
     let totals = metrics.totals();
-    let mut text = format!("encrypt={}", end.settings().selection());
+    let Some(settings) = end.settings() else {
+        return format!("frames={}", end.frames());
+    };
+    let mut text = format!("encrypt={}", settings.selection());
     // Writing into a string cannot fail.
     let _ = write!(
         text,

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 
 use super::caller::{keep_descendants, refusal};
 use super::control::{Commands, Controlled, converse};
+use super::ways::Ways;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::publisher::{CONTROL, control_socket};
 use crate::meter::telling::Telling;
@@ -35,6 +36,8 @@ pub struct ControlSocket {
     link: Option<PathBuf>,
     /// True if the user said where it is to be.
     by_hand: bool,
+    /// The ways to this end, for invites.
+    ways: Option<Ways>,
 }
 
 impl ControlSocket {
@@ -62,7 +65,7 @@ impl ControlSocket {
             }
         }
         tracing::warn!(
-            "it runs without a control socket: {why}; `sealcast control` and `peers` do not reach it while \
+            "it runs without a control socket: {why}; `sealcast control`, `invite` and `peers` do not reach it while \
              it runs, unless --control PATH makes one elsewhere"
         );
         Ok(None)
@@ -76,7 +79,8 @@ impl ControlSocket {
     /// be made.
     fn bind(path: &Path, links: bool) -> Result<Self> {
         if let Ok(found) = fs::symlink_metadata(path) {
-            if !found.file_type().is_socket() && !(links && found.file_type().is_symlink()) {
+            let kind = found.file_type();
+            if !(kind.is_socket() || links && kind.is_symlink()) {
                 let what = format!("{} is there already and is no socket", path.display());
                 return Err(Failure::new(
                     FailureKind::Usage,
@@ -97,7 +101,14 @@ impl ControlSocket {
             path: path.to_owned(),
             link: None,
             by_hand: false,
+            ways: None,
         })
+    }
+
+    /// Lets it invite others to this end by these ways.
+    pub fn inviting(mut self, ways: Ways) -> Self {
+        self.ways = Some(ways);
+        self
     }
 
     /// Lets commands find the socket in the folder of this end, where they look for it. Nothing else fails without.
@@ -123,10 +134,11 @@ impl ControlSocket {
 
     /// Serve commands until dropped. Dropping it also closes the open connections, so they keep no reference to
     /// `end`.
-    pub(super) async fn serve(self, end: Arc<dyn Controlled>) {
+    pub(super) async fn serve(mut self, end: Arc<dyn Controlled>) {
         let commands = Arc::new(Commands {
             end,
             by_hand: self.by_hand,
+            ways: self.ways.take(),
         });
         let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let mut connections = JoinSet::new();

@@ -108,7 +108,7 @@ impl Audience {
     /// One more becomes a member.
     async fn seat(&mut self, room: usize) {
         let seed = 10 + self.members.len() as u8;
-        let invite = self.shared.admission.invite(Terms { uses: 1, hours: 1 });
+        let invite = self.shared.admission.invite(Terms::hours(1, 1));
         let publisher = self.shared.offer.identity.peer_id();
         let keys = HelloKeys::new(&publisher, [&PresharedKey::from_invite(&invite.expect("random bytes"))]);
         let offer = Offer {

@@ -183,7 +183,7 @@ impl Ends {
         let observation = observing.observation();
         let state = publisher(&observation, Offer { shape, ..offer(2) });
         let hub = Arc::clone(&state.hub);
-        let invite = state.admission.invite(Terms { uses: 1, hours: 1 });
+        let invite = state.admission.invite(Terms::hours(1, 1));
         let invite = invite.expect("random bytes");
         let shared = Arc::new(PublisherState { stream_budget, ..state });
         // Far smaller than a frame, so that both ends must wait for each other.

@@ -72,6 +72,7 @@ mod viewer_path;
 mod watch;
 mod watch_connect;
 mod watch_listen;
+pub mod ways;
 
 pub use admission::{Admission, ByHand};
 pub use away::Nudge;

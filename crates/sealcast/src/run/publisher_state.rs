@@ -67,8 +67,8 @@ impl PublisherState {
 }
 
 impl Controlled for PublisherState {
-    fn settings(&self) -> &RuntimeSettings {
-        &self.settings
+    fn settings(&self) -> Option<&RuntimeSettings> {
+        Some(&self.settings)
     }
 
     fn observation(&self) -> &Observation {

@@ -21,7 +21,7 @@ use super::serve_viewer::VIDEO;
 use super::session_task::{Role, SessionTask};
 use super::watch_connect::ConnectingViewer;
 use super::watch_listen::ListeningViewer;
-use super::{Admission, FrameQueue, Observation, Offer, QueueLimits, sink_thread};
+use super::{Admission, ControlSocket, FrameQueue, Observation, Offer, QueueLimits, sink_thread};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::seen_groups::SeenGroups;
 use crate::sink::{OnAge, OnAway, Sink, WITHOUT_SESSION};
@@ -40,6 +40,8 @@ pub enum PublisherAt {
         listeners: Vec<transport::Listener>,
         /// Decides which publishers are admitted.
         admission: Arc<Admission>,
+        /// The socket for commands.
+        control: Option<ControlSocket>,
     },
 }
 
@@ -243,9 +245,13 @@ async fn keep_watching(
             let viewer = ConnectingViewer::new(state, ticket, stop);
             viewer.keep(relays, reconnect).await
         }
-        PublisherAt::Listen { listeners, admission } => {
+        PublisherAt::Listen {
+            listeners,
+            admission,
+            control,
+        } => {
             let door = ListeningViewer::new(state, admission);
-            door.keep_listening(listeners, reconnect, stop).await
+            door.keep_listening(listeners, control, reconnect, stop).await
         }
     }
 }

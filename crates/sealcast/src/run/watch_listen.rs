@@ -6,12 +6,13 @@ use sealcast_proto::keys::Role;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::Admission;
 use super::accept::{Acceptor, PendingSession};
 use super::admitted_places::AdmittedPlaces;
+use super::control::{Controlled, commands};
 use super::ended::turned_away;
 use super::retry::turned_on;
 use super::watch::{After, GOODBYE_PATIENCE, ViewerState, WatchingRole, after};
+use super::{Admission, ControlSocket, Observation, RuntimeSettings};
 use crate::failure::Result;
 use crate::transport::Listener;
 
@@ -40,6 +41,7 @@ impl ListeningViewer {
     pub(super) async fn keep_listening(
         self: Arc<Self>,
         listeners: Vec<Listener>,
+        control: Option<ControlSocket>,
         reconnect: bool,
         mut stop: watch::Receiver<bool>,
     ) -> Result<()> {
@@ -57,10 +59,13 @@ impl ListeningViewer {
         let mut tasks = JoinSet::new();
         {
             let accepting = acceptor.accept(listeners, &mut tasks, serve);
-            tokio::pin!(accepting);
+            let end: Arc<dyn Controlled> = Arc::<Self>::clone(&self);
+            let controlled = commands(control, end);
+            tokio::pin!(accepting, controlled);
             loop {
                 let end = tokio::select! {
                     outcome = &mut accepting => return outcome,
+                    never = &mut controlled => match never {},
                     _ = turned_on(&mut stop) => break,
                     Some(end) = ends.recv() => end,
                 };
@@ -102,5 +107,27 @@ impl ListeningViewer {
             }
             task.say_goodbye(GOODBYE_PATIENCE).await;
         }
+    }
+}
+
+impl Controlled for ListeningViewer {
+    fn settings(&self) -> Option<&RuntimeSettings> {
+        None
+    }
+
+    fn observation(&self) -> &Observation {
+        &self.state.observation
+    }
+
+    fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    fn viewers(&self) -> usize {
+        0
+    }
+
+    fn frames(&self) -> u64 {
+        self.state.observation.metrics.totals().frames_in
     }
 }

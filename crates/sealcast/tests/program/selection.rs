@@ -455,8 +455,8 @@ fn the_control_socket_refuses_what_it_does_not_know_and_goes_on() {
     assert!(answer().starts_with("error: an empty command"));
     assert_eq!(answer(), "ok encrypt rate:12.5");
     assert!(answer().starts_with("ok encrypt=rate:12.5 viewers=0"));
-    stream.write_all(&[b'x'; 300]).expect("sent");
-    assert!(answer().starts_with("error: a command has at most 256 bytes"));
+    stream.write_all(&[b'x'; 600]).expect("sent");
+    assert!(answer().starts_with("error: a command has at most 512 bytes"));
 
     assert_eq!(publishing.stop(), 0);
     let (answer, done) = control(&home, &socket, "status");

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sealcast_proto::keys::{PeerId, PskName};
 
 use super::lines::one_line;
-use super::lists::{Edit, MAX_INVITES, PeerLists};
+use super::lists::{Edit, MAX_INVITES, Origin, PeerLists};
 use super::roll::MAX_ENROLLED;
 use super::store::PeerStore;
 use crate::failure::{Failure, FailureKind, Result};
@@ -33,7 +33,9 @@ pub enum PeersCommand {
         /// Text for the user.
         comment: String,
     },
-    /// Admit a peer no more: its id, or the beginning of it.
+    /// Call a peer something else: its id, the beginning of it, or what it is called now; and its new name.
+    Rename(String, String),
+    /// Admit a peer no more: its id, the beginning of it, or what it is called.
     Remove(String),
     /// Withdraw an invite, or all.
     Withdraw {
@@ -55,6 +57,11 @@ impl PeersCommand {
             id: PeerId::parse(id).ok_or_else(wrong)?,
             comment: one_line(comment),
         })
+    }
+
+    /// The command `rename`.
+    pub fn rename(peer: &str, name: &str) -> Self {
+        Self::Rename(peer.to_owned(), one_line(name))
     }
 
     /// The command `withdraw`, for the invite of this name or `all`.
@@ -84,6 +91,7 @@ impl PeersCommand {
         match self {
             Self::List => "peers list".to_owned(),
             Self::Allow { id, comment } => format!("peers allow {id} {comment}"),
+            Self::Rename(peer, name) => format!("peers rename {peer} {name}"),
             Self::Remove(peer) => format!("peers remove {peer}"),
             Self::Withdraw { invite, with_peers } => {
                 let invite = invite.map_or_else(|| "all".to_owned(), |name| name.to_string());
@@ -102,12 +110,14 @@ impl PeersCommand {
         match words[..] {
             ["list"] => Ok(Self::List),
             ["allow", id, ref comment @ ..] => Self::allow(id, &comment.join(" ")),
-            ["remove", id] => Ok(Self::Remove(id.to_owned())),
+            ["rename", id, ref name @ ..] if !name.is_empty() => Ok(Self::rename(id, &name.join(" "))),
+            ["remove", ref peer @ ..] if !peer.is_empty() => Ok(Self::Remove(peer.join(" "))),
             ["withdraw", invite] => Self::withdraw(invite, false),
             ["withdraw", invite, "with-peers"] => Self::withdraw(invite, true),
             _ => Err(usage(
                 "that is no command about peers",
-                "say peers list, allow PEER-ID [COMMENT], remove PEER-ID or withdraw INVITE|all [with-peers]",
+                "say peers list, allow PEER-ID [NAME], rename PEER-ID NAME, remove PEER-ID|NAME or withdraw INVITE|all \
+                 [with-peers]",
             )),
         }
     }
@@ -141,6 +151,7 @@ impl PeersCommand {
                 )?;
                 Ok(format!("{id} is allowed"))
             }
+            Self::Rename(peer, name) => rename(peer, name, store, now),
             Self::Remove(id) => remove(id, store, allow, now),
             Self::Withdraw { invite, with_peers } => {
                 let counts = |store: &PeerStore| (store.lists().invites.len(), store.lists().peers.len());
@@ -169,24 +180,42 @@ pub(super) fn today(now: Timestamp) -> jiff::civil::Date {
     now.to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
-fn remove(begin: &str, store: &mut PeerStore, allow: &AllowList, now: Timestamp) -> Result<String> {
-    let mut found: Vec<PeerId> = store.lists().peers.iter().map(|peer| peer.id).collect();
-    found.extend(allow.peers().map(|(id, _)| *id));
-    found.retain(|id| !begin.is_empty() && id.to_string().starts_with(begin));
+/// The peer whose id begins so, or which is called so.
+fn find(meant: &str, lists: &PeerLists, allow: Option<&AllowList>) -> Result<PeerId> {
+    let begins = |id: &PeerId| !meant.is_empty() && id.to_string().starts_with(meant);
+    let listed = lists.peers.iter();
+    let listed = listed.filter(|peer| begins(&peer.id) || (!meant.is_empty() && peer.comment == one_line(meant)));
+    let mut found: Vec<PeerId> = listed.map(|peer| peer.id).collect();
+    let by_hand = allow.into_iter().flat_map(AllowList::peers).map(|(id, _)| *id);
+    found.extend(by_hand.filter(begins));
     found.sort();
     found.dedup();
-    let id = match found[..] {
-        [id] => id,
-        [] => return Err(usage("no listed peer has such an id", "peers list shows them")),
-        _ => return Err(usage("several peers have an id that begins so", "write more of it")),
-    };
+    match found[..] {
+        [id] => Ok(id),
+        [] => Err(usage("no listed peer has such an id or name", "peers list shows them")),
+        _ => Err(usage(
+            "several peers have an id that begins so, or such a name",
+            "write more of the id",
+        )),
+    }
+}
+
+fn rename(meant: &str, name: &str, store: &mut PeerStore, now: Timestamp) -> Result<String> {
+    let id = find(meant, &store.lists(), None)?;
+    let comment = name.to_owned();
+    store.edit(Edit::Rename { id, comment }, now)?;
+    Ok(format!("{id} is called {name}"))
+}
+
+fn remove(meant: &str, store: &mut PeerStore, allow: &AllowList, now: Timestamp) -> Result<String> {
+    let id = find(meant, &store.lists(), Some(allow))?;
     let by_hand = allow.place_of(&id).map(|place| {
         let what = format!("{id} stands in {place}, which sealcast does not change");
         usage(&what, "delete that line, then send SIGHUP to the running program")
     });
     let listed = store.lists().peer(&id).cloned();
     let Some(peer) = listed else {
-        return Err(by_hand.unwrap_or_else(|| usage("no listed peer has such an id", "peers list shows them")));
+        return Err(by_hand.unwrap_or_else(|| usage("no listed peer has such an id or name", "peers list shows them")));
     };
     let before = store.lists().invites.len();
     store.edit(Edit::Remove(id), now)?;
@@ -207,7 +236,7 @@ fn remove(begin: &str, store: &mut PeerStore, allow: &AllowList, now: Timestamp)
 /// A table of the peers and invites, without their secrets; at most [`MAX_LISTED`] lines.
 pub fn table(lists: &PeerLists, allow: &AllowList, now: Timestamp) -> String {
     let mut text = format!(
-        "{:52}  {:8}  {:16}  {:10}  comment",
+        "{:52}  {:8}  {:16}  {:10}  name",
         "peer", "admitted", "by invite", "since"
     );
     // Writing into a string cannot fail.
@@ -232,11 +261,20 @@ pub fn table(lists: &PeerLists, allow: &AllowList, now: Timestamp) -> String {
     if let Some(more @ 1..) = allow.len().checked_sub(MAX_SHOWN) {
         let _ = write!(text, "\n(the allow list has {more} more)");
     }
-    let _ = write!(text, "\n{:16}  {:9}  expires", "invite", "uses left");
+    let _ = write!(text, "\n{:16}  {:9}  {:20}  for", "invite", "uses left", "expires");
     for invite in &lists.invites {
         let left = format!("{} of {}", invite.left, invite.allowed);
         let over = if invite.is_live(now) { "" } else { " (expired)" };
-        let _ = write!(text, "\n{}  {left:9}  {}{over}", invite.name, invite.expires);
+        let meant = match invite.origin {
+            Origin::Start(carrier, _) => format!("the ticket of each start ({})", carrier.name()),
+            Origin::User => invite.label.clone(),
+        };
+        let _ = write!(
+            text,
+            "\n{}  {left:9}  {:20}  {meant}{over}",
+            invite.name,
+            invite.expires.to_string()
+        );
     }
     text
 }

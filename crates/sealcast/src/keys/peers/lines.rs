@@ -2,30 +2,44 @@
 //!
 //! ```text
 //! enrolled:  PEER-ID SECRET INVITE DATE COMMENT    SECRET and INVITE are "-" for a peer that was allowed by its id
-//! invites:   INVITE SECRET LEFT/ALLOWED EXPIRES    EXPIRES as in RFC 3339
+//! invites:   INVITE SECRET LEFT/ALLOWED EXPIRES ORIGIN LIFE LABEL    EXPIRES as in RFC 3339, LIFE in seconds
 //! ```
+//!
+//! ORIGIN is `user`, or `start:CARRIER:NUMBER` of one that starts print. Earlier versions wrote neither it nor what
+//! follows.
 //!
 //! Lines that begin with `#` are comments. The program owns both files: it leaves out lines that it cannot read.
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use sealcast_proto::keys::{Invite, PeerId, PresharedKey, PskName};
+use sealcast_proto::wire::TransportKind;
 use sealcast_proto::words::plain;
 use zeroize::Zeroizing;
 
-use super::lists::{LiveInvite, MAX_INVITES, MAX_USES};
+use super::lists::{LiveInvite, MAX_INVITES, MAX_LIFE, MAX_USES, Origin};
 use super::roll::{Enrolment, ListedPeer, MAX_ENROLLED, Roll};
 
 /// Maximum length of a comment in characters.
 pub(super) const MAX_COMMENT: usize = 64;
-/// Maximum length of a line of the file `enrolled` in bytes: ids, secrets, a date, and a comment of four bytes a
-/// character.
+/// Maximum length of a line of either file in bytes: ids, secrets, a time, and a comment of four bytes a character.
 const MAX_LINE: usize = 400;
 /// Maximum length of the file `invites` in bytes; the rest of a longer one is not read.
-pub(super) const MAX_INVITES_FILE: usize = 64 * 1024;
+pub(super) const MAX_INVITES_FILE: usize = HEAD.len() + MAX_LINE * MAX_INVITES;
 /// Maximum length of the file `enrolled` in bytes, as [`MAX_INVITES_FILE`].
 pub(super) const MAX_ENROLLED_FILE: usize = HEAD.len() + MAX_LINE * MAX_ENROLLED;
+
+/// All that a ticket can name.
+const CARRIERS: [TransportKind; 6] = [
+    TransportKind::Tcp,
+    TransportKind::Udp,
+    TransportKind::Quic,
+    TransportKind::Http,
+    TransportKind::Https,
+    TransportKind::Relay,
+];
 
 const HEAD: &str = "# sealcast writes this file. Change it with `sealcast peers`.\n";
 
@@ -98,13 +112,17 @@ fn peer(line: &str, before: &Roll) -> Option<ListedPeer> {
 }
 
 fn invite(line: &str) -> Option<LiveInvite> {
-    let mut words = line.split_whitespace();
+    let mut words = line.splitn(7, ' ');
     let name = PskName::parse(words.next()?)?;
     let invite = Invite::parse(words.next()?)?;
     let (left, allowed) = words.next()?.split_once('/')?;
     let (left, allowed): (u32, u32) = (left.parse().ok()?, allowed.parse().ok()?);
     let expires = words.next()?.parse().ok()?;
-    let whole = left <= allowed && (1..=MAX_USES).contains(&allowed) && words.next().is_none();
+    let (origin, life) = match (words.next(), words.next()) {
+        (None, _) => (Origin::User, Duration::ZERO),
+        (Some(origin), life) => (parse_origin(origin)?, Duration::from_secs(life?.parse().ok()?)),
+    };
+    let whole = left <= allowed && (1..=MAX_USES).contains(&allowed) && life <= MAX_LIFE;
     let named = PresharedKey::from_invite(&invite).name() == name;
     (whole && named).then_some(LiveInvite {
         invite,
@@ -112,7 +130,26 @@ fn invite(line: &str) -> Option<LiveInvite> {
         left,
         allowed,
         expires,
+        life,
+        origin,
+        label: one_line(words.next().unwrap_or_default()),
     })
+}
+
+fn parse_origin(text: &str) -> Option<Origin> {
+    let Some(start) = text.strip_prefix("start:") else {
+        return (text == "user").then_some(Origin::User);
+    };
+    let (carrier, number) = start.split_once(':')?;
+    let carrier = CARRIERS.into_iter().find(|kind| kind.name() == carrier)?;
+    Some(Origin::Start(carrier, number.parse().ok()?))
+}
+
+fn origin_text(origin: Origin) -> String {
+    match origin {
+        Origin::User => "user".to_owned(),
+        Origin::Start(carrier, number) => format!("start:{}:{number}", carrier.name()),
+    }
 }
 
 /// The text of the file `enrolled`.
@@ -159,8 +196,17 @@ pub(super) fn of_invites(invites: &[LiveInvite]) -> Zeroizing<String> {
     for invite in invites {
         let secret = Zeroizing::new(invite.invite.reveal());
         let (name, left, allowed, expires) = (invite.name, invite.left, invite.allowed, invite.expires);
+        let (origin, life) = (origin_text(invite.origin), invite.life.as_secs());
         // Writing into a string cannot fail.
-        let _ = writeln!(text, "{name} {} {left}/{allowed} {expires}", secret.as_str());
+        let _ = write!(
+            text,
+            "{name} {} {left}/{allowed} {expires} {origin} {life}",
+            secret.as_str()
+        );
+        if !invite.label.is_empty() {
+            let _ = write!(text, " {}", invite.label);
+        }
+        text.push('\n');
     }
     text
 }

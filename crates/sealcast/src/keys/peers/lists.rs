@@ -1,18 +1,23 @@
 //! The rules: who is enrolled, what an invite is still good for, and what each edit changes. No file and no clock.
 
+use std::fmt;
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::civil::Date;
 use sealcast_proto::keys::{Invite, MAX_PSKS, Peer, PeerId, PresharedKey, PskName};
-use sealcast_proto::wire::CloseReason;
+use sealcast_proto::wire::{CloseReason, TransportKind};
 
 use super::roll::{Enrolment, ListedPeer, MAX_ENROLLED, Roll};
 
-/// Maximum number of live invites. One more withdraws the oldest.
-pub const MAX_INVITES: usize = 16;
+/// Maximum number of live invites. One more is refused.
+pub const MAX_INVITES: usize = 256;
 /// Maximum number of peers that one invite enrols.
 pub const MAX_USES: u32 = MAX_ENROLLED as u32;
 /// Maximum life of an invite in hours: a year.
 pub const MAX_HOURS: u32 = 8760;
+/// The same, as a length of time.
+pub const MAX_LIFE: Duration = Duration::from_hours(MAX_HOURS as u64);
 
 const _: () = assert!(
     MAX_ENROLLED + MAX_INVITES <= MAX_PSKS,
@@ -24,8 +29,26 @@ const _: () = assert!(
 pub struct Terms {
     /// Number of peers that it enrols, 1 to [`MAX_USES`].
     pub uses: u32,
-    /// Its life in hours, 1 to [`MAX_HOURS`].
-    pub hours: u32,
+    /// Its life in whole seconds, at least one and at most [`MAX_LIFE`].
+    pub life: Duration,
+}
+
+impl Terms {
+    /// What enrols so many peers within so many hours.
+    pub fn hours(uses: u32, hours: u32) -> Self {
+        let life = Duration::from_hours(hours.into());
+        Self { uses, life }
+    }
+}
+
+/// What an invite was made by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A start of the program, for a ticket of this carrier, of which it printed this number before. The next start
+    /// prints it again, so that starts use no invites up and what was handed on stays good.
+    Start(TransportKind, u8),
+    /// A user, with the command `invite`, for somebody: it is never printed again.
+    User,
 }
 
 /// An invite that has not been withdrawn.
@@ -41,28 +64,59 @@ pub struct LiveInvite {
     pub allowed: u32,
     /// It is worth nothing from then on, by the wall clock.
     pub expires: Timestamp,
+    /// Its life when it was made.
+    pub life: Duration,
+    /// What it was made by.
+    pub origin: Origin,
+    /// One line of text for the user, which the peers that it enrols inherit.
+    pub label: String,
 }
 
 impl LiveInvite {
-    /// An invite made `now`.
-    pub fn new(invite: Invite, terms: Terms, now: Timestamp) -> Self {
-        let life = i64::from(terms.hours) * 3600;
-        let end = now.as_second().saturating_add(life);
+    /// An invite made `now`, without a label.
+    pub fn new(invite: Invite, terms: Terms, origin: Origin, now: Timestamp) -> Self {
+        let end = now.as_second().saturating_add(seconds(terms.life));
         Self {
             name: PresharedKey::from_invite(&invite).name(),
             invite,
             left: terms.uses,
             allowed: terms.uses,
             expires: Timestamp::from_second(end).unwrap_or(Timestamp::MAX),
+            life: terms.life,
+            origin,
+            label: String::new(),
         }
     }
 
     /// True if it enrols anybody: it has not expired, nor ends later than any invite of now could. One that does was
     /// made while the clock was far ahead, and would outlive what was promised.
     pub fn is_live(&self, now: Timestamp) -> bool {
-        let longest = i64::from(MAX_HOURS) * 3600;
-        now < self.expires && self.expires.as_second() <= now.as_second().saturating_add(longest)
+        now < self.expires && self.expires.as_second() <= now.as_second().saturating_add(seconds(MAX_LIFE))
     }
+
+    /// True if a start prints it again that would make an invite of these terms and origin: it enrols somebody, and
+    /// more than half of its time is left.
+    fn is_good_for(&self, origin: Origin, terms: Terms, now: Timestamp) -> bool {
+        let left = self.expires.as_second().saturating_sub(now.as_second());
+        let same = (self.origin, self.allowed, self.life) == (origin, terms.uses, terms.life);
+        same && self.left > 0 && self.is_live(now) && left > seconds(self.life) / 2
+    }
+}
+
+impl fmt::Display for LiveInvite {
+    /// What is known of it, without its secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "invite {}", self.name)?;
+        if !self.label.is_empty() {
+            write!(f, " for {}", self.label)?;
+        }
+        let peers = if self.allowed == 1 { "peer" } else { "peers" };
+        write!(f, ": {} {peers}, until {}", self.allowed, self.expires)
+    }
+}
+
+fn seconds(life: Duration) -> i64 {
+    i64::try_from(life.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// The peers and invites of one listening end.
@@ -146,7 +200,7 @@ pub enum Edit {
         /// Today, in universal time.
         today: Date,
     },
-    /// Add an invite. The oldest one goes if there would be too many.
+    /// Add an invite. Nothing changes if there is no room for it.
     Invite(LiveInvite),
     /// List a peer by its id alone.
     Allow {
@@ -154,6 +208,13 @@ pub enum Edit {
         id: PeerId,
         /// Today, in universal time.
         today: Date,
+        /// One line of text for the user.
+        comment: String,
+    },
+    /// Give a peer another comment.
+    Rename {
+        /// The peer.
+        id: PeerId,
         /// One line of text for the user.
         comment: String,
     },
@@ -198,7 +259,7 @@ impl PeerLists {
         self.peers.peer(id)
     }
 
-    fn invite(&self, name: PskName) -> Option<&LiveInvite> {
+    pub(crate) fn invite(&self, name: PskName) -> Option<&LiveInvite> {
         self.invites.iter().find(|invite| invite.name == name)
     }
 
@@ -278,11 +339,16 @@ impl PeerLists {
         self.peer(id).is_some_and(|peer| proved || peer.enrolment.is_none())
     }
 
-    /// The invite that goes if one more is made.
-    pub fn crowded_out(&self, now: Timestamp) -> Option<PskName> {
-        let mut live = self.invites.iter().filter(|invite| invite.is_live(now));
-        let crowded = live.clone().count() >= MAX_INVITES;
-        live.next().filter(|_| crowded).map(|invite| invite.name)
+    /// The invite that a start prints again instead of making one of these terms and origin.
+    pub fn printed_before(&self, origin: Origin, terms: Terms, now: Timestamp) -> Option<&LiveInvite> {
+        let mut newest = self.invites.iter().rev();
+        newest.find(|invite| invite.is_good_for(origin, terms, now))
+    }
+
+    /// Number of invites that there is room for: those that enrol nobody any more make room.
+    pub fn room_for_invites(&self, now: Timestamp) -> usize {
+        let live = |invite: &&LiveInvite| invite.left > 0 && invite.is_live(now);
+        MAX_INVITES.saturating_sub(self.invites.iter().filter(live).count())
     }
 
     /// Make a change.
@@ -297,10 +363,14 @@ impl PeerLists {
             } => self.enrol(*id, Enrolment::new(secret.clone(), *invite), *today),
             Edit::Invite(invite) => {
                 self.withdraw_where(|other| other.name == invite.name || other.expires <= now);
-                while self.invites.len() >= MAX_INVITES {
-                    self.invites.remove(0);
+                if self.invites.len() >= MAX_INVITES {
+                    let mut all = self.invites.iter();
+                    let over = all.position(|other| other.left == 0 || !other.is_live(now));
+                    over.map(|at| self.invites.remove(at));
                 }
-                self.invites.push(invite.clone());
+                if self.invites.len() < MAX_INVITES {
+                    self.invites.push(invite.clone());
+                }
             }
             Edit::Allow { id, today, comment } => {
                 let since = self.peer(id).map_or(*today, |peer| peer.since);
@@ -310,6 +380,12 @@ impl PeerLists {
                     since,
                     comment: comment.clone(),
                 });
+            }
+            Edit::Rename { id, comment } => {
+                if let Some(peer) = self.peer(id).cloned() {
+                    let comment = comment.clone();
+                    self.peers.put(ListedPeer { comment, ..peer });
+                }
             }
             Edit::Remove(id) => {
                 let by = self.peer(id).and_then(|peer| peer.enrolment.as_ref());
@@ -334,12 +410,16 @@ impl PeerLists {
     }
 
     /// Enrol a peer, or replace the secret of one that is enrolled. Only a peer that is new to the invite costs a use.
+    /// A peer without a comment inherits the invite's label.
     fn enrol(&mut self, id: PeerId, enrolment: Enrolment, today: Date) {
         let before = self.peer(&id);
-        let (since, comment) = before.map_or((today, String::new()), |peer| (peer.since, peer.comment.clone()));
+        let (since, mut comment) = before.map_or((today, String::new()), |peer| (peer.since, peer.comment.clone()));
         let again = before
             .and_then(|peer| peer.enrolment.as_ref())
             .is_some_and(|earlier| earlier.invite == enrolment.invite);
+        if let Some(invite) = self.invite(enrolment.invite).filter(|_| comment.is_empty()) {
+            comment.clone_from(&invite.label);
+        }
         if !again && let Some(invite) = self.invites.iter_mut().find(|invite| invite.name == enrolment.invite) {
             invite.left = invite.left.saturating_sub(1);
         }

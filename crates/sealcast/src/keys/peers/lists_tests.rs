@@ -1,14 +1,20 @@
 //! The rules, at given times.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::civil::{Date, date};
 use sealcast_proto::keys::{Invite, MAX_PSKS, Peer, PeerId, PresharedKey, PskName};
+use sealcast_proto::wire::TransportKind;
 
-use super::lists::{Decision, Edit, LiveInvite, MAX_HOURS, MAX_INVITES, MAX_USES, PeerLists, Refusal, Terms};
+use super::lists::{Decision, Edit, LiveInvite, MAX_INVITES, MAX_LIFE, MAX_USES, Origin, PeerLists, Refusal, Terms};
 use super::roll::MAX_ENROLLED;
 
 const TODAY: Date = date(2026, 5, 17);
-const ONE: Terms = Terms { uses: 1, hours: 24 };
+const ONE: Terms = Terms {
+    uses: 1,
+    life: Duration::from_hours(24),
+};
 
 /// Seconds after the first invite.
 fn at(second: i64) -> Timestamp {
@@ -33,7 +39,7 @@ fn secret(byte: u8) -> PresharedKey {
 
 /// Add the invite of this byte. Returns its name.
 fn invite(lists: &mut PeerLists, byte: u8, terms: Terms, now: Timestamp) -> PskName {
-    let live = LiveInvite::new(Invite::new([byte; 16]), terms, now);
+    let live = LiveInvite::new(Invite::new([byte; 16]), terms, Origin::User, now);
     let name = live.name;
     lists.apply(&Edit::Invite(live), now);
     name
@@ -80,7 +86,7 @@ fn an_invite_enrols_one_peer_which_may_prove_it_again() {
 #[test]
 fn an_invite_enrols_as_many_as_it_says() {
     let mut lists = PeerLists::default();
-    let name = invite(&mut lists, 1, Terms { uses: 3, hours: 1 }, at(0));
+    let name = invite(&mut lists, 1, Terms::hours(3, 1), at(0));
     for byte in 1..=3 {
         assert_eq!(enrol(&mut lists, byte, name, at(1)), Decision::Enrols(name));
         assert_eq!(
@@ -115,7 +121,7 @@ fn an_invite_is_worth_nothing_from_its_last_second_on() {
         2,
         Terms {
             uses: 1,
-            hours: MAX_HOURS,
+            life: MAX_LIFE,
         },
         at(last),
     );
@@ -141,7 +147,7 @@ fn an_invite_made_while_the_clock_was_ahead_enrols_nobody_once_it_is_right() {
 #[test]
 fn an_enrolled_peer_must_prove_its_own_secret() {
     let mut lists = PeerLists::default();
-    let name = invite(&mut lists, 1, Terms { uses: 2, hours: 1 }, at(0));
+    let name = invite(&mut lists, 1, Terms::hours(2, 1), at(0));
     enrol(&mut lists, 1, name, at(0));
     enrol(&mut lists, 2, name, at(0));
     let refused = |refusal| Decision::Refused(refusal);
@@ -210,10 +216,7 @@ fn enrol_one_of_many(lists: &mut PeerLists, number: usize, invite: PskName, now:
 #[test]
 fn peers_beyond_the_bound_stay_out_and_leave_the_invite_as_it_was() {
     let mut lists = PeerLists::default();
-    let terms = Terms {
-        uses: MAX_USES,
-        hours: 1,
-    };
+    let terms = Terms::hours(MAX_USES, 1);
     let first = invite(&mut lists, 1, terms, at(0));
     for byte in [5, 6] {
         assert_eq!(enrol(&mut lists, byte, first, at(1)), Decision::Enrols(first));
@@ -233,8 +236,8 @@ fn peers_beyond_the_bound_stay_out_and_leave_the_invite_as_it_was() {
     );
     lists.apply(&Edit::Remove(id(6)), at(3));
     assert_eq!(enrol(&mut lists, 200, second, at(3)), Decision::Enrols(second));
-    for byte in 0..MAX_INVITES as u8 {
-        invite(&mut lists, 100 + byte, terms, at(3));
+    for number in 0..MAX_INVITES {
+        invite_one_of_many(&mut lists, number, terms, at(3));
     }
     assert!(lists.psks(at(3)).len() <= MAX_PSKS && lists.peers.len() == MAX_ENROLLED);
     let kept = |byte: u8| lists.judge(&proves(byte, Some(secret(byte).name())), at(3));
@@ -245,7 +248,7 @@ fn peers_beyond_the_bound_stay_out_and_leave_the_invite_as_it_was() {
 #[test]
 fn a_secret_that_was_replaced_is_nobodys() {
     let mut lists = PeerLists::default();
-    let name = invite(&mut lists, 1, Terms { uses: 2, hours: 1 }, at(0));
+    let name = invite(&mut lists, 1, Terms::hours(2, 1), at(0));
     enrol(&mut lists, 1, name, at(0));
     enrol(&mut lists, 2, name, at(0));
     let (before, today) = (secret(1).name(), TODAY);
@@ -270,30 +273,119 @@ fn a_secret_that_was_replaced_is_nobodys() {
     );
 }
 
+/// Adds the invite of this number; that of a byte is another.
+fn invite_one_of_many(lists: &mut PeerLists, number: usize, terms: Terms, now: Timestamp) -> PskName {
+    let mut bytes = [0xf0; 16];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    let live = LiveInvite::new(Invite::new(bytes), terms, Origin::User, now);
+    let name = live.name;
+    lists.apply(&Edit::Invite(live), now);
+    name
+}
+
 #[test]
-fn one_invite_too_many_withdraws_the_oldest() {
+fn one_invite_too_many_is_left_out_unless_one_that_is_over_makes_room() {
     let mut lists = PeerLists::default();
-    let names: Vec<PskName> = (0..MAX_INVITES as u8)
-        .map(|byte| {
-            assert_eq!(lists.crowded_out(at(0)), None);
-            invite(&mut lists, byte, ONE, at(0))
+    let names: Vec<PskName> = (0..MAX_INVITES)
+        .map(|number| {
+            assert_eq!(lists.room_for_invites(at(0)), MAX_INVITES - number);
+            invite_one_of_many(&mut lists, number, ONE, at(0))
         })
         .collect();
-    assert_eq!(lists.crowded_out(at(1)), Some(names[0]));
-    let newest = invite(&mut lists, 100, ONE, at(1));
-    assert_eq!(lists.invites.len(), MAX_INVITES);
+    let one_more = invite(&mut lists, 1, ONE, at(1));
+    assert_eq!((lists.invites.len(), lists.room_for_invites(at(1))), (MAX_INVITES, 0));
     assert_eq!(
-        enrol(&mut lists, 1, names[0], at(1)),
+        enrol(&mut lists, 1, one_more, at(1)),
         Decision::Refused(Refusal::Unknown)
     );
-    assert_eq!(enrol(&mut lists, 1, newest, at(1)), Decision::Enrols(newest));
-    assert_eq!(lists.crowded_out(at(2 * 86_400)), None, "expired ones do not count");
+    assert_eq!(enrol(&mut lists, 1, names[7], at(1)), Decision::Enrols(names[7]));
+    assert_eq!(lists.room_for_invites(at(1)), 1, "it is used up");
+    let one_more = invite(&mut lists, 1, ONE, at(1));
+    assert_eq!(lists.invites.len(), MAX_INVITES);
+    assert_eq!(enrol(&mut lists, 2, one_more, at(1)), Decision::Enrols(one_more));
+    assert_eq!(
+        enrol(&mut lists, 3, names[0], at(1)),
+        Decision::Enrols(names[0]),
+        "the oldest is there"
+    );
+    assert_eq!(
+        lists.room_for_invites(at(2 * 86_400)),
+        MAX_INVITES,
+        "expired ones do not count"
+    );
+}
+
+#[test]
+fn a_start_prints_its_own_invite_again_while_more_than_half_of_its_time_is_left() {
+    let (tcp, web) = (
+        Origin::Start(TransportKind::Tcp, 0),
+        Origin::Start(TransportKind::Https, 0),
+    );
+    let second = Origin::Start(TransportKind::Tcp, 1);
+    let two = Terms::hours(2, 24);
+    let mut lists = PeerLists::default();
+    invite(&mut lists, 1, two, at(0));
+    assert!(
+        lists.printed_before(tcp, two, at(0)).is_none(),
+        "an invite for somebody is not printed again"
+    );
+    let live = LiveInvite::new(Invite::new([2; 16]), two, tcp, at(0));
+    let name = live.name;
+    lists.apply(&Edit::Invite(live), at(0));
+    let half = 12 * 3600;
+    for (origin, terms, now, again) in [
+        (tcp, two, at(0), true),
+        (tcp, two, at(half - 1), true),
+        (tcp, two, at(half), false),
+        (tcp, ONE, at(0), false),
+        (tcp, Terms::hours(2, 48), at(0), false),
+        (web, two, at(0), false),
+        (second, two, at(0), false),
+        (tcp, two, at(-400 * 86_400), false),
+    ] {
+        let printed = lists.printed_before(origin, terms, now).map(|invite| invite.name);
+        assert_eq!(printed, again.then_some(name), "{origin:?}, {terms:?}, {now}");
+    }
+    for (byte, left) in [(1, true), (2, false)] {
+        enrol(&mut lists, byte, name, at(1));
+        assert_eq!(
+            lists.printed_before(tcp, two, at(1)).is_some(),
+            left,
+            "after {byte} of 2"
+        );
+    }
+}
+
+#[test]
+fn a_peer_is_called_what_its_invite_says_until_it_is_called_otherwise() {
+    let mut lists = PeerLists::default();
+    let labelled = |byte, label: &str| {
+        let mut live = LiveInvite::new(Invite::new([byte; 16]), Terms::hours(2, 1), Origin::User, at(0));
+        label.clone_into(&mut live.label);
+        live
+    };
+    let (first, second) = (labelled(1, "grandma"), labelled(2, "grandpa"));
+    for live in [&first, &second] {
+        lists.apply(&Edit::Invite(live.clone()), at(0));
+    }
+    let called = |lists: &PeerLists, byte| lists.peer(&id(byte)).map(|peer| peer.comment.clone());
+    enrol(&mut lists, 1, first.name, at(0));
+    assert_eq!(called(&lists, 1).as_deref(), Some("grandma"));
+    let (id, comment) = (id(1), "Oma".to_owned());
+    lists.apply(&Edit::Rename { id, comment }, at(0));
+    assert_eq!(enrol(&mut lists, 1, second.name, at(1)), Decision::Enrols(second.name));
+    assert_eq!(
+        called(&lists, 1).as_deref(),
+        Some("Oma"),
+        "what the user said last stays"
+    );
+    assert_eq!(lists.judge(&proves(1, Some(secret(1).name())), at(2)), Decision::Known);
 }
 
 #[test]
 fn who_is_removed_cannot_come_back_by_the_invite_it_knows() {
     let mut lists = PeerLists::default();
-    let shared = invite(&mut lists, 1, Terms { uses: 9, hours: 1 }, at(0));
+    let shared = invite(&mut lists, 1, Terms::hours(9, 1), at(0));
     enrol(&mut lists, 1, shared, at(0));
     enrol(&mut lists, 2, shared, at(0));
     lists.apply(&Edit::Remove(id(1)), at(1));
@@ -316,7 +408,7 @@ fn who_is_removed_cannot_come_back_by_the_invite_it_knows() {
 fn an_invite_is_withdrawn_alone_or_with_those_that_it_enrolled() {
     let withdraw = |invite, with_peers| Edit::Withdraw { invite, with_peers };
     let mut lists = PeerLists::default();
-    let names = [1, 2].map(|byte| invite(&mut lists, byte, Terms { uses: 2, hours: 1 }, at(0)));
+    let names = [1, 2].map(|byte| invite(&mut lists, byte, Terms::hours(2, 1), at(0)));
     for byte in [1, 2] {
         enrol(&mut lists, byte, names[usize::from(byte) - 1], at(0));
     }

@@ -6,9 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use jiff::Timestamp;
 use jiff::civil::date;
 use sealcast_proto::keys::{Invite, Peer, PeerId, PresharedKey, PskName};
+use sealcast_proto::wire::TransportKind;
 
 use super::command::{PeersCommand, table};
-use super::lists::{Decision, Edit, LiveInvite, Terms};
+use super::lists::{Decision, Edit, LiveInvite, Origin, Terms};
 use super::roll::MAX_ENROLLED;
 use super::store::{PeerStore, running};
 use crate::failure::FailureKind;
@@ -20,7 +21,12 @@ fn now() -> Timestamp {
 }
 
 fn invite(store: &mut PeerStore, byte: u8, uses: u32) -> PskName {
-    let live = LiveInvite::new(Invite::new([0x40 + byte; 16]), Terms { uses, hours: 24 }, now());
+    let live = LiveInvite::new(
+        Invite::new([0x40 + byte; 16]),
+        Terms::hours(uses, 24),
+        Origin::User,
+        now(),
+    );
     let name = live.name;
     store.edit(Edit::Invite(live), now()).expect("written");
     name
@@ -68,7 +74,36 @@ fn peers_and_invites_survive_a_restart_and_only_their_owner_reads_them() {
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
     let text = fs::read_to_string(dir.join("invites")).expect("text");
-    assert!(text.ends_with(" 1/2 2026-05-18T08:00:00Z\n"), "{text}");
+    assert!(text.ends_with(" 1/2 2026-05-18T08:00:00Z user 86400\n"), "{text}");
+}
+
+#[test]
+fn an_invite_keeps_what_it_was_made_by_and_for_and_those_of_earlier_versions_stay_good() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let mut store = PeerStore::claim(home.path(), now()).expect("free");
+    let start = Origin::Start(TransportKind::Quic, 1);
+    let mut live = LiveInvite::new(Invite::new([1; 16]), Terms::hours(3, 24), start, now());
+    store.edit(Edit::Invite(live.clone()), now()).expect("written");
+    (live.invite, live.origin) = (Invite::new([2; 16]), Origin::User);
+    (live.name, live.label) = (
+        PresharedKey::from_invite(&live.invite).name(),
+        "grandma's phone".to_owned(),
+    );
+    store.edit(Edit::Invite(live), now()).expect("written");
+    let old = LiveInvite::new(Invite::new([3; 16]), Terms::hours(1, 24), Origin::User, now());
+    let line = format!("{} {} 1/1 {}\n", old.name, old.invite.reveal(), old.expires);
+    let path = home.path().join("invites");
+    let text = fs::read_to_string(&path).expect("text") + &line;
+    private_file::replace_secret(&path, text.as_bytes()).expect("written");
+    store.read_again(now());
+    let kept = |at: usize| {
+        let invite = &store.lists().invites[at];
+        (invite.origin, invite.life.as_secs(), invite.label.clone())
+    };
+    assert_eq!(kept(0), (start, 86_400, String::new()));
+    assert_eq!(kept(1), (Origin::User, 86_400, "grandma's phone".to_owned()));
+    assert_eq!(kept(2), (Origin::User, 0, String::new()));
+    assert!(store.lists().invites[2].is_live(now()));
 }
 
 #[test]
@@ -208,6 +243,16 @@ fn commands_find_a_peer_by_the_beginning_of_its_id() {
         let said = run(command, &mut store).expect_err("refused");
         assert!(said.contains(words), "{command}: {said}");
     }
+    let said = run("remove the \u{7} garage", &mut store).expect_err("refused");
+    assert!(said.contains("several peers"), "{said}");
+    let renamed = run(&format!("rename {} Oma", ids[1]), &mut store);
+    assert_eq!(renamed, Ok(format!("{} is called Oma", ids[1])));
+    assert_eq!(
+        run("rename Oma Uroma", &mut store),
+        Ok(format!("{} is called Uroma", ids[1]))
+    );
+    assert_eq!(run("remove Uroma", &mut store), Ok(format!("removed {}", ids[1])));
+    run(&format!("allow {} the \u{7} garage", ids[1]), &mut store).expect("again");
     let begin = &ids[0].to_string()[..10];
     assert_eq!(
         run(&format!("remove {begin}"), &mut store),

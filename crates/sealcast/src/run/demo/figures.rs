@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{HEADER_LEN, TAG_LEN};
 
 use super::eavesdropper::Eavesdropper;
@@ -13,7 +14,7 @@ use crate::meter::paired::PairedSummary;
 use crate::meter::resources::figure;
 use crate::meter::stage::{Stage, StageSnapshot};
 use crate::run::control::Controlled;
-use crate::run::{Hub, Observing, Shape};
+use crate::run::{Hub, Observing, RuntimeSettings, Shape};
 use crate::web::demo::{
     DemoStats, EavesdropperStats, Estimate, FrameCounts, MachineStats, Price, SessionStats, Spread, Stage as PageStage,
     StageStats,
@@ -39,6 +40,13 @@ pub(super) struct Network {
     pub(super) publisher: Arc<dyn Controlled>,
     pub(super) shape: Shape,
     pub(super) eavesdropper: Arc<Eavesdropper>,
+}
+
+impl Network {
+    fn selection(&self) -> Selection {
+        let settings = self.publisher.settings();
+        settings.map_or(Selection::All, RuntimeSettings::selection)
+    }
 }
 
 /// Computes the figures from the observations.
@@ -110,7 +118,7 @@ impl Figures {
             end_to_end: (end_to_end.count > 0).then(|| spread(&end_to_end)),
             clock_uncertainty_us: observation.clock_uncertainty().map(|nanos| nanos as f64 / 1e3),
             eavesdropper: EavesdropperStats {
-                selection: self.network.publisher.settings().selection().to_string(),
+                selection: self.network.selection().to_string(),
                 shape: self.network.shape.to_string(),
                 known_percent: self.network.eavesdropper.known_percent(),
             },

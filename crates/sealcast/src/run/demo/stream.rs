@@ -122,8 +122,7 @@ impl CameraEnd {
 
 /// Viewers may come back as long as the demo runs.
 fn terms(uses: u32) -> Terms {
-    let hours = MAX_HOURS;
-    Terms { uses, hours }
+    Terms::hours(uses, MAX_HOURS)
 }
 
 impl Stream {

@@ -113,24 +113,30 @@ impl WebListener {
     /// # Errors
     /// The next period's certificate cannot be made.
     pub fn ticket(&self, host: Option<&str>, peer: PeerId, invite: Option<Invite>) -> Result<Ticket> {
-        let cert_hashes = match &self.page {
-            Some(page) => page.certificates.hashes(SystemTime::now())?,
-            None => Vec::new(),
-        };
+        let mut ticket = self.way(host, peer)()?;
+        ticket.invite = invite;
+        Ok(ticket)
+    }
+
+    /// What makes the ticket of `peer`, without an invite, also when this listens elsewhere in the program: the
+    /// certificate changes while it runs.
+    pub fn way(&self, host: Option<&str>, peer: PeerId) -> impl Fn() -> Result<Ticket> + Send + Sync + use<> {
+        let (address, host) = (self.address, host.map(str::to_owned));
+        let certificates = self.page.as_ref().map(|page| Arc::clone(&page.certificates));
         let tls = self.page.as_ref().is_some_and(|page| page.tls);
-        Ok(Ticket {
-            host: host.map_or_else(
-                || ListenUrl::ticket_host(self.address),
-                |name| Host::Name(name.to_owned()),
-            ),
-            port: self.address.port(),
-            peer,
-            transport: if tls { TransportKind::Https } else { TransportKind::Http },
-            latency: None,
-            cert_hashes,
-            broadcast: None,
-            invite,
-        })
+        move || {
+            let hashes = certificates.as_ref().map(|made| made.hashes(SystemTime::now()));
+            Ok(Ticket {
+                host: host.clone().map_or_else(|| ListenUrl::ticket_host(address), Host::Name),
+                port: address.port(),
+                peer,
+                transport: if tls { TransportKind::Https } else { TransportKind::Http },
+                latency: None,
+                cert_hashes: hashes.transpose()?.unwrap_or_default(),
+                broadcast: None,
+                invite: None,
+            })
+        }
     }
 
     /// Returns the next session's transport and the browser's address. Cancel-safe.

@@ -48,7 +48,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
         let identity = Arc::new(entropy::identity()?);
         let listener = Listener::bind(&url, &identity, Role::Publisher, metrics.clone())?;
         let admission = Admission::in_memory();
-        let invite = admission.invite(Terms { uses: 1, hours: 24 })?;
+        let invite = admission.invite(Terms::hours(1, 24))?;
         let ticket = url.ticket(listener.local_address()?, identity.peer_id(), Some(invite));
         tell(&format!("{TICKET}{}", ticket.reveal()));
         let observing = Observation::start("publish", ObserveOptions::default(), metrics.clone()).await?;

@@ -24,8 +24,8 @@ pub fn check_selection(selection: Selection) -> Result<(), &'static str> {
 }
 
 impl Controlled for CameraGateway {
-    fn settings(&self) -> &RuntimeSettings {
-        &self.settings
+    fn settings(&self) -> Option<&RuntimeSettings> {
+        Some(&self.settings)
     }
 
     fn observation(&self) -> &Observation {
