@@ -22,6 +22,7 @@ pub mod rtsp;
 pub mod run;
 pub mod sink;
 pub mod source;
+mod suggest;
 pub mod transport;
 mod watch;
 pub mod web;

@@ -174,7 +174,7 @@ pub fn read_secret(path: &Path) -> Result<Zeroizing<String>> {
     let unreadable = |error: io::Error| match error.kind() {
         ErrorKind::NotFound => fail(
             format!("{shown} does not exist"),
-            "check the path; an identity is made with: sealcast keygen FILE",
+            "check the path",
         ),
         _ => fail(
             format!("{shown} cannot be read ({error})"),

@@ -1,7 +1,6 @@
 //! Conversion of the command line and the configuration into the program's settings.
 
-use std::io::{IsTerminal, Read};
-use std::path::Path;
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,6 @@ use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::sign::{NoSignMode, SignMode};
 use sealcast_proto::unit::{Selection, Unit};
-use sealcast_proto::wire::{MAX_TICKET, Ticket};
 
 use super::args::SessionArgs;
 use crate::config::{Config, Settings};
@@ -19,8 +17,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::{self, End};
 use crate::keys::mechanism;
 use crate::meter::power::MeterSpec;
-use crate::private_file::read_secret_line;
-use crate::run::{MAX_RELAYS, ObserveOptions, Offer, RelayUrl, Shape};
+use crate::run::{MAX_RELAYS, ObserveOptions, Offer, RelayClient, RelayUrl, Shape};
 use crate::transport::ListenUrl;
 
 /// The names of the recommended suites.
@@ -157,6 +154,14 @@ pub(super) fn relays(settings: &Settings, key: &'static str, urls: &[String]) ->
         return Err(place(usage(what, "name fewer of them")));
     }
     urls.iter().map(|url| url.parse().map_err(place)).collect()
+}
+
+/// Says that the program for relays is missing before anything is printed or bound.
+pub(super) fn check_relay_client(relays: &[RelayUrl]) -> Result<()> {
+    match relays.is_empty() {
+        true => Ok(()),
+        false => RelayClient::check_installed(),
+    }
 }
 
 /// The sealing parameters of a session: its epochs, its unit, and the seed of a selection by rate.
@@ -307,34 +312,6 @@ pub(super) fn settings(args: &SessionArgs) -> Result<Settings> {
 pub(super) fn listen_url(settings: &Settings) -> Result<ListenUrl> {
     let url = settings.config.publish.listen.parse();
     url.map_err(|failure| settings.placed("publish.listen", failure))
-}
-
-/// A ticket given as text, as `@FILE`, or as `-` for standard input.
-pub(super) fn ticket(typed: &str) -> Result<Ticket> {
-    let text = match typed.strip_prefix('@') {
-        Some(path) => read_secret_line(Path::new(path))?.trim().to_owned(),
-        None if typed == "-" => ticket_from_stdin()?,
-        None => typed.to_owned(),
-    };
-    let ticket: Ticket = text.parse().map_err(|error| {
-        let hint = "copy the whole line that the publisher printed";
-        Failure::new(FailureKind::Keys, format!("that is no ticket: {error}"), hint)
-    })?;
-    Ok(ticket)
-}
-
-fn ticket_from_stdin() -> Result<String> {
-    let mut text = String::new();
-    let limit = MAX_TICKET as u64 + 2;
-    std::io::stdin()
-        .lock()
-        .take(limit)
-        .read_to_string(&mut text)
-        .map_err(|error| {
-            let what = format!("the ticket could not be read from standard input ({error})");
-            Failure::new(FailureKind::Keys, what, "pipe one line of text into it")
-        })?;
-    Ok(text.trim().to_owned())
 }
 
 /// Check a configuration beyond its syntax and types.

@@ -15,7 +15,8 @@ use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
 use super::hand_out::hand_out;
-use super::{build, peers, publish, shutdown, watch};
+use super::ticket::ticket_in_force;
+use super::{build, peers, publish, shutdown};
 use crate::config::camera::{Allow, Camera};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
@@ -220,7 +221,7 @@ fn peer(text: &String) -> Result<PeerId> {
 async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let gateway = &settings.config.gateway;
-    let ticket = watch::ticket_in_force(gateway.peer.as_ref(), gateway.peer_file.as_deref())?;
+    let ticket = ticket_in_force(gateway.peer.as_ref(), gateway.peer_file.as_deref())?;
     let login = login(&settings)?;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let mut offer = build::own_offer(&args.session, End::GatewayViewer, sealing, &settings)?;

@@ -19,6 +19,7 @@ mod publish_source;
 mod record;
 mod shutdown;
 mod stdin_source;
+mod ticket;
 mod watch;
 
 use std::ffi::OsString;

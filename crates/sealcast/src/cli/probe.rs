@@ -9,7 +9,7 @@ use sealcast_proto::wire::Ticket;
 
 use super::args::ProbeArgs;
 use super::publish_source::open_source;
-use super::watch::ticket_in_force;
+use super::ticket::ticket_in_force;
 use super::{build, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};

@@ -11,6 +11,7 @@ use sealcast_proto::wire::{Ticket, TransportKind};
 use super::args::PublishArgs;
 use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::publish_source::{Beginning, Opening, announce, source_url};
+use super::ticket::ticket;
 use super::{build, peers, shutdown};
 use crate::archive::{MAX_RECIPIENTS, Recipient, parse_recipients};
 use crate::config::{Config, Settings};
@@ -49,6 +50,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let terms = peers::invite_terms(&settings)?;
     let relays = build::relays(&settings, "publish.relay", &configured.relay)?;
     let group = group(&settings, &publisher, offer.shape, selection)?;
+    build::check_relay_client(&relays)?;
     let admission = admission(&settings, &relays, &publisher)?;
     let control = control_socket(&settings.config, &publisher)?;
     let metrics = Metrics::new(build_info());
@@ -288,7 +290,7 @@ fn viewers(
     let configured = &settings.config.publish;
     if let Some(to) = &configured.to {
         let tickets = tickets_of(relays, identity.peer_id()).collect();
-        return Ok((Viewers::Connect(build::ticket(to)?), tickets));
+        return Ok((Viewers::Connect(ticket(to)?), tickets));
     }
     let (listener, delivery, ticket) = listen(settings, identity, metrics.clone(), Mtu::default())?;
     let (mut listeners, mut tickets) = (vec![listener], vec![ticket]);

@@ -7,7 +7,7 @@ use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::TransportKind;
 
 use super::args::RecordArgs;
-use super::watch::ticket_in_force;
+use super::ticket::ticket_in_force;
 use super::{build, shutdown};
 use crate::archive::{Keeping, NodeArchive};
 use crate::failure::{Failure, FailureKind, Result};

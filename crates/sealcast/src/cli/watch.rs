@@ -1,6 +1,5 @@
 //! `sealcast watch`.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use tokio::sync::Notify;
 
 use super::args::WatchArgs;
 use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
+use super::ticket::ticket_in_force;
 use super::{build, peers, shutdown};
 use crate::config::Settings;
 use crate::config::secrets::redact;
@@ -134,6 +134,7 @@ fn relays(settings: &Settings, ticket: Option<&Ticket>) -> Result<Vec<RelayUrl>>
         return Err(settings.placed("watch.relay", failure));
     }
     relays.splice(..0, ticket.and_then(RelayUrl::of_ticket));
+    build::check_relay_client(&relays)?;
     Ok(relays)
 }
 
@@ -167,17 +168,4 @@ fn listen(args: &WatchArgs, peer: PeerId, identity: &Identity, metrics: &Metrics
     }
     hand_out(&tickets, Role::Viewer, args.ticket_file.as_deref())?;
     Ok((PublisherAt::Listen { listeners, admission }, budget))
-}
-
-/// The ticket, given as text or in a file.
-pub(super) fn ticket_in_force(ticket: Option<&String>, file: Option<&Path>) -> Result<Ticket> {
-    match (ticket, file) {
-        (Some(ticket), _) => build::ticket(ticket),
-        (None, Some(path)) => build::ticket(&format!("@{}", path.display())),
-        (None, None) => Err(Failure::new(
-            FailureKind::Usage,
-            "there is no ticket to watch with",
-            "give the line that the publisher printed, or @FILE with it",
-        )),
-    }
 }
