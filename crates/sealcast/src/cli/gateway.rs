@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::BASE32_NOPAD;
-use sealcast_proto::keys::{PeerId, Role, Wish, WishedMedia};
+use sealcast_proto::keys::{PeerId, Wish, WishedMedia};
 use sealcast_proto::rtsp::{Credentials, DigestAlgorithm};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::Selection;
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
-use super::hand_out::hand_out;
+use super::hand_out::{TO_SERVE_PLAYERS, hand_out};
 use super::ticket::ticket_in_force;
 use super::{build, peers, publish, shutdown};
 use crate::config::camera::{Allow, Camera};
@@ -77,7 +77,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     }
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.seconds)?;
-    hand_out(&[ticket], Role::Publisher, configured.ticket_file.as_deref())?;
+    hand_out(&[ticket], TO_SERVE_PLAYERS, configured.ticket_file.as_deref())?;
     let observing = Observation::start("gateway camera", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
     let peer = offer.identity.peer_id();

@@ -62,20 +62,56 @@ pub(super) fn invite_each(tickets: &mut [Ticket], invite: impl Fn() -> Result<In
     Ok(())
 }
 
+/// The words before a ticket that the other end types: a viewer, a viewer gateway, or a publisher.
+pub(super) const TO_WATCH: &str = "sealcast watch";
+pub(super) const TO_SERVE_PLAYERS: &str = "sealcast gateway viewer --peer";
+pub(super) const TO_PUBLISH: &str = "sealcast publish SOURCE --to";
+
 /// Print the tickets, a line each, or write them to a file that only its owner can read. A ticket for browsers is
-/// written as the link to its page, which does the opposite of this end's `role`. Where standard output is no terminal
+/// written as the link to its page. On a terminal they are the lines that the other end types, which begin with
+/// `typed`. Where standard output is no terminal
 /// it may end in a log that others read, so a ticket with an invite is printed there only if the user asks for it.
-pub(super) fn hand_out(tickets: &[Ticket], role: Role, file: Option<&Path>) -> Result<()> {
-    let line = |ticket: &Ticket| {
-        let line = match (ticket.reveal_page_link(), role) {
-            (Some(link), Role::Viewer) => link.replacen('#', "?publish#", 1),
-            (Some(link), Role::Publisher) => link,
-            (None, _) => ticket.reveal(),
-        };
-        line + "\n"
-    };
+pub(super) fn hand_out(tickets: &[Ticket], typed: &str, file: Option<&Path>) -> Result<()> {
     let secret = tickets.iter().any(|ticket| ticket.invite.is_some());
-    hand_out_lines(tickets.iter().map(line).collect(), secret, file)
+    let lines = match file {
+        None if std::io::stdout().is_terminal() => to_give_away(tickets, typed),
+        _ => tickets
+            .iter()
+            .map(|ticket| link(ticket, typed).unwrap_or_else(|| ticket.reveal()) + "\n")
+            .collect(),
+    };
+    hand_out_lines(lines, secret, file)
+}
+
+/// The link to the page of a ticket for browsers. The page watches unless its address asks for the opposite.
+fn link(ticket: &Ticket, typed: &str) -> Option<String> {
+    let link = ticket.reveal_page_link()?;
+    Some(match typed {
+        TO_PUBLISH => link.replacen('#', "?publish#", 1),
+        _ => link,
+    })
+}
+
+/// The tickets as lines for people: one is enough, and it says what to do with it.
+fn to_give_away(tickets: &[Ticket], typed: &str) -> String {
+    let mut text = String::new();
+    for (at, ticket) in tickets.iter().enumerate() {
+        let way = match (link(ticket, typed), at) {
+            (Some(link), 0) => format!("Give this link to the other side, to open in a browser:\n\n  {link}\n"),
+            (Some(link), _) => format!("Or this link, to open in a browser:\n\n  {link}\n"),
+            (None, 0) => format!(
+                "Give this line to the other side, to type there:\n\n  {typed} '{}'\n",
+                ticket.reveal()
+            ),
+            (None, _) => format!(
+                "Or this line, over {}:\n\n  {typed} '{}'\n",
+                ticket.transport.name(),
+                ticket.reveal()
+            ),
+        };
+        text.push_str(&format!("\n{way}"));
+    }
+    text + "\n"
 }
 
 /// As [`hand_out`], for any lines that are perhaps secret.
@@ -93,4 +129,46 @@ pub(super) fn hand_out_lines(lines: String, secret: bool, file: Option<&Path>) -
         _ => print!("{}", *lines),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticket(transport: &str) -> Ticket {
+        let text = format!(
+            "sealcast://192.0.2.7:9553/{}a?transport={transport}#{}",
+            "b".repeat(51),
+            "a".repeat(26)
+        );
+        text.parse().expect("a ticket")
+    }
+
+    #[test]
+    fn a_person_gets_the_line_that_the_other_side_types_and_the_link_that_it_opens() {
+        let (own, page) = (ticket("udp"), ticket("https"));
+        let shown = to_give_away(&[own.clone(), page.clone()], TO_WATCH);
+        let lines: Vec<&str> = shown.lines().filter(|line| !line.is_empty()).collect();
+        let link = page.reveal_page_link().expect("a link");
+        assert_eq!(
+            lines,
+            [
+                "Give this line to the other side, to type there:",
+                &format!("  sealcast watch '{}'", own.reveal()),
+                "Or this link, to open in a browser:",
+                &format!("  {link}"),
+            ]
+        );
+        let shown = to_give_away(&[page], TO_PUBLISH);
+        assert!(
+            shown.contains("Give this link") && shown.contains("/?publish#sealcast://"),
+            "{shown}"
+        );
+        let shown = to_give_away(&[own.clone(), own], TO_SERVE_PLAYERS);
+        assert!(
+            shown.contains("  sealcast gateway viewer --peer 'sealcast://"),
+            "{shown}"
+        );
+        assert!(shown.contains("Or this line, over udp:"), "{shown}");
+    }
 }

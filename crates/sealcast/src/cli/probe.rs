@@ -110,7 +110,7 @@ fn panicked(error: &tokio::task::JoinError) -> Failure {
 /// What to measure: a ticket or a file with one, or a source.
 fn from(settings: &Settings) -> Result<From> {
     let configured = &settings.config.probe;
-    let is_ticket = |text: &&String| text.starts_with('@') || text.starts_with("sealcast://");
+    let is_ticket = |text: &&String| text.starts_with('@') || text.contains("sealcast://");
     let ticket = configured.from.as_ref().filter(is_ticket);
     match (&configured.from, ticket) {
         (Some(url), None) => {

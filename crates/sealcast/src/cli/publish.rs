@@ -9,7 +9,7 @@ use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::{Ticket, TransportKind};
 
 use super::args::PublishArgs;
-use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
+use super::hand_out::{TO_WATCH, hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::publish_source::{Beginning, Opening, announce, source_url};
 use super::ticket::ticket;
 use super::{build, peers, shutdown};
@@ -67,7 +67,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         invite_each(&mut tickets, || admission.invite(terms))?;
     }
     if !tickets.is_empty() {
-        hand_out(&tickets, Role::Publisher, configured.ticket_file.as_deref())?;
+        hand_out(&tickets, TO_WATCH, configured.ticket_file.as_deref())?;
     }
     let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();

@@ -10,7 +10,7 @@ use sealcast_proto::wire::Ticket;
 use tokio::sync::Notify;
 
 use super::args::WatchArgs;
-use super::hand_out::{hand_out, invite_each, listen_for_browsers, ticket_for};
+use super::hand_out::{TO_PUBLISH, hand_out, invite_each, listen_for_browsers, ticket_for};
 use super::ticket::ticket_in_force;
 use super::{build, peers, shutdown};
 use crate::config::Settings;
@@ -166,6 +166,6 @@ fn listen(args: &WatchArgs, peer: PeerId, identity: &Identity, metrics: &Metrics
         let hours = args.invite_hours;
         invite_each(&mut tickets, || admission.invite(Terms { uses: 1, hours }))?;
     }
-    hand_out(&tickets, Role::Viewer, args.ticket_file.as_deref())?;
+    hand_out(&tickets, TO_PUBLISH, args.ticket_file.as_deref())?;
     Ok((PublisherAt::Listen { listeners, admission }, budget))
 }

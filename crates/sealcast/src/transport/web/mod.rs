@@ -4,6 +4,7 @@
 
 mod altered;
 mod certificate;
+mod client;
 mod names;
 mod server;
 mod stream;
@@ -29,6 +30,7 @@ use tokio::task::JoinSet;
 pub use self::altered::Alteration;
 use self::altered::AlteredStream;
 use self::certificate::{Certificates, Origin};
+pub(super) use self::client::connect;
 use self::names::Names;
 use self::server::Arrivals;
 pub use self::stream::{BrowserTransport, WebStream};
