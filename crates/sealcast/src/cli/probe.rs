@@ -16,7 +16,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::End;
 use crate::keys::seen_groups::SeenGroups;
 use crate::meter::metrics::Metrics;
-use crate::private_file::read_secret_line;
+use crate::private_file::read_ticket;
 use crate::run::probe::{Probe, ProbeOptions, feed};
 use crate::run::{Observation, Observing, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
 use crate::sink::Sink;
@@ -136,13 +136,11 @@ fn event_ticket(typed: &str) -> Result<EventTicket> {
             "give @FILE: `sealcast clock --ticket-file FILE` writes one",
         ));
     };
-    let line = read_secret_line(Path::new(path))?;
-    line.trim().parse().map_err(|error| {
-        let what = format!("{path} has no ticket of an event server: {error}");
-        Failure::new(
-            FailureKind::Keys,
-            what,
-            "copy the whole line that `sealcast clock` printed",
-        )
+    read_ticket(Path::new(path), |line| {
+        line.trim().parse().map_err(|error| {
+            let what = format!("{path} has no ticket of an event server: {error}");
+            let hint = "copy the whole line that `sealcast clock` printed";
+            Failure::new(FailureKind::Keys, what, hint)
+        })
     })
 }

@@ -7,7 +7,7 @@ use sealcast_proto::wire::{MAX_TICKET, Ticket};
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, FailureKind, Result};
-use crate::private_file::read_secret_line;
+use crate::private_file::read_ticket;
 use crate::suggest;
 
 /// Beginning of a ticket.
@@ -38,13 +38,12 @@ pub(super) fn ticket_in_force(ticket: Option<&String>, file: Option<&Path>) -> R
 }
 
 fn in_file(path: &Path) -> Result<Ticket> {
-    let line = read_secret_line(path).map_err(|mut failure| {
+    read_ticket(path, parse).map_err(|mut failure| {
         if !path.exists() {
             failure.hint = "check the path; the other end writes its ticket with --ticket-file FILE".to_owned();
         }
         failure
-    })?;
-    parse(&line)
+    })
 }
 
 fn parse(text: &str) -> Result<Ticket> {

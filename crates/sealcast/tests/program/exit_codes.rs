@@ -302,7 +302,7 @@ fn keys_and_tickets() {
         ),
         (ticket("garbage"), 7, &["did you mean @garbage?"]),
         (ticket(&format!("http://h:1/{id}")), 7, &["copy the whole link"]),
-        (ticket("@open"), 7, &["chmod 600 open"]),
+        (ticket("@open"), 7, &["that is no ticket"]),
         (ticket("@garbage"), 7, &["that is no ticket"]),
         (ticket("-"), 7, &["that is no ticket"]),
     ];
