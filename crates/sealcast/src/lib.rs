@@ -14,6 +14,7 @@ pub mod failure;
 pub mod fuzzing;
 pub mod gst;
 pub mod keys;
+pub mod length;
 pub mod media;
 pub mod meter;
 pub mod platform;

@@ -2,7 +2,6 @@
 
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::time::Duration;
 
 use sealcast_proto::keys::{Identity, Mechanism, Wish};
 use sealcast_proto::rate::RateConfig;
@@ -240,11 +239,11 @@ pub(super) fn unit(settings: &Settings) -> Result<Option<Unit>> {
 /// The limits after which an epoch ends.
 pub(super) fn rekey(settings: &Settings) -> Result<RekeyPolicy> {
     let publish = &settings.config.publish;
-    let (seconds, records) = (publish.rekey_seconds, publish.rekey_records);
-    RekeyPolicy::new(records, Duration::from_secs(seconds)).ok_or_else(|| {
-        let what = format!("epochs of {seconds} s and {records} records are outside the protocol's bounds");
+    let (length, records) = (publish.rekey_seconds, publish.rekey_records);
+    RekeyPolicy::new(records, length.0).ok_or_else(|| {
+        let what = format!("epochs of {length} and {records} records are outside the protocol's bounds");
         let failure = usage(what, "choose 1 to 600 s and 16 to 1048576 records");
-        let wrong = match (1..=600).contains(&seconds) {
+        let wrong = match (1..=600).contains(&length.0.as_secs()) {
             true => "publish.rekey_records",
             false => "publish.rekey_seconds",
         };

@@ -76,7 +76,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         ticket.invite = Some(admission.invite(terms)?);
     }
     // Who has the ticket may take it that signals are answered.
-    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let stop = shutdown::stop_signal(args.session.time())?;
     hand_out(&[ticket], TO_SERVE_PLAYERS, configured.ticket_file.as_deref())?;
     let observing = Observation::start("gateway camera", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
@@ -245,7 +245,7 @@ async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
         rtsp,
         login,
     };
-    let outcome = viewer_gateway(options, observation, shutdown::stop_signal(args.session.seconds)?).await;
+    let outcome = viewer_gateway(options, observation, shutdown::stop_signal(args.session.time())?).await;
     observing.finish(outcome)
 }
 

@@ -15,6 +15,7 @@ use crate::keys::allow::AllowList;
 use crate::keys::files::{self, End, read_identity};
 use crate::keys::peers::{Kind, KnownPeers, ListName, MAX_HOURS, MAX_USES, PeerStore, PeersCommand, Terms, running};
 use crate::keys::publisher::{self, Publisher, Start};
+use crate::length::Hours;
 use crate::platform::wall_time::wall_time;
 use crate::run::{Admission, ByHand, GROUP_STREAM};
 use crate::transport::ListenUrl;
@@ -59,7 +60,7 @@ fn former_name(settings: &Settings) -> Result<Option<ListName>> {
 /// What the invite of a publisher's ticket is good for.
 pub(super) fn invite_terms(settings: &Settings) -> Result<Terms> {
     let publish = &settings.config.publish;
-    let (uses, hours) = (publish.invite_uses.get(), publish.invite_hours.get());
+    let uses = publish.invite_uses.get();
     let wrong =
         |key, what: String, hint: String| Err(settings.placed(key, Failure::new(FailureKind::Usage, what, hint)));
     if uses > MAX_USES {
@@ -70,15 +71,18 @@ pub(super) fn invite_terms(settings: &Settings) -> Result<Terms> {
             hint,
         );
     }
-    if hours > MAX_HOURS {
-        let hint = format!("choose 1 to {MAX_HOURS}");
-        return wrong(
-            "publish.invite_hours",
-            format!("an invite cannot live for {hours} hours"),
-            hint,
-        );
-    }
+    let hours = hours(publish.invite_hours).map_err(|failure| settings.placed("publish.invite_hours", failure))?;
     Ok(Terms { uses, hours })
+}
+
+/// The life of an invite in hours.
+pub(super) fn hours(life: Hours) -> Result<u32> {
+    let whole = life.whole().and_then(|hours| u32::try_from(hours).ok());
+    whole.filter(|hours| (1..=MAX_HOURS).contains(hours)).ok_or_else(|| {
+        let what = format!("an invite cannot live for {life}");
+        let hint = format!("choose whole hours, 1h to {}d", MAX_HOURS / 24);
+        Failure::new(FailureKind::Usage, what, hint)
+    })
 }
 
 /// The viewers that the user of a publisher or camera gateway admits.

@@ -77,7 +77,7 @@ async fn receive(
     sink: Box<dyn Sink>,
 ) -> Result<()> {
     let began = Instant::now();
-    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let stop = shutdown::stop_signal(args.session.time())?;
     let ticket = match from {
         From::Source(url) => return feed(open_source(url).await?, sink, stop).await,
         From::Publisher(ticket) => ticket,
@@ -99,7 +99,7 @@ async fn receive(
         relays: Vec::new(),
     };
     let outcome = watch(options, observing.observation(), stop).await;
-    shutdown::in_time(outcome, began, args.session.seconds, &observing.observation())
+    shutdown::in_time(outcome, began, args.session.time(), &observing.observation())
 }
 
 fn panicked(error: &tokio::task::JoinError) -> Failure {

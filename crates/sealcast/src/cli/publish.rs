@@ -62,7 +62,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let opening = Opening::new(&source_url, offer.shape, proof, selection).with_sound(configured.sound);
     let Beginning { source, reopen, rate } = opening.begin(&settings, &checked, rate).await?;
     // Who has the ticket may take it that signals are answered.
-    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let stop = shutdown::stop_signal(args.session.time())?;
     if configured.invite && !configured.open {
         invite_each(&mut tickets, || admission.invite(terms))?;
     }

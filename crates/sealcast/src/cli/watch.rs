@@ -50,7 +50,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     // Who has the ticket may take it that signals are answered.
     let (began, closed) = (Instant::now(), Arc::new(Notify::new()));
     let asked = Arc::clone(&closed);
-    let stop = shutdown::stop_signal_or(args.session.seconds, async move { asked.notified().await })?;
+    let stop = shutdown::stop_signal_or(args.session.time(), async move { asked.notified().await })?;
     let (publisher, budget) = match ticket {
         None => listen(&args, peer, &offer.identity, &metrics)?,
         Some(ticket) => {
@@ -97,7 +97,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         outcome = watch(options, observation, stop) => outcome,
         never = read_again => match never {},
     };
-    let outcome = shutdown::in_time(outcome, began, args.session.seconds, &observing.observation());
+    let outcome = shutdown::in_time(outcome, began, args.session.time(), &observing.observation());
     observing.finish(outcome)
 }
 
@@ -163,7 +163,7 @@ fn listen(args: &WatchArgs, peer: PeerId, identity: &Identity, metrics: &Metrics
     let name = name.expect("one of the two is there");
     let admission = peers::publishers(args, name)?;
     if args.publisher.is_none() {
-        let hours = args.invite_hours;
+        let hours = peers::hours(args.invite_hours)?;
         invite_each(&mut tickets, || admission.invite(Terms { uses: 1, hours }))?;
     }
     hand_out(&tickets, TO_PUBLISH, args.ticket_file.as_deref())?;

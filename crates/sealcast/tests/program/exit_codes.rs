@@ -69,6 +69,8 @@ fn usage() {
         case("test: --mech rsa512", &["rsa512", "x25519-mlkem768"]),
         case("test: --suite aes-256-gcm,aes-256-gcm", &["twice"]),
         case("test: --rekey-seconds 0", &["0 s", "1 to 600"]),
+        case("test: --rekey-seconds 11m", &["660 s", "1 to 600"]),
+        case("test: --invite-hours 90m", &["5400 s", "whole hours"]),
         case("test: --rekey-seconds 601", &["601 s", "1 to 600"]),
         case("test: --rekey-records 8", &["8 records", "16 to 1048576"]),
         case("test: --rekey-records 1048577", &["1048577 records"]),
@@ -353,8 +355,8 @@ fn configuration() {
         8,
         &["none.toml cannot be read"],
     )];
-    for command in ["publish", "config check"] {
-        let case = |file: &str, words: &'static [&'static str]| (format!("{command} --config {file}"), 8, words);
+    for command in ["publish --config", "config check --config", "config check"] {
+        let case = |file: &str, words: &'static [&'static str]| (format!("{command} {file}"), 8, words);
         cases.extend([
             case("typo.toml", &["typo.toml, line 3, column 3", "did you mean `source`?"]),
             case("kind.toml", &["kind.toml, line 2, column 10", "expected a string"]),
@@ -447,6 +449,7 @@ fn the_documented_table_is_that_of_the_program() {
         .collect::<Vec<_>>()
         .join(", ");
     let said = String::from_utf8_lossy(&help.stdout()).into_owned();
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains(&format!("Exit codes: {listed}.")), "{said}");
 }
 

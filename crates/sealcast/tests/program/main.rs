@@ -20,6 +20,7 @@ mod group_carriers;
 mod group_sound;
 mod group_wire;
 mod groups;
+mod help;
 mod joiners;
 mod latency;
 mod manual;
