@@ -16,8 +16,9 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::{self, End};
 use crate::keys::mechanism;
 use crate::meter::power::MeterSpec;
+use crate::meter::url::MetricsUrl;
 use crate::run::{MAX_RELAYS, ObserveOptions, Offer, RelayClient, RelayUrl, Shape};
-use crate::transport::ListenUrl;
+use crate::transport::{ListenUrl, WebUrl};
 
 /// The names of the recommended suites.
 pub(super) fn suite_names() -> Vec<String> {
@@ -292,9 +293,23 @@ pub(super) fn observe(settings: &Settings) -> Result<ObserveOptions> {
     Ok(ObserveOptions {
         report: observe.report.clone(),
         log_dir: observe.log_dir.clone(),
-        metrics: observe.metrics,
+        metrics: metrics(settings)?,
         meter: meter(settings)?,
     })
+}
+
+/// Where metrics are served. Within TLS without a certificate of their own they have that of the page.
+fn metrics(settings: &Settings) -> Result<Option<MetricsUrl>> {
+    let Some(mut url) = settings.config.observe.metrics.clone() else {
+        return Ok(None);
+    };
+    url.check()
+        .map_err(|failure| settings.placed("observe.metrics", failure))?;
+    if url.tls && url.certificate.is_none() {
+        let page = settings.config.publish.web.as_deref().map(str::parse::<WebUrl>);
+        url.certificate = page.and_then(Result::ok).and_then(|page| page.certificate);
+    }
+    Ok(Some(url))
 }
 
 fn meter(settings: &Settings) -> Result<MeterSpec> {
@@ -324,6 +339,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     unit(settings)?;
     rate(config)?;
     meter(settings)?;
+    metrics(settings)?;
     listen_url(settings)?;
     super::peers::name_of(settings, End::Publisher)?;
     super::peers::invite_terms(settings)?;

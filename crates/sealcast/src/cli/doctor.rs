@@ -120,7 +120,8 @@ fn places(settings: &Settings) -> Vec<Place> {
     places.extend(page.flatten().map(|address| by_tcp("watch.to", address)));
     let rtsp = settings.origin("gateway.rtsp").map(|_| config.gateway.rtsp);
     places.extend(rtsp.map(|address| by_tcp("gateway.rtsp", address)));
-    places.extend(config.observe.metrics.map(|address| by_tcp("observe.metrics", address)));
+    let metrics = config.observe.metrics.as_ref();
+    places.extend(metrics.map(|url| by_tcp("observe.metrics", url.address)));
     places
 }
 
@@ -145,6 +146,7 @@ fn named_files(config: &Config, file: Option<&Path>) -> Vec<NamedFile> {
         identity,
         probe,
         record,
+        observe,
         ..
     } = config;
     let secrets = [
@@ -152,6 +154,10 @@ fn named_files(config: &Config, file: Option<&Path>) -> Vec<NamedFile> {
         ("publish.source_file", publish.source_file.clone()),
         ("gateway.camera_file", gateway.camera_file.clone()),
         ("gateway.rtsp_password_file", gateway.rtsp_password_file.clone()),
+        (
+            "observe.metrics",
+            observe.metrics.as_ref().and_then(|url| url.token_file.clone()),
+        ),
     ];
     let tickets = [
         ("publish.to", file_of(publish.to.as_ref())),

@@ -217,7 +217,7 @@ mod tests {
             (
                 "[observe]\nmetrics = \"localhost\"\n",
                 "line 2, column 11",
-                "socket address",
+                "no ADDRESS:PORT",
             ),
             ("[publish\n", "line 1, column", ""),
             ("# äöü\nopen = \n", "line 2, column", ""),

@@ -10,6 +10,7 @@ use toml::Value;
 use super::camera::Camera;
 use super::secrets::redact;
 use crate::length::Length;
+use crate::meter::url::MetricsUrl;
 
 /// Form of a value. It determines how the text of a flag, a variable or a default is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,7 @@ settings! {
     String: Text,
     PathBuf: Text,
     SocketAddr: Text,
+    MetricsUrl: Text,
     bool: Switch,
     u64: Number,
     NonZeroU32: Number,

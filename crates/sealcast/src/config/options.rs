@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::camera::{self, Camera};
 use super::option::{Opt, Setting, accepts, flag, key, off_flag, on_flag, positional};
 use crate::length::{Hours, Millis, Seconds};
+use crate::meter::url::MetricsUrl;
 
 macro_rules! options {
     ($($(#[doc = $about:literal])+ $section:ident: $Section:ident {
@@ -547,8 +548,10 @@ options! {
                 .heading(OBSERVE)
         }
 
-        /// Serve Prometheus metrics, on loopback only
-        metrics: Option<SocketAddr> {
+        /// Serve Prometheus metrics: 127.0.0.1:9464; for other machines https://0.0.0.0:9464?token=@FILE, with the
+        /// page's certificate or that of &cert=FILE&key=FILE. Whoever reads them there shows the token (Authorization:
+        /// Bearer); without https:// it goes over the network in clear
+        metrics: Option<MetricsUrl> {
             flag("metrics", "ADDRESS:PORT", ALL)
                 .example("127.0.0.1:9464")
                 .heading(OBSERVE)

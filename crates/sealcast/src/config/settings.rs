@@ -303,7 +303,7 @@ mod tests {
             ("SEALCAST_PUBLISH_MAX_VIEWERS", "0", "nonzero"),
             ("SEALCAST_PUBLISH_OPEN", "maybe", "true or false"),
             ("SEALCAST_PUBLISH_REKEY_SECONDS", "ten", "200ms, 90s, 10m"),
-            ("SEALCAST_OBSERVE_METRICS", "here", "socket address"),
+            ("SEALCAST_OBSERVE_METRICS", "here", "no ADDRESS:PORT"),
             ("SEALCAST_GATEWAY_CAMERA", "rtsp://h/", "only the configuration file"),
         ] {
             let failure = Settings::gather(None, environment(&[(name, value)]), []).unwrap_err();

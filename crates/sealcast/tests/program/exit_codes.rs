@@ -76,7 +76,7 @@ fn usage() {
         case("test: --rekey-records 1048577", &["1048577 records"]),
         case(
             "test: --metrics 0.0.0.0:0",
-            &["0.0.0.0:0", "other machines", "127.0.0.1"],
+            &["0.0.0.0:0", "other machines", "127.0.0.1", "?token=@FILE"],
         ),
         case("test: --metrics [::]:0", &["other machines"]),
         case("test: --host UPPER", &["--host"]),
