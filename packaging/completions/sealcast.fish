@@ -41,24 +41,28 @@ complete -c sealcast -n "__fish_sealcast_needs_command" -f -a "control" -d 'Send
 complete -c sealcast -n "__fish_sealcast_needs_command" -f -a "print-config" -d 'Print versions, suites, mechanisms, and which processor features are in use'
 complete -c sealcast -n "__fish_sealcast_needs_command" -f -a "doctor" -d 'Look for what would keep a stream from running well here, and say what to do'
 complete -c sealcast -n "__fish_sealcast_needs_command" -f -a "config" -d 'Check the configuration file, or print an example of it'
+complete -c sealcast -n "__fish_sealcast_needs_command" -f -a "completions" -d 'Print what makes a shell complete commands and options'
 complete -c sealcast -n "__fish_sealcast_needs_command" -f -a "archive" -d 'Make keys for archives, list what they have, and check them'
 complete -c sealcast -n "__fish_sealcast_needs_command" -f -a "replay" -d 'Play an archive, or export it'
 complete -c sealcast -n "__fish_sealcast_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l page -d 'Where to serve the page. Its address is printed on a terminal with a new token that opens it; ?token=@FILE takes the token from a file that only you can read' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l shape -d 'What the sizes and times of records tell, as for `publish` [default: off]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l report -d 'Write a JSON summary at exit' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l metrics -d 'Serve Prometheus metrics, on loopback only' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l config -d 'Configuration file (TOML); flags override the environment, which overrides the file' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l seconds -d 'Stop after this many seconds' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l page -d 'Where to serve the page' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l shape -d 'What the sizes and times of records tell, as for `publish` [default: off]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r -f -a "aes-256-gcm\t''
+aes-128-gcm\t''
+aegis-128x4\t''
+chacha20-poly1305\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l report -d 'Write a JSON summary at exit' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l config -d 'Configuration file (TOML)' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l seconds -d 'Stop after so long, as in 90s or 10m; in seconds without a unit' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l insecure-study-suite -d 'Seal with this cipher of the laboratory instead of a suite: for measurements, never for secrets' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l headless -d 'Serve no page; print the figures at the end'
 complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -s v -l verbose -d 'Log more; give it twice to log everything'
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -s h -l help -d 'Print help'
-complete -c sealcast -n "__fish_sealcast_using_subcommand keygen" -l for -d 'Make the default identity of this end in ~/.config/sealcast. Each end makes its own at its first start; this tells its peer id before' -r -f -a "publisher\t'`publish`'
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sealcast -n "__fish_sealcast_using_subcommand keygen" -l for -d 'Make the default identity of this end in ~/.config/sealcast' -r -f -a "publisher\t'`publish`'
 viewer\t'`watch` and `probe`'
 gateway-camera\t'`gateway camera`'
 gateway-viewer\t'`gateway viewer`'
@@ -66,152 +70,182 @@ archive\t'`archive record`'"
 complete -c sealcast -n "__fish_sealcast_using_subcommand keygen" -l name -d 'With --for publisher or gateway-camera: the identity of the one with this name' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand keygen" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand keygen" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l listen -d 'Where to listen for viewers: tcp://, udp:// or quic://. docs/networks.md has the options, which follow a ?, as in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200 [default: tcp://[::]:9553]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l also-listen -d 'Also listen here, for viewers over other carriers: tcp://, udp:// or quic://. The options of --listen hold here, too. The ticket for it is printed after that of --listen [default: ]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l web -d 'Also serve a page that watches in a browser: https://ADDRESS:PORT, or http://127.0.0.1:9443 for this machine. The link to it is printed beside the ticket. ?cert=FILE&key=FILE names an authority\'s certificate' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l to -d 'Connect to a listening viewer instead of listening: its ticket, @FILE, or - for standard input' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l host -d 'Host name or address to put into the ticket, by which viewers reach this machine [default: the listening address or this machine\'s own]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l name -d 'Name of this publisher: 1 to 64 letters, digits and .-_, no dot first. Each name has an identity, lists of peers and invites, and a socket for `sealcast control` of its own, in ~/.config/sealcast/publishers/NAME [default: camera, or gateway for gateway camera]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l allow -d 'File with the peer ids to admit, one per line. It is read again on SIGHUP [default: allow in ~/.config/sealcast, or in the folder of a name that you gave]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l invite-uses -d 'Number of viewers that the invite enrols, 1 to 12288 [default: 1]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l invite-hours -d 'Hours after which the invite expires, 1 to 8760, by this machine\'s clock [default: 24]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l ticket-file -d 'Write the ticket to a new file that only you can read, or to standard output if FILE is -. A file that has it already is right. By default a ticket with an invite is printed only on a terminal: whoever reads it can watch' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l max-viewers -d 'Maximum number of viewers at once, at least 1 [default: 16]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l queue-frames -d 'Maximum number of frames queued for a slow viewer, at least 1; when full, groups of pictures are dropped [default: 60]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l rekey-seconds -d 'Begin a new epoch of keys after this many seconds, 1 to 600 [default: 600]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l rekey-records -d 'Begin a new epoch of keys after this many records, 16 to 1048576 [default: 1048576]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l encrypt -d 'What to encrypt: all, none or rate:PERCENT; `publish` also takes keyframes, headers, headers+keyframes, and the levels of SECMPEG level:1 (headers), level:2 (and the begin of intra pictures), level:3 (and all intra macroblocks) and level:4 (everything). The rest is authenticated, but anybody on the network can see it: for measurements only [default: all]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l shape -d 'What the sizes and times of records tell (docs/shaping.md): off; pad:BYTES (16 to 1048576) or pad:padme, which hide exact sizes and not activity; or constant:RATE (64kbit to 200mbit, over TCP and UDP), which shows only that there is a stream [default: off]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l relay -d 'Relays that are given what is sealed for the group (docs/relay.md): https://HOST:PORT/NAME, perhaps with ?jwt=TOKEN, and #sha256=HASH for a certificate of no public authority. Enrolled viewers can watch through them. It seals for a group, as --group does [default: ]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l archive-node -d 'Peer ids of archive\'s nodes (docs/archive.md): `archive record` gets everything sealed for the group, and no key. Needs --group and --archive-to [default: ]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l archive-to -d 'Who can open what archive\'s nodes record: age1pq1…, or @FILE with one a line [default: ]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l sign -d 'What the camera signs, with --group: frame (each frame, proved before it is shown), both (also each group of pictures, with ML-DSA-65, proved afterwards), or off, where every viewer of the group can forge the camera [default: frame]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l encrypt-seed -d 'Seed that makes the random choice of rate:PERCENT repeatable: a whole number from 0 to 9223372036854775807 [default: every run chooses anew]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l unit -d 'The part of a frame that one record holds: frame, packet, or chunk:BYTES with 16 to 65535 bytes [default: frame, or packet in datagrams]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l control -d 'Where to create the socket for `sealcast control`, `invite` and `peers`, which takes commands of you and root alone. Only if you give it, `control encrypt` can leave something in clear [default: control in the publisher\'s folder, or where systemd keeps files of a running service]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other [default: identity in the folder of its name, or ~/.config/sealcast/identity-viewer, -gateway-viewer or -archive]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l report -d 'Write a JSON summary at exit' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l metrics -d 'Serve Prometheus metrics, on loopback only' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l config -d 'Configuration file (TOML); flags override the environment, which overrides the file' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l seconds -d 'Stop after this many seconds' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l listen -d 'Where viewers connect, such as udp://0.0.0.0:9553 [default: tcp://[::]:9553]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l also-listen -d 'Also listen here, for viewers over other carriers: tcp://, udp:// or quic://. The options of --listen hold here, too. The ticket for it is printed after that of --listen' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l web -d 'Also serve a page for browsers, such as https://0.0.0.0:9443' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l to -d 'Connect to a viewer that waits, instead of listening' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l host -d 'Name or address of this machine for the ticket' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l name -d 'Name of this publisher, if the account has several' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l allow -d 'File with the peer ids to admit, one per line. It is read again on SIGHUP' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l invite-uses -d 'How many viewers one ticket lets in [default: 1]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l invite-hours -d 'How long the ticket lets new viewers in [default: 24h]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l ticket-file -d 'Write the ticket to a new file; - is standard output' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l max-viewers -d 'How many may watch at once [default: 16]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l queue-frames -d 'Maximum number of frames queued for a slow viewer, at least 1; when full, groups of pictures are dropped [default: 60]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l rekey-seconds -d 'Begin a new epoch of keys after so long, 1s to 10m; in seconds without a unit [default: 10m]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l rekey-records -d 'Begin a new epoch of keys after this many records, 16 to 1048576 [default: 1048576]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l encrypt -d 'What to encrypt: all, none or rate:PERCENT; `publish` also takes keyframes, headers, headers+keyframes, and the levels of SECMPEG level:1 (headers), level:2 (and the begin of intra pictures), level:3 (and all intra macroblocks) and level:4 (everything). The rest is authenticated, but anybody on the network can see it: for measurements only [default: all]' -r -f -a "all\t''
+none\t''
+headers\t''
+keyframes\t''
+headers+keyframes\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l shape -d 'What the sizes and times of records tell (docs/shaping.md): off; pad:BYTES (16 to 1048576) or pad:padme, which hide exact sizes and not activity; or constant:RATE (64kbit to 200mbit, over TCP and UDP), which shows only that there is a stream [default: off]' -r -f -a "off\t''
+pad:padme\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l relay -d 'Relays that are given what is sealed for the group (docs/relay.md): https://HOST:PORT/NAME, perhaps with ?jwt=TOKEN, and #sha256=HASH for a certificate of no public authority. Enrolled viewers can watch through them. It seals for a group, as --group does' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l archive-node -d 'Peer ids of archive\'s nodes (docs/archive.md): `archive record` gets everything sealed for the group, and no key. Needs --group and --archive-to' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l archive-to -d 'Who can open what archive\'s nodes record: age1pq1…, or @FILE with one a line' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l sign -d 'What the camera signs, with --group: frame (each frame, proved before it is shown), both (also each group of pictures, with ML-DSA-65, proved afterwards), or off, where every viewer of the group can forge the camera [default: frame]' -r -f -a "frame\t''
+both\t''
+off\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l encrypt-seed -d 'Seed that makes the random choice of rate:PERCENT repeatable: a whole number from 0 to 9223372036854775807' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l unit -d 'The part of a frame that one record holds: frame, packet, or chunk:BYTES with 16 to 65535 bytes' -r -f -a "frame\t''
+packet\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l control -d 'Where to create the socket for `sealcast control`, `invite` and `peers`, which takes commands of you and root alone. Only if you give it, `control encrypt` can leave something in clear' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r -f -a "aes-256-gcm\t''
+aes-128-gcm\t''
+aegis-128x4\t''
+chacha20-poly1305\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l report -d 'Write a JSON summary at exit' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l config -d 'Configuration file (TOML)' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l seconds -d 'Stop after so long, as in 90s or 10m; in seconds without a unit' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l insecure-study-suite -d 'Seal with this cipher of the laboratory instead of a suite: for measurements, never for secrets' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l retry -d 'Wait for a source that is off, at the start and later, and keep the viewers meanwhile, instead of ending. A camera that refuses the login is asked again after 1, 5, 15 and then each 30 minutes, and at SIGHUP'
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l no-sound -d 'Leave out the sound that the source has beside the picture'
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l retry -d 'Wait for a camera that is off, and come back to it'
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l no-sound -d 'Leave out the sound'
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l open -d 'Admit every peer, whatever its identity: anybody who reaches this end can watch'
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l no-invite -d 'Print a ticket without an invite: only listed viewers are admitted'
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l group -d 'Seal each frame once for all viewers who are content with what is signed, and not for each alone (docs/groups.md). Who leaves or is removed can open nothing new within a second'
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l group -d 'Seal each frame once for all viewers, for many of them'
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -s v -l verbose -d 'Log more; give it twice to log everything'
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -s h -l help -d 'Print help'
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l listen -d 'Wait for a publisher to connect instead, and print the ticket for `publish --to`' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l web -d 'Wait for a publisher in a browser, on a page served here, and print the link to it: https://ADDRESS:PORT, or http://127.0.0.1:9443 for this machine. ?cert=FILE&key=FILE names an authority\'s certificate' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l listen -d 'Wait for a publisher to connect, and print the ticket for `publish --to`' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l web -d 'Wait for a browser that publishes, on a page at https://ADDRESS:PORT' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l host -d 'Host name or address to put into the ticket, with --listen or --web' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l ticket-file -d 'Write the ticket to a new file that only you can read, or to standard output if FILE is -, with --listen or --web. By default it is printed only on a terminal' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l ticket-file -d 'Write the ticket to a new file, or to standard output if FILE is -' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l publisher -d 'Admit only this publisher, with --listen or --web. The ticket then has no invite' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l name -d 'Name of the lists of publishers that were let in, with --listen or --web [default: made from the URL]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l invite-hours -d 'Hours after which the invite in the ticket expires, with --listen or --web: 1 to 8760' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l latency -d 'Latency budget, 0 to 10000 ms. Over UDP and QUIC: how much later than with the shortest delay a frame or packet may be handed out, so that losses can be repaired; 0 never waits [default: the ticket\'s, or 120]. Over TCP, except for gateways: how long a frame may wait at the publisher [default: the publisher\'s]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l to -d 'Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, archive:DIR?to=RECIPIENT, gst:PIPELINE, window:[?latency], - for standard output, or a page at http://127.0.0.1:9880[?token=@FILE], whose address is printed on a terminal with the token that opens it [default: http://127.0.0.1:9880]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l require-sign -d 'Join a publisher\'s group only where at least this is signed: frame or off; else the publisher seals for this viewer alone. With both nothing is shown or recorded before the camera\'s certificate (ML-DSA-65) has come, and a publisher that does not sign so is refused [default: frame]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l relay -d 'Relays that have the camera\'s stream, as for `publish`: they are heard instead of the camera, which is asked only to enrol this viewer. When one falls silent, the next one is heard [default: ]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other [default: identity in the folder of its name, or ~/.config/sealcast/identity-viewer, -gateway-viewer or -archive]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l report -d 'Write a JSON summary at exit' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l metrics -d 'Serve Prometheus metrics, on loopback only' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l config -d 'Configuration file (TOML); flags override the environment, which overrides the file' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l seconds -d 'Stop after this many seconds' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l invite-hours -d 'How long the invite in the ticket lives, with --listen or --web: 1h to 365d, in hours without a unit' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l latency -d 'How long a frame may wait for what was lost: 0 to 10s, in milliseconds without a unit' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l to -d 'window:, file:OUT.mp4, - for a player, or http://127.0.0.1:9880 [default: http://127.0.0.1:9880]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l require-sign -d 'Join a publisher\'s group only where at least this is signed: frame or off; else the publisher seals for this viewer alone. With both nothing is shown or recorded before the camera\'s certificate (ML-DSA-65) has come, and a publisher that does not sign so is refused [default: frame]' -r -f -a "frame\t''
+both\t''
+off\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l relay -d 'Relays that have the camera\'s stream, as for `publish`: they are heard instead of the camera, which is asked only to enrol this viewer. When one falls silent, the next one is heard' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r -f -a "aes-256-gcm\t''
+aes-128-gcm\t''
+aegis-128x4\t''
+chacha20-poly1305\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l report -d 'Write a JSON summary at exit' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l config -d 'Configuration file (TOML)' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l seconds -d 'Stop after so long, as in 90s or 10m; in seconds without a unit' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l insecure-study-suite -d 'Seal with this cipher of the laboratory instead of a suite: for measurements, never for secrets' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l no-sound -d 'Leave out the sound beside the picture'
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l no-reconnect -d 'Do not connect again when the connection breaks'
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l no-sound -d 'Leave out the sound'
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l no-reconnect -d 'End when the connection breaks'
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l without-session -d 'Show and record what comes through a relay although the camera itself was never heard. It may be years old'
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -s v -l verbose -d 'Log more; give it twice to log everything'
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -s h -l help -d 'Print help'
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sealcast -n "__fish_sealcast_using_subcommand devices" -l json -d 'Print JSON'
 complete -c sealcast -n "__fish_sealcast_using_subcommand devices" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand devices" -s h -l help -d 'Print help'
-complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l page -d 'Where to serve the page that shows events. Its address is printed on a terminal with the token that opens it; for another device http://ADDRESS:9882?public[&token=@FILE] [default: http://127.0.0.1:9882]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l events -d 'Where to tell probes by UDP which event was shown when [default: 127.0.0.1:9556]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l host -d 'Host name or address to put into the ticket, by which probes reach this machine [default: the address of events or this machine\'s own]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l ticket-file -d 'Write the ticket for probes to a new file that only you can read, or to standard output if FILE is -. By default it is printed only on a terminal' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l period -d 'Mean time between events in milliseconds, 100 to 60000. Each comes up to a quarter of it early or late [default: 1000]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l config -d 'Configuration file (TOML); flags override the environment, which overrides the file' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l seconds -d 'Stop after this many seconds' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l window -d 'Show events in a window on this machine\'s X display, and serve no page'
+complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l page -d 'Where to serve the page that shows events [default: http://127.0.0.1:9882]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l events -d 'Where to tell probes by UDP what was shown when [default: 127.0.0.1:9556]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l host -d 'Name or address of this machine for the ticket' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l ticket-file -d 'Write the ticket to a new file; - is standard output' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l period -d 'Mean time between events, 100ms to 1m [default: 1s]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l config -d 'Configuration file (TOML)' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l seconds -d 'Stop after so long, as in 90s or 10m; in seconds without a unit' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l window -d 'Show events in a window, and serve no page'
 complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -s v -l verbose -d 'Log more; give it twice to log everything'
-complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -s h -l help -d 'Print help'
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l latency -d 'Latency budget, 0 to 10000 ms. Over UDP and QUIC: how much later than with the shortest delay a frame or packet may be handed out, so that losses can be repaired; 0 never waits [default: the ticket\'s, or 120]. Over TCP, except for gateways: how long a frame may wait at the publisher [default: the publisher\'s]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l events -d 'File that only you can read with the ticket of `sealcast clock`, as @FILE. Without it, only the clocks and stamps in the video are read' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other [default: identity in the folder of its name, or ~/.config/sealcast/identity-viewer, -gateway-viewer or -archive]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l report -d 'Write a JSON summary at exit' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l metrics -d 'Serve Prometheus metrics, on loopback only' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l config -d 'Configuration file (TOML); flags override the environment, which overrides the file' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l seconds -d 'Stop after this many seconds' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l latency -d 'How long a frame may wait for what was lost: 0 to 10s, in milliseconds without a unit' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l events -d 'File with the ticket of `sealcast clock`, as @FILE' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r -f -a "aes-256-gcm\t''
+aes-128-gcm\t''
+aegis-128x4\t''
+chacha20-poly1305\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l report -d 'Write a JSON summary at exit' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l config -d 'Configuration file (TOML)' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l seconds -d 'Stop after so long, as in 90s or 10m; in seconds without a unit' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l insecure-study-suite -d 'Seal with this cipher of the laboratory instead of a suite: for measurements, never for secrets' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -s v -l verbose -d 'Log more; give it twice to log everything'
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -s h -l help -d 'Print help'
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and not __fish_seen_subcommand_from camera viewer help" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and not __fish_seen_subcommand_from camera viewer help" -s h -l help -d 'Print help'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and not __fish_seen_subcommand_from camera viewer help" -f -a "camera" -d 'Run beside the cameras: seal their packets, and print the ticket for the viewer gateway'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and not __fish_seen_subcommand_from camera viewer help" -f -a "viewer" -d 'Run beside the players: serve them the cameras of a camera gateway by RTSP'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and not __fish_seen_subcommand_from camera viewer help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l camera -d 'A camera, [PATH=]rtsp://[USER:PASSWORD@]HOST[:PORT]/…; may be repeated, with a PATH each. Other users of this machine can read arguments: for a password, prefer --camera-file or ?credentials=@FILE' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l listen -d 'Where to listen for viewers: tcp://, udp:// or quic://. docs/networks.md has the options, which follow a ?, as in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200 [default: tcp://[::]:9553]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l host -d 'Host name or address to put into the ticket, by which viewers reach this machine [default: the listening address or this machine\'s own]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l name -d 'Name of this publisher: 1 to 64 letters, digits and .-_, no dot first. Each name has an identity, lists of peers and invites, and a socket for `sealcast control` of its own, in ~/.config/sealcast/publishers/NAME [default: camera, or gateway for gateway camera]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l allow -d 'File with the peer ids to admit, one per line. It is read again on SIGHUP [default: allow in ~/.config/sealcast, or in the folder of a name that you gave]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l invite-uses -d 'Number of viewers that the invite enrols, 1 to 12288 [default: 1]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l invite-hours -d 'Hours after which the invite expires, 1 to 8760, by this machine\'s clock [default: 24]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l ticket-file -d 'Write the ticket to a new file that only you can read, or to standard output if FILE is -. A file that has it already is right. By default a ticket with an invite is printed only on a terminal: whoever reads it can watch' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l max-viewers -d 'Maximum number of viewers at once, at least 1 [default: 16]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l rekey-seconds -d 'Begin a new epoch of keys after this many seconds, 1 to 600 [default: 600]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l rekey-records -d 'Begin a new epoch of keys after this many records, 16 to 1048576 [default: 1048576]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l encrypt -d 'What to encrypt: all, none or rate:PERCENT; `publish` also takes keyframes, headers, headers+keyframes, and the levels of SECMPEG level:1 (headers), level:2 (and the begin of intra pictures), level:3 (and all intra macroblocks) and level:4 (everything). The rest is authenticated, but anybody on the network can see it: for measurements only [default: all]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l encrypt-seed -d 'Seed that makes the random choice of rate:PERCENT repeatable: a whole number from 0 to 9223372036854775807 [default: every run chooses anew]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l unit -d 'The part of a frame that one record holds: frame, packet, or chunk:BYTES with 16 to 65535 bytes [default: frame, or packet in datagrams]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l control -d 'Where to create the socket for `sealcast control`, `invite` and `peers`, which takes commands of you and root alone. Only if you give it, `control encrypt` can leave something in clear [default: control in the publisher\'s folder, or where systemd keeps files of a running service]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l camera-file -d 'File that only you can read, with one camera per line: PATH=URL, or a URL alone for all other paths' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other [default: identity in the folder of its name, or ~/.config/sealcast/identity-viewer, -gateway-viewer or -archive]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l report -d 'Write a JSON summary at exit' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l metrics -d 'Serve Prometheus metrics, on loopback only' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l config -d 'Configuration file (TOML); flags override the environment, which overrides the file' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l seconds -d 'Stop after this many seconds' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l camera -d 'A camera, [PATH=]rtsp://HOST[:PORT]/…; may be repeated, with a PATH each' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l listen -d 'Where viewers connect, such as udp://0.0.0.0:9553 [default: tcp://[::]:9553]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l host -d 'Name or address of this machine for the ticket' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l name -d 'Name of this publisher, if the account has several' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l allow -d 'File with the peer ids to admit, one per line. It is read again on SIGHUP' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l invite-uses -d 'How many viewers one ticket lets in [default: 1]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l invite-hours -d 'How long the ticket lets new viewers in [default: 24h]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l ticket-file -d 'Write the ticket to a new file; - is standard output' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l max-viewers -d 'How many may watch at once [default: 16]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l rekey-seconds -d 'Begin a new epoch of keys after so long, 1s to 10m; in seconds without a unit [default: 10m]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l rekey-records -d 'Begin a new epoch of keys after this many records, 16 to 1048576 [default: 1048576]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l encrypt -d 'What to encrypt: all, none or rate:PERCENT; `publish` also takes keyframes, headers, headers+keyframes, and the levels of SECMPEG level:1 (headers), level:2 (and the begin of intra pictures), level:3 (and all intra macroblocks) and level:4 (everything). The rest is authenticated, but anybody on the network can see it: for measurements only [default: all]' -r -f -a "all\t''
+none\t''
+headers\t''
+keyframes\t''
+headers+keyframes\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l encrypt-seed -d 'Seed that makes the random choice of rate:PERCENT repeatable: a whole number from 0 to 9223372036854775807' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l unit -d 'The part of a frame that one record holds: frame, packet, or chunk:BYTES with 16 to 65535 bytes' -r -f -a "frame\t''
+packet\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l control -d 'Where to create the socket for `sealcast control`, `invite` and `peers`, which takes commands of you and root alone. Only if you give it, `control encrypt` can leave something in clear' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l camera-file -d 'File with one camera a line: PATH=URL, or a URL alone' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r -f -a "aes-256-gcm\t''
+aes-128-gcm\t''
+aegis-128x4\t''
+chacha20-poly1305\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l report -d 'Write a JSON summary at exit' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l config -d 'Configuration file (TOML)' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l seconds -d 'Stop after so long, as in 90s or 10m; in seconds without a unit' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l insecure-study-suite -d 'Seal with this cipher of the laboratory instead of a suite: for measurements, never for secrets' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l open -d 'Admit every peer, whatever its identity: anybody who reaches this end can watch'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l no-invite -d 'Print a ticket without an invite: only listed viewers are admitted'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -s v -l verbose -d 'Log more; give it twice to log everything'
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -s h -l help -d 'Print help'
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l latency -d 'Latency budget, 0 to 10000 ms. Over UDP and QUIC: how much later than with the shortest delay a frame or packet may be handed out, so that losses can be repaired; 0 never waits [default: the ticket\'s, or 120]. Over TCP, except for gateways: how long a frame may wait at the publisher [default: the publisher\'s]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l peer -d 'The camera gateway\'s ticket, @FILE, or - for standard input' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l rtsp -d 'Where to listen for RTSP players [default: 127.0.0.1:9554]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l rtsp-user -d 'Require this user name from players, and the password in the password file. Without both, players need a password that is made at each start and printed in a URL' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l rtsp-password-file -d 'File that only you can read, whose first line is the players\' password' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other [default: identity in the folder of its name, or ~/.config/sealcast/identity-viewer, -gateway-viewer or -archive]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l report -d 'Write a JSON summary at exit' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l metrics -d 'Serve Prometheus metrics, on loopback only' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l config -d 'Configuration file (TOML); flags override the environment, which overrides the file' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l seconds -d 'Stop after this many seconds' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l latency -d 'How long a frame may wait for what was lost: 0 to 10s, in milliseconds without a unit' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l peer -d 'Ticket of the camera gateway; @FILE keeps it secret' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l rtsp -d 'Where players connect [default: 127.0.0.1:9554]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l rtsp-user -d 'User name that players need, instead of one made here' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l rtsp-password-file -d 'File with the players\' password in its first line' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r -f -a "aes-256-gcm\t''
+aes-128-gcm\t''
+aegis-128x4\t''
+chacha20-poly1305\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l report -d 'Write a JSON summary at exit' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l config -d 'Configuration file (TOML)' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l seconds -d 'Stop after so long, as in 90s or 10m; in seconds without a unit' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l insecure-study-suite -d 'Seal with this cipher of the laboratory instead of a suite: for measurements, never for secrets' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l rtsp-open -d 'Serve players without a password: whoever reaches the address sees the cameras, on loopback every user of this machine'
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l rtsp-open -d 'Serve players without a password'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -s v -l verbose -d 'Log more; give it twice to log everything'
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -s h -l help -d 'Print help'
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from help" -f -a "camera" -d 'Run beside the cameras: seal their packets, and print the ticket for the viewer gateway'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from help" -f -a "viewer" -d 'Run beside the players: serve them the cameras of a camera gateway by RTSP'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -220,7 +254,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand invite" -l listen -d '
 complete -c sealcast -n "__fish_sealcast_using_subcommand invite" -l config -d 'Configuration file (TOML) of the publisher: its name and allow list' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand invite" -l label -d 'Who it is for: the peer that comes by it is called so in the list' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand invite" -l uses -d 'Number of peers that it enrols, 1 to 12288' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand invite" -l expires -d 'Time after which it expires, such as 90m, 24h or 7d: at most a year, by this machine\'s clock' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand invite" -l expires -d 'Time after which it expires, such as 90m, 24h or 7d: at most a year; in hours without a unit' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand invite" -l ticket-file -d 'Write the ticket to a new file that only you can read, or to standard output if FILE is -. By default it is printed only on a terminal: whoever reads it is admitted' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand invite" -l socket -d 'The socket of a running program that was given it as --control' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand invite" -l viewer -d 'The lists of a `watch --listen` instead of a publisher\'s'
@@ -293,23 +327,25 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand print-config" -l json 
 complete -c sealcast -n "__fish_sealcast_using_subcommand print-config" -l compare -d 'Also measure the speed without the processor\'s AES instructions'
 complete -c sealcast -n "__fish_sealcast_using_subcommand print-config" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand print-config" -s h -l help -d 'Print help'
-complete -c sealcast -n "__fish_sealcast_using_subcommand doctor" -l config -d 'Configuration file (TOML); flags override the environment, which overrides the file' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand doctor" -l config -d 'Configuration file (TOML)' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand doctor" -l json -d 'Print JSON'
 complete -c sealcast -n "__fish_sealcast_using_subcommand doctor" -s v -l verbose -d 'Log more; give it twice to log everything'
-complete -c sealcast -n "__fish_sealcast_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c sealcast -n "__fish_sealcast_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sealcast -n "__fish_sealcast_using_subcommand config; and not __fish_seen_subcommand_from check example help" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand config; and not __fish_seen_subcommand_from check example help" -s h -l help -d 'Print help'
 complete -c sealcast -n "__fish_sealcast_using_subcommand config; and not __fish_seen_subcommand_from check example help" -f -a "check" -d 'Check the file and print the options in force'
 complete -c sealcast -n "__fish_sealcast_using_subcommand config; and not __fish_seen_subcommand_from check example help" -f -a "example" -d 'Print a file that shows every option and sets none'
 complete -c sealcast -n "__fish_sealcast_using_subcommand config; and not __fish_seen_subcommand_from check example help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sealcast -n "__fish_sealcast_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'Configuration file (TOML); flags override the environment, which overrides the file' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'Configuration file (TOML)' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand config; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Log more; give it twice to log everything'
-complete -c sealcast -n "__fish_sealcast_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c sealcast -n "__fish_sealcast_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sealcast -n "__fish_sealcast_using_subcommand config; and __fish_seen_subcommand_from example" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand config; and __fish_seen_subcommand_from example" -s h -l help -d 'Print help'
 complete -c sealcast -n "__fish_sealcast_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "check" -d 'Check the file and print the options in force'
 complete -c sealcast -n "__fish_sealcast_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "example" -d 'Print a file that shows every option and sets none'
 complete -c sealcast -n "__fish_sealcast_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sealcast -n "__fish_sealcast_using_subcommand completions" -s v -l verbose -d 'Log more; give it twice to log everything'
+complete -c sealcast -n "__fish_sealcast_using_subcommand completions" -s h -l help -d 'Print help'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and not __fish_seen_subcommand_from keygen list check record key help" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and not __fish_seen_subcommand_from keygen list check record key help" -s h -l help -d 'Print help'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and not __fish_seen_subcommand_from keygen list check record key help" -f -a "keygen" -d 'Create the identity of someone who may open archives, and print its recipient for `watch --to archive:`'
@@ -327,19 +363,22 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_se
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from check" -l groups -d 'Also list the signatures of groups of pictures, and how many frames each of them proves'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from check" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
-complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other [default: identity in the folder of its name, or ~/.config/sealcast/identity-viewer, -gateway-viewer or -archive]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l report -d 'Write a JSON summary at exit' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l metrics -d 'Serve Prometheus metrics, on loopback only' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l config -d 'Configuration file (TOML); flags override the environment, which overrides the file' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l seconds -d 'Stop after this many seconds' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r -f -a "aes-256-gcm\t''
+aes-128-gcm\t''
+aegis-128x4\t''
+chacha20-poly1305\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l report -d 'Write a JSON summary at exit' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l config -d 'Configuration file (TOML)' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l seconds -d 'Stop after so long, as in 90s or 10m; in seconds without a unit' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l insecure-study-suite -d 'Seal with this cipher of the laboratory instead of a suite: for measurements, never for secrets' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l no-reconnect -d 'End when the connection breaks, instead of connecting again'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -s v -l verbose -d 'Log more; give it twice to log everything'
-complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from key" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from key" -s h -l help -d 'Print help'
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from help" -f -a "keygen" -d 'Create the identity of someone who may open archives, and print its recipient for `watch --to archive:`'
@@ -355,23 +394,24 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -l into -d 'Wh
 complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -l fast -d 'Play as fast as the sink takes it, to export'
 complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -s v -l verbose -d 'Log more; give it twice to log everything'
 complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -s h -l help -d 'Print help'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "demo" -d 'Run camera, sealed stream and viewer on this machine, and show what the protection costs'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "keygen" -d 'Create an identity and print its peer id'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "publish" -d 'Publish a source to viewers, and print the ticket that admits them'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "watch" -d 'Watch a publisher'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "devices" -d 'List the cameras of this machine, and what they offer'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "clock" -d 'Show events to a camera, and tell probes when it did'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "probe" -d 'Measure the latency of video as a viewer sees it'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "gateway" -d 'Connect RTSP cameras to RTSP players over a sealed link, without changes to either'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "invite" -d 'Invite one more to a publisher, camera gateway or listening viewer, while it runs or for its next start'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "peers" -d 'Show who is admitted, and change it'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "control" -d 'Send a command to a running publisher or camera gateway'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "print-config" -d 'Print versions, suites, mechanisms, and which processor features are in use'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "doctor" -d 'Look for what would keep a stream from running well here, and say what to do'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "config" -d 'Check the configuration file, or print an example of it'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "archive" -d 'Make keys for archives, list what they have, and check them'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "replay" -d 'Play an archive, or export it'
-complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config archive replay help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "demo" -d 'Run camera, sealed stream and viewer on this machine, and show what the protection costs'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "keygen" -d 'Create an identity and print its peer id'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "publish" -d 'Publish a source to viewers, and print the ticket that admits them'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "watch" -d 'Watch a publisher'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "devices" -d 'List the cameras of this machine, and what they offer'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "clock" -d 'Show events to a camera, and tell probes when it did'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "probe" -d 'Measure the latency of video as a viewer sees it'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "gateway" -d 'Connect RTSP cameras to RTSP players over a sealed link, without changes to either'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "invite" -d 'Invite one more to a publisher, camera gateway or listening viewer, while it runs or for its next start'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "peers" -d 'Show who is admitted, and change it'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "control" -d 'Send a command to a running publisher or camera gateway'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "print-config" -d 'Print versions, suites, mechanisms, and which processor features are in use'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "doctor" -d 'Look for what would keep a stream from running well here, and say what to do'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "config" -d 'Check the configuration file, or print an example of it'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "completions" -d 'Print what makes a shell complete commands and options'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "archive" -d 'Make keys for archives, list what they have, and check them'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "replay" -d 'Play an archive, or export it'
+complete -c sealcast -n "__fish_sealcast_using_subcommand help; and not __fish_seen_subcommand_from demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sealcast -n "__fish_sealcast_using_subcommand help; and __fish_seen_subcommand_from gateway" -f -a "camera" -d 'Run beside the cameras: seal their packets, and print the ticket for the viewer gateway'
 complete -c sealcast -n "__fish_sealcast_using_subcommand help; and __fish_seen_subcommand_from gateway" -f -a "viewer" -d 'Run beside the players: serve them the cameras of a camera gateway by RTSP'
 complete -c sealcast -n "__fish_sealcast_using_subcommand help; and __fish_seen_subcommand_from peers" -f -a "list" -d 'Show the peers that are admitted, and the invites'

@@ -71,12 +71,12 @@ pub struct Failure {
 
 impl Failure {
     /// A failure of `kind`: `what` is the problem, `hint` the remedy. Both may repeat words of peers, of children and
-    /// of files, so they are made [plain].
+    /// of files, so they are made [plain]; the system's numbers of errors, which stand behind its words, are left out.
     pub fn new(kind: FailureKind, what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             kind,
-            what: plain(&what.into()),
-            hint: plain(&hint.into()),
+            what: without_numbers(&plain(&what.into())),
+            hint: without_numbers(&plain(&hint.into())),
             fault: SourceFault::Other,
         }
     }
@@ -86,6 +86,22 @@ impl Failure {
     pub fn of_source(self, fault: SourceFault) -> Self {
         Self { fault, ..self }
     }
+}
+
+/// `text` without each ` (os error N)`.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => shown.push_str(rest),
+            _ => {
+                shown.push_str(" (os error ");
+                shown.push_str(part);
+            }
+        }
+    }
+    shown
 }
 
 impl fmt::Display for Failure {
@@ -98,3 +114,26 @@ impl std::error::Error for Failure {}
 
 /// The result of every fallible step of the program.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_system_are_repeated_and_its_numbers_are_not() {
+        for (said, shown) in [
+            (
+                "it failed: Connection refused (os error 111)",
+                "it failed: Connection refused",
+            ),
+            ("a (No such file (os error 2)), b (os error 13)", "a (No such file), b"),
+            ("a (os error x) b", "a (os error x) b"),
+            ("none", "none"),
+        ] {
+            assert_eq!(
+                Failure::new(FailureKind::Network, said, said).to_string(),
+                format!("{shown}; {shown}")
+            );
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
-use rustix::process::umask;
+use rustix::process::{geteuid, umask};
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, FailureKind, Result};
@@ -169,42 +169,67 @@ pub fn update_secret<T>(path: &Path, change: impl FnOnce(Option<String>) -> io::
 /// # Errors
 /// Kind `Keys`: the file is missing, unreadable, open to others, or too long.
 pub fn read_secret(path: &Path) -> Result<Zeroizing<String>> {
-    let fail = |what: String, hint: &str| Failure::new(FailureKind::Keys, what, hint);
-    let shown = path.display();
-    let unreadable = |error: io::Error| match error.kind() {
-        ErrorKind::NotFound => fail(
-            format!("{shown} does not exist"),
-            "check the path; an identity is made with: sealcast keygen FILE",
-        ),
-        _ => fail(
-            format!("{shown} cannot be read ({error})"),
-            "check its path and permissions",
-        ),
-    };
-    // The mode of the open file: another file may take its place under the same name.
-    let file = File::open(path).map_err(unreadable)?;
-    let found = file.metadata().map_err(unreadable)?;
-    if let Some(mode) = mode_open_to_others(path, &found) {
-        let what = format!("{shown} can be read or written by others (mode {mode:04o})");
-        return Err(fail(what, &format!("run: chmod 600 {shown}")));
+    let (file, found) = open_secret(path)?;
+    match mode_open_to_others(path, &found) {
+        Some(mode) => Err(open_to_others(path, mode)),
+        None => read_opened(path, file),
     }
-    let mut text = Zeroizing::new(String::with_capacity(MAX_SECRET_FILE as usize + 1));
-    let read = file.take(MAX_SECRET_FILE + 1).read_to_string(&mut text);
-    if read.map_err(unreadable)? as u64 > MAX_SECRET_FILE {
-        return Err(fail(
-            format!("{shown} is no key file: it is far too long"),
-            "check the path",
-        ));
-    }
-    Ok(text)
 }
 
-/// The first line of a secret file, such as a ticket with an invite, or a source with a password.
+/// The first line of a secret file, such as a source with a password.
 ///
 /// # Errors
 /// As [`read_secret`], or the first line is empty.
 pub fn read_secret_line(path: &Path) -> Result<Zeroizing<String>> {
-    let text = read_secret(path)?;
+    first_line(path, &read_secret(path)?)
+}
+
+/// Read the ticket in the first line of a file, of which `parse` makes one. A ticket that was copied from elsewhere can
+/// often be read by others: if the file is this user's own it is used, with a warning, and made its owner's alone.
+///
+/// # Errors
+/// That of `parse`, or as [`read_secret_line`]: others may write the file, or it is somebody else's.
+pub fn read_ticket<T>(path: &Path, parse: impl FnOnce(&str) -> Result<T>) -> Result<T> {
+    let (file, found) = open_secret(path)?;
+    let open = mode_open_to_others(path, &found);
+    if let Some(mode) = open.filter(|mode| mode & 0o022 != 0 || found.uid() != geteuid().as_raw()) {
+        return Err(open_to_others(path, mode));
+    }
+    let again = file.try_clone().map_err(|error| unreadable(path, &error))?;
+    let ticket = parse(&first_line(path, &read_opened(path, file)?)?)?;
+    if let Some(mode) = open {
+        // The open file, and only now that it is a ticket: another may have taken its place under the name.
+        let closed = again.set_permissions(fs::Permissions::from_mode(PRIVATE));
+        closed.map_err(|_| open_to_others(path, mode))?;
+        tracing::warn!(
+            "{} could be read by others (mode {mode:04o}), and now only by you (0600): if others use this machine, ask \
+             for a new ticket",
+            path.display()
+        );
+    }
+    Ok(ticket)
+}
+
+/// Opens a secret file. Its mode is that of the open file: another file may take its place under the same name.
+fn open_secret(path: &Path) -> Result<(File, fs::Metadata)> {
+    let opened = File::open(path).and_then(|file| {
+        let found = file.metadata()?;
+        Ok((file, found))
+    });
+    opened.map_err(|error| unreadable(path, &error))
+}
+
+fn read_opened(path: &Path, file: File) -> Result<Zeroizing<String>> {
+    let mut text = Zeroizing::new(String::with_capacity(MAX_SECRET_FILE as usize + 1));
+    let read = file.take(MAX_SECRET_FILE + 1).read_to_string(&mut text);
+    if read.map_err(|error| unreadable(path, &error))? as u64 > MAX_SECRET_FILE {
+        let what = format!("{} is no key file: it is far too long", path.display());
+        return Err(Failure::new(FailureKind::Keys, what, "check the path"));
+    }
+    Ok(text)
+}
+
+fn first_line(path: &Path, text: &str) -> Result<Zeroizing<String>> {
     match text.lines().next().filter(|line| !line.trim().is_empty()) {
         Some(line) => Ok(Zeroizing::new(line.to_owned())),
         None => {
@@ -216,6 +241,24 @@ pub fn read_secret_line(path: &Path) -> Result<Zeroizing<String>> {
             ))
         }
     }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    let shown = path.display();
+    let (what, hint) = match error.kind() {
+        ErrorKind::NotFound => (format!("{shown} does not exist"), "check the path"),
+        _ => (
+            format!("{shown} cannot be read ({error})"),
+            "check its path and permissions",
+        ),
+    };
+    Failure::new(FailureKind::Keys, what, hint)
+}
+
+fn open_to_others(path: &Path, mode: u32) -> Failure {
+    let shown = path.display();
+    let what = format!("{shown} can be read or written by others (mode {mode:04o})");
+    Failure::new(FailureKind::Keys, what, format!("run: chmod 600 {shown}"))
 }
 
 /// The mode of a secret file if it opens it to others. systemd gives a service its credentials as files of root,
@@ -296,6 +339,28 @@ mod tests {
         }
         let missing = read_secret_line(Path::new("/nonexistent")).expect_err("no file");
         assert!(missing.what.contains("/nonexistent"), "{missing}");
+    }
+
+    #[test]
+    fn a_ticket_that_others_can_read_becomes_its_owner_s_alone_once_it_is_one() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let mode = || fs::metadata(file.path()).expect("there").permissions().mode() & 0o777;
+        let read = |parse: fn(&str) -> Result<String>| read_ticket(file.path(), parse);
+        fs::write(file.path(), "a ticket\nmore\n").expect("written");
+        for before in [0o644, 0o640, 0o604, 0o444, 0o600, 0o400] {
+            set_mode(file.path(), before);
+            let refused = read(|_| Err(Failure::new(FailureKind::Keys, "that is no ticket", "x")));
+            refused.expect_err("no ticket");
+            assert_eq!(mode(), before, "what is no ticket stays as it is");
+            assert_eq!(read(|line| Ok(line.to_owned())).expect("a ticket"), "a ticket");
+            assert_eq!(mode(), if before & 0o077 == 0 { before } else { 0o600 }, "{before:o}");
+        }
+        for before in [0o620, 0o602, 0o666] {
+            set_mode(file.path(), before);
+            let failure = read(|line| Ok(line.to_owned())).expect_err("others may put another one there");
+            assert!(failure.hint.contains("chmod 600"), "{failure}");
+            assert_eq!(mode(), before);
+        }
     }
 
     #[test]

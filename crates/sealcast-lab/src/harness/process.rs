@@ -99,7 +99,9 @@ pub(crate) fn knows(program: Option<&Path>, command: &[&str], words: &str) -> Re
         let what = format!("{} cannot be started ({error})", program.display());
         Failure::new(FailureKind::Usage, what, "name a program that runs here")
     })?;
-    Ok(String::from_utf8_lossy(&help.stdout).contains(words))
+    // The help is broken into lines.
+    let help = String::from_utf8_lossy(&help.stdout);
+    Ok(help.split_whitespace().collect::<Vec<_>>().join(" ").contains(words))
 }
 
 /// The options with which a program prints the ticket where no terminal is: an older one prints it unasked, and takes

@@ -26,5 +26,5 @@ pub use options::{ARCHIVE_OPTIONS, ArchiveOptions, Keeping};
 pub use recipients::{ArchiveIdentity, MAX_RECIPIENTS, Recipient, parse_recipients, read_identities};
 pub use replay::{Replay, Replayed, replay};
 pub use sink::ArchiveSink;
+pub(crate) use times::wall_now;
 pub use times::{Moment, show_time};
-pub(crate) use times::{parse_length, wall_now};

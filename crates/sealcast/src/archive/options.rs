@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::recipients::{MAX_RECIPIENTS, Recipient, parse_recipients};
-use super::times::parse_length;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::length::{self, parse_length};
 use crate::source::Options;
 
 /// The options of an archive, for help and error messages.
@@ -89,14 +89,18 @@ impl Keeping {
     }
 
     fn take(options: &mut Options) -> Result<Self> {
-        let mut length = |name: &str| {
+        let mut length_of = |name: &str| {
             let text = options.take(name);
-            let parsed =
-                text.map(|text| parse_length(&text).ok_or_else(|| usage(format!("{name}={text} is no length"))));
+            let parsed = text.map(|text| {
+                parse_length(&text).ok_or_else(|| {
+                    let what = format!("{name}={text} is no length of time");
+                    Failure::new(FailureKind::Usage, what, length::FORM)
+                })
+            });
             parsed.transpose()
         };
-        let segment = length("segment")?.unwrap_or(Duration::from_secs(10));
-        let keep = length("keep")?;
+        let segment = length_of("segment")?.unwrap_or(Duration::from_secs(10));
+        let keep = length_of("keep")?;
         if !SEGMENTS.contains(&segment) {
             return Err(usage("a segment has 1 s to 10 min".into()));
         }

@@ -3,11 +3,12 @@
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
+use jiff::Timestamp;
 
 use sealcast_proto::clock::ClockEstimate;
 
 use crate::failure::{Failure, FailureKind, Result};
+use crate::length::parse_length;
 
 /// A moment in an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,13 +53,6 @@ impl FromStr for Moment {
     }
 }
 
-/// Parses a length such as `90s`, `10m`, `1h30m` or `7d`. A day has 24 hours.
-pub(crate) fn parse_length(text: &str) -> Option<Duration> {
-    let span: Span = text.parse().ok()?;
-    let length: SignedDuration = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
-    Duration::try_from(length).ok()
-}
-
 /// A time in ns since 1970 as people read it, to the millisecond.
 pub fn show_time(nanos: u64) -> String {
     let time = Timestamp::from_nanosecond(nanos.into()).unwrap_or_default();
@@ -96,7 +90,6 @@ mod tests {
         assert_eq!(parse("1970-01-01T00:00:02Z"), Moment::At(2 * second));
         assert_eq!(parse("+90s").in_archive(10 * second, 500 * second), 100 * second);
         assert_eq!(parse("-1m30s").in_archive(0, 100 * second), 10 * second);
-        assert_eq!(parse_length("7d"), Some(Duration::from_secs(7 * 86_400)));
         for wrong in ["", "yesterday", "+", "-x", "+-5s", "1960-01-01T00:00:00Z"] {
             assert!(wrong.parse::<Moment>().is_err(), "{wrong}");
         }

@@ -6,24 +6,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap_complete::aot::Shell;
+use sealcast_proto::wire::MAX_LATENCY;
 
-use super::flags::{Flags, STUDY};
-use crate::archive::parse_length;
+use super::examples;
+use super::flags::Flags;
+use crate::config::option::STUDY;
 use crate::keys::files::End;
-use crate::keys::peers::{MAX_HOURS, MAX_USES};
-
-const EXAMPLES: &str = "Examples:
-  sealcast demo                                              everything on this machine, on a page
-  sealcast publish rtsp://camera/front --listen tcp://0.0.0.0:9553   prints the ticket
-  sealcast publish v4l2:/dev/video0                          a camera of this machine; `sealcast devices` lists them
-  sealcast watch TICKET --to file:out.mp4
-  sealcast watch @ticket.txt --to - | ffplay -f h264 -
-
-Exit codes: 0 done, 1 defect, 2 usage, 3 source, 4 sink, 5 network, 6 refused, 7 keys, 8 configuration, 9 key limit.";
+use crate::keys::peers::MAX_USES;
+use crate::length::{Hours, Millis, NoLength, Seconds};
 
 /// Live video from a camera to its viewers, encrypted end to end, with the cost of encryption measured.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLES)]
+#[command(version, after_help = examples::ALL)]
 pub(super) struct Arguments {
     /// Log more; give it twice to log everything
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
@@ -36,36 +31,50 @@ pub(super) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Run camera, sealed stream and viewer on this machine, and show what the protection costs
+    #[command(after_help = examples::DEMO)]
     Demo(DemoArgs),
     /// Create an identity and print its peer id
     Keygen(KeygenArgs),
     /// Publish a source to viewers, and print the ticket that admits them
+    #[command(after_help = examples::PUBLISH)]
     Publish(PublishArgs),
     /// Watch a publisher
+    #[command(after_help = examples::WATCH)]
     Watch(WatchArgs),
     /// List the cameras of this machine, and what they offer
     Devices(DevicesArgs),
     /// Show events to a camera, and tell probes when it did
+    #[command(after_help = examples::CLOCK)]
     Clock(ClockArgs),
     /// Measure the latency of video as a viewer sees it
+    #[command(after_help = examples::PROBE)]
     Probe(ProbeArgs),
     /// Connect RTSP cameras to RTSP players over a sealed link, without changes to either
+    #[command(after_help = examples::GATEWAY)]
     Gateway(GatewayCommands),
     /// Invite one more to a publisher, camera gateway or listening viewer, while it runs or for its next start
+    #[command(after_help = examples::INVITE)]
     Invite(InviteArgs),
     /// Show who is admitted, and change it
+    #[command(after_help = examples::PEERS)]
     Peers(PeersArgs),
     /// Send a command to a running publisher or camera gateway
+    #[command(after_help = examples::CONTROL)]
     Control(ControlArgs),
     /// Print versions, suites, mechanisms, and which processor features are in use
     PrintConfig(PrintConfigArgs),
     /// Look for what would keep a stream from running well here, and say what to do
+    #[command(after_help = examples::DOCTOR)]
     Doctor(DoctorArgs),
     /// Check the configuration file, or print an example of it
     Config(ConfigCommands),
+    /// Print what makes a shell complete commands and options
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions(CompletionsArgs),
     /// Make keys for archives, list what they have, and check them
     Archive(ArchiveArgs),
     /// Play an archive, or export it
+    #[command(after_help = examples::REPLAY)]
     Replay(ReplayArgs),
     /// Decode pictures behind a fence, for the program that started this one
     #[command(hide = true)]
@@ -84,8 +93,9 @@ pub(super) struct KeygenArgs {
     /// New file for the identity
     pub(super) file: Option<PathBuf>,
 
-    /// Make the default identity of this end in ~/.config/sealcast. Each end makes its own at its first start; this
-    /// tells its peer id before
+    /// Make the default identity of this end in ~/.config/sealcast
+    ///
+    /// Each end makes its own at its first start; this tells its peer id before.
     #[arg(long = "for", value_name = "END", conflicts_with = "file")]
     pub(super) end: Option<End>,
 
@@ -193,9 +203,9 @@ pub(super) struct InviteArgs {
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_USES)))]
     pub(super) uses: u32,
 
-    /// Time after which it expires, such as 90m, 24h or 7d: at most a year, by this machine's clock
-    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = life)]
-    pub(super) expires: Duration,
+    /// Time after which it expires, such as 90m, 24h or 7d: at most a year; in hours without a unit
+    #[arg(long, value_name = "TIME", default_value = "24h")]
+    pub(super) expires: Hours,
 
     /// Write the ticket to a new file that only you can read, or to standard output if FILE is -. By default it is
     /// printed only on a terminal: whoever reads it is admitted
@@ -209,10 +219,6 @@ pub(super) struct InviteArgs {
     /// The socket of a running program that was given it as --control
     #[arg(long, value_name = "PATH", conflicts_with_all = ["name", "viewer"])]
     pub(super) socket: Option<PathBuf>,
-}
-
-fn life(text: &str) -> Result<Duration, String> {
-    parse_length(text).ok_or_else(|| "no length of time such as 90m, 24h or 7d".to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -251,6 +257,7 @@ pub(super) enum ArchiveAction {
         groups: bool,
     },
     /// Record what a camera seals for its group, on a machine that can open nothing of it
+    #[command(after_help = examples::RECORD)]
     Record(Box<RecordArgs>),
     /// Print a segment's key as it is encrypted for the recipients: `age --decrypt -i FILE` opens it
     Key {
@@ -344,17 +351,38 @@ pub(super) struct ConfigCommands {
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
     /// Check the file and print the options in force
-    Check(ConfigArg),
+    Check(ConfigCheckArgs),
     /// Print a file that shows every option and sets none
     Example,
 }
 
 #[derive(Debug, Args)]
+pub(super) struct ConfigCheckArgs {
+    /// The file, instead of --config
+    #[arg(value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) config: ConfigArg,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    pub(super) shell: Shell,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct ConfigArg {
-    /// Configuration file (TOML); flags override the environment, which overrides the file
-    #[arg(long, env = "SEALCAST_CONFIG", value_name = "FILE")]
+    /// Configuration file (TOML)
+    ///
+    /// Flags override the environment, which overrides the file.
+    #[arg(long, env = "SEALCAST_CONFIG", value_name = "FILE", hide_env = true)]
     pub(super) config: Option<PathBuf>,
 }
+
+/// Heading of the options of a viewer that waits for a publisher.
+const WAITING: &str = "Waiting for a publisher";
 
 /// Arguments of every command with a session.
 #[derive(Debug, Args)]
@@ -365,13 +393,26 @@ pub(super) struct SessionArgs {
     #[command(flatten)]
     pub(super) config: ConfigArg,
 
-    /// Stop after this many seconds
-    #[arg(long, value_name = "N")]
-    pub(super) seconds: Option<u64>,
+    /// Stop after so long, as in 90s or 10m; in seconds without a unit
+    #[arg(long, value_name = "TIME")]
+    pub(super) seconds: Option<Seconds>,
 
     /// Seal with this cipher of the laboratory instead of a suite: for measurements, never for secrets
-    #[arg(long, value_name = "CIPHER", conflicts_with = "session.suites", help_heading = STUDY)]
+    #[arg(
+        long,
+        value_name = "CIPHER",
+        conflicts_with = "session.suites",
+        help_heading = STUDY,
+        hide_short_help = true
+    )]
     pub(super) insecure_study_suite: Option<String>,
+}
+
+impl SessionArgs {
+    /// The time after which the command stops, if one is given.
+    pub(super) fn time(&self) -> Option<Duration> {
+        self.seconds.map(|time| time.0)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -389,15 +430,18 @@ pub(super) struct GatewayCommands {
 #[derive(Debug, Subcommand)]
 pub(super) enum GatewayCommand {
     /// Run beside the cameras: seal their packets, and print the ticket for the viewer gateway
+    #[command(after_help = examples::GATEWAY_CAMERA)]
     Camera(GatewayCameraArgs),
     /// Run beside the players: serve them the cameras of a camera gateway by RTSP
+    #[command(after_help = examples::GATEWAY_VIEWER)]
     Viewer(GatewayViewerArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct GatewayCameraArgs {
-    /// A camera, [PATH=]rtsp://[USER:PASSWORD@]HOST[:PORT]/…; may be repeated, with a PATH each. Other users of this
-    /// machine can read arguments: for a password, prefer --camera-file or ?credentials=@FILE
+    /// A camera, [PATH=]rtsp://HOST[:PORT]/…; may be repeated, with a PATH each
+    ///
+    /// Other users of this machine can read arguments: for a password, prefer --camera-file or ?credentials=@FILE.
     #[arg(long = "camera", value_name = "URL", conflicts_with = "gateway.camera_file")]
     pub(super) cameras: Vec<String>,
 
@@ -417,11 +461,21 @@ pub(super) struct GatewayViewerArgs {
 /// An argument that overrides a ticket.
 #[derive(Debug, Args)]
 pub(super) struct LatencyArg {
-    /// Latency budget, 0 to 10000 ms. Over UDP and QUIC: how much later than with the shortest delay a frame or packet
-    /// may be handed out, so that losses can be repaired; 0 never waits [default: the ticket's, or 120]. Over TCP,
-    /// except for gateways: how long a frame may wait at the publisher [default: the publisher's]
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u16).range(0..=10_000))]
+    /// How long a frame may wait for what was lost: 0 to 10s, in milliseconds without a unit
+    ///
+    /// Over UDP and QUIC: how much later than with the shortest delay a frame or packet may be handed out, so that
+    /// losses can be repaired; 0 never waits [default: the ticket's, or 120]. Over TCP, except for gateways: how long a
+    /// frame may wait at the publisher [default: the publisher's].
+    #[arg(long, value_name = "TIME", value_parser = budget)]
     pub(super) latency: Option<u16>,
+}
+
+/// Parses a latency budget, in milliseconds.
+fn budget(text: &str) -> Result<u16, String> {
+    let length: Millis = text.parse().map_err(|error: NoLength| error.to_string())?;
+    let millis = length.whole().and_then(|millis| u16::try_from(millis).ok());
+    let millis = millis.filter(|millis| *millis <= MAX_LATENCY);
+    millis.ok_or_else(|| "it has whole milliseconds, and at most 10s".to_owned())
 }
 
 impl LatencyArg {
@@ -435,36 +489,51 @@ impl LatencyArg {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("listening").args(["listen", "web"]).multiple(true))]
 pub(super) struct WatchArgs {
-    /// Wait for a publisher to connect instead, and print the ticket for `publish --to`
-    #[arg(long, value_name = "URL", conflicts_with = "watch.ticket")]
+    /// Wait for a publisher to connect, and print the ticket for `publish --to`
+    #[arg(long, value_name = "URL", conflicts_with = "watch.ticket", help_heading = WAITING)]
     pub(super) listen: Option<String>,
 
-    /// Wait for a publisher in a browser, on a page served here, and print the link to it: https://ADDRESS:PORT, or
-    /// http://127.0.0.1:9443 for this machine. ?cert=FILE&key=FILE names an authority's certificate
-    #[arg(long, value_name = "URL", conflicts_with = "watch.ticket")]
+    /// Wait for a browser that publishes, on a page at https://ADDRESS:PORT
+    ///
+    /// The link to the page is printed. http://127.0.0.1:9443 is for this machine; ?cert=FILE&key=FILE names an
+    /// authority's certificate.
+    #[arg(long, value_name = "URL", conflicts_with = "watch.ticket", help_heading = WAITING)]
     pub(super) web: Option<String>,
 
     /// Host name or address to put into the ticket, with --listen or --web
-    #[arg(long, value_name = "HOST", requires = "listening")]
+    #[arg(long, value_name = "HOST", requires = "listening", help_heading = WAITING)]
     pub(super) host: Option<String>,
 
-    /// Write the ticket to a new file that only you can read, or to standard output if FILE is -, with --listen or
-    /// --web. By default it is printed only on a terminal
-    #[arg(long, value_name = "FILE", requires = "listening")]
+    /// Write the ticket to a new file, or to standard output if FILE is -
+    ///
+    /// With --listen or --web. Only you can read the file. By default the ticket is printed only on a terminal.
+    #[arg(long, value_name = "FILE", requires = "listening", help_heading = WAITING)]
     pub(super) ticket_file: Option<PathBuf>,
 
     /// Admit only this publisher, with --listen or --web. The ticket then has no invite
-    #[arg(long, value_name = "PEER-ID", requires = "listening")]
+    #[arg(
+        long,
+        value_name = "PEER-ID",
+        requires = "listening",
+        help_heading = WAITING,
+        hide_short_help = true
+    )]
     pub(super) publisher: Option<String>,
 
     /// Name of the lists of publishers that were let in, with --listen or --web [default: made from the URL]
-    #[arg(long, value_name = "NAME", requires = "listening")]
+    #[arg(long, value_name = "NAME", requires = "listening", help_heading = WAITING, hide_short_help = true)]
     pub(super) name: Option<String>,
 
-    /// Hours after which the invite in the ticket expires, with --listen or --web: 1 to 8760
-    #[arg(long, value_name = "N", requires = "listening", default_value_t = 24,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HOURS)))]
-    pub(super) invite_hours: u32,
+    /// How long the invite in the ticket lives, with --listen or --web: 1h to 365d, in hours without a unit
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "listening",
+        default_value = "24h",
+        help_heading = WAITING,
+        hide_short_help = true
+    )]
+    pub(super) invite_hours: Hours,
 
     #[command(flatten)]
     pub(super) latency: LatencyArg,
@@ -481,9 +550,9 @@ pub(super) struct ClockArgs {
     #[command(flatten)]
     pub(super) config: ConfigArg,
 
-    /// Stop after this many seconds
-    #[arg(long, value_name = "N")]
-    pub(super) seconds: Option<u64>,
+    /// Stop after so long, as in 90s or 10m; in seconds without a unit
+    #[arg(long, value_name = "TIME")]
+    pub(super) seconds: Option<Seconds>,
 }
 
 #[derive(Debug, Args)]
@@ -497,8 +566,10 @@ pub(super) struct ProbeArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct DemoArgs {
-    /// Where to serve the page. Its address is printed on a terminal with a new token that opens it; ?token=@FILE takes
-    /// the token from a file that only you can read
+    /// Where to serve the page
+    ///
+    /// Its address is printed on a terminal with a new token that opens it; ?token=@FILE takes the token from a file
+    /// that only you can read.
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:9881")]
     pub(super) page: String,
 

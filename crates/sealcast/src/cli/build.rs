@@ -1,9 +1,7 @@
 //! Conversion of the command line and the configuration into the program's settings.
 
-use std::io::{IsTerminal, Read};
-use std::path::Path;
+use std::io::IsTerminal;
 use std::sync::Arc;
-use std::time::Duration;
 
 use sealcast_proto::keys::{Identity, Mechanism, Wish};
 use sealcast_proto::rate::RateConfig;
@@ -11,7 +9,6 @@ use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::sign::{NoSignMode, SignMode};
 use sealcast_proto::unit::{Selection, Unit};
-use sealcast_proto::wire::{MAX_TICKET, Ticket};
 
 use super::args::SessionArgs;
 use crate::config::{Config, Settings};
@@ -19,9 +16,9 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::{self, End};
 use crate::keys::mechanism;
 use crate::meter::power::MeterSpec;
-use crate::private_file::read_secret_line;
-use crate::run::{MAX_RELAYS, ObserveOptions, Offer, RelayUrl, Shape};
-use crate::transport::ListenUrl;
+use crate::meter::url::MetricsUrl;
+use crate::run::{MAX_RELAYS, ObserveOptions, Offer, RelayClient, RelayUrl, Shape};
+use crate::transport::{ListenUrl, WebUrl};
 
 /// The names of the recommended suites.
 pub(super) fn suite_names() -> Vec<String> {
@@ -159,6 +156,14 @@ pub(super) fn relays(settings: &Settings, key: &'static str, urls: &[String]) ->
     urls.iter().map(|url| url.parse().map_err(place)).collect()
 }
 
+/// Says that the program for relays is missing before anything is printed or bound.
+pub(super) fn check_relay_client(relays: &[RelayUrl]) -> Result<()> {
+    match relays.is_empty() {
+        true => Ok(()),
+        false => RelayClient::check_installed(),
+    }
+}
+
 /// The sealing parameters of a session: its epochs, its unit, and the seed of a selection by rate.
 pub(super) struct Sealing {
     pub(super) rekey: RekeyPolicy,
@@ -235,11 +240,11 @@ pub(super) fn unit(settings: &Settings) -> Result<Option<Unit>> {
 /// The limits after which an epoch ends.
 pub(super) fn rekey(settings: &Settings) -> Result<RekeyPolicy> {
     let publish = &settings.config.publish;
-    let (seconds, records) = (publish.rekey_seconds, publish.rekey_records);
-    RekeyPolicy::new(records, Duration::from_secs(seconds)).ok_or_else(|| {
-        let what = format!("epochs of {seconds} s and {records} records are outside the protocol's bounds");
+    let (length, records) = (publish.rekey_seconds, publish.rekey_records);
+    RekeyPolicy::new(records, length.0).ok_or_else(|| {
+        let what = format!("epochs of {length} and {records} records are outside the protocol's bounds");
         let failure = usage(what, "choose 1 to 600 s and 16 to 1048576 records");
-        let wrong = match (1..=600).contains(&seconds) {
+        let wrong = match (1..=600).contains(&length.0.as_secs()) {
             true => "publish.rekey_records",
             false => "publish.rekey_seconds",
         };
@@ -288,9 +293,23 @@ pub(super) fn observe(settings: &Settings) -> Result<ObserveOptions> {
     Ok(ObserveOptions {
         report: observe.report.clone(),
         log_dir: observe.log_dir.clone(),
-        metrics: observe.metrics,
+        metrics: metrics(settings)?,
         meter: meter(settings)?,
     })
+}
+
+/// Where metrics are served. Within TLS without a certificate of their own they have that of the page.
+fn metrics(settings: &Settings) -> Result<Option<MetricsUrl>> {
+    let Some(mut url) = settings.config.observe.metrics.clone() else {
+        return Ok(None);
+    };
+    url.check()
+        .map_err(|failure| settings.placed("observe.metrics", failure))?;
+    if url.tls && url.certificate.is_none() {
+        let page = settings.config.publish.web.as_deref().map(str::parse::<WebUrl>);
+        url.certificate = page.and_then(Result::ok).and_then(|page| page.certificate);
+    }
+    Ok(Some(url))
 }
 
 fn meter(settings: &Settings) -> Result<MeterSpec> {
@@ -309,34 +328,6 @@ pub(super) fn listen_url(settings: &Settings) -> Result<ListenUrl> {
     url.map_err(|failure| settings.placed("publish.listen", failure))
 }
 
-/// A ticket given as text, as `@FILE`, or as `-` for standard input.
-pub(super) fn ticket(typed: &str) -> Result<Ticket> {
-    let text = match typed.strip_prefix('@') {
-        Some(path) => read_secret_line(Path::new(path))?.trim().to_owned(),
-        None if typed == "-" => ticket_from_stdin()?,
-        None => typed.to_owned(),
-    };
-    let ticket: Ticket = text.parse().map_err(|error| {
-        let hint = "copy the whole line that the publisher printed";
-        Failure::new(FailureKind::Keys, format!("that is no ticket: {error}"), hint)
-    })?;
-    Ok(ticket)
-}
-
-fn ticket_from_stdin() -> Result<String> {
-    let mut text = String::new();
-    let limit = MAX_TICKET as u64 + 2;
-    std::io::stdin()
-        .lock()
-        .take(limit)
-        .read_to_string(&mut text)
-        .map_err(|error| {
-            let what = format!("the ticket could not be read from standard input ({error})");
-            Failure::new(FailureKind::Keys, what, "pipe one line of text into it")
-        })?;
-    Ok(text.trim().to_owned())
-}
-
 /// Check a configuration beyond its syntax and types.
 pub(super) fn check(settings: &Settings) -> Result<()> {
     let config = &settings.config;
@@ -348,6 +339,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     unit(settings)?;
     rate(config)?;
     meter(settings)?;
+    metrics(settings)?;
     listen_url(settings)?;
     super::peers::name_of(settings, End::Publisher)?;
     super::peers::invite_terms(settings)?;

@@ -14,8 +14,8 @@ use crate::run::events::{ClockOptions, Display, show_clock};
 use crate::web::Listen;
 use crate::web::clock::DEFAULT_PORT;
 
-/// Bounds of the mean time between events, in milliseconds.
-const PERIODS: std::ops::RangeInclusive<u32> = 100..=60_000;
+/// Bounds of the mean time between events.
+const PERIODS: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
 
 pub(super) fn run(args: &ClockArgs) -> Result<()> {
     shutdown::single_threaded_runtime()?.block_on(run_async(args))
@@ -26,19 +26,24 @@ async fn run_async(args: &ClockArgs) -> Result<()> {
     let options = options(&settings)?;
     let file = settings.config.clock.ticket_file.as_deref();
     let hand_out = |ticket: &EventTicket| hand_out_lines(ticket.reveal() + "\n", true, file);
-    show_clock(options, hand_out, shutdown::stop_signal(args.seconds)?).await
+    show_clock(
+        options,
+        hand_out,
+        shutdown::stop_signal(args.seconds.map(|time| time.0))?,
+    )
+    .await
 }
 
 /// The settings of a clock.
 pub(super) fn options(settings: &Settings) -> Result<ClockOptions> {
     let configured = &settings.config.clock;
     let page = Listen::parse(&configured.page, DEFAULT_PORT, "the clock");
-    let period = configured.period.get();
-    if !PERIODS.contains(&period) {
+    let period = configured.period;
+    if !PERIODS.contains(&period.0) {
         let failure = Failure::new(
             FailureKind::Usage,
-            format!("{period} ms is no time between events"),
-            format!("choose {} to {} ms", PERIODS.start(), PERIODS.end()),
+            format!("{period} is no time between events"),
+            "choose 100ms to 1m",
         );
         return Err(settings.placed("clock.period", failure));
     }
@@ -49,7 +54,7 @@ pub(super) fn options(settings: &Settings) -> Result<ClockOptions> {
         },
         events: configured.events,
         host: host(configured).map_err(|failure| settings.placed("clock.host", failure))?,
-        period: Duration::from_millis(period.into()),
+        period: period.0,
     })
 }
 

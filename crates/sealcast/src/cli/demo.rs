@@ -20,7 +20,7 @@ fn shape(settings: &Settings) -> Result<Shape> {
 async fn run_async(args: DemoArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.demo;
-    let seconds = args.session.seconds.or(configured.seconds.map(std::num::NonZero::get));
+    let time = args.session.seconds.or(configured.seconds).map(|time| time.0);
     let options = DemoOptions {
         source: configured.source.clone(),
         headless: configured.headless,
@@ -30,5 +30,5 @@ async fn run_async(args: DemoArgs) -> Result<()> {
         mechanisms: build::offered_mechanisms(&settings)?,
         observe: build::observe(&settings)?,
     };
-    demo(options, shutdown::stop_signal(seconds)?).await
+    demo(options, shutdown::stop_signal(time)?).await
 }

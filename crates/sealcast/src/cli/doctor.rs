@@ -120,7 +120,8 @@ fn places(settings: &Settings) -> Vec<Place> {
     places.extend(page.flatten().map(|address| by_tcp("watch.to", address)));
     let rtsp = settings.origin("gateway.rtsp").map(|_| config.gateway.rtsp);
     places.extend(rtsp.map(|address| by_tcp("gateway.rtsp", address)));
-    places.extend(config.observe.metrics.map(|address| by_tcp("observe.metrics", address)));
+    let metrics = config.observe.metrics.as_ref();
+    places.extend(metrics.map(|url| by_tcp("observe.metrics", url.address)));
     places
 }
 
@@ -145,18 +146,25 @@ fn named_files(config: &Config, file: Option<&Path>) -> Vec<NamedFile> {
         identity,
         probe,
         record,
+        observe,
         ..
     } = config;
     let secrets = [
         ("identity.file", identity.file.clone()),
         ("publish.source_file", publish.source_file.clone()),
+        ("gateway.camera_file", gateway.camera_file.clone()),
+        ("gateway.rtsp_password_file", gateway.rtsp_password_file.clone()),
+        (
+            "observe.metrics",
+            observe.metrics.as_ref().and_then(|url| url.token_file.clone()),
+        ),
+    ];
+    let tickets = [
         ("publish.to", file_of(publish.to.as_ref())),
         ("watch.ticket_file", watch.ticket_file.clone()),
         ("watch.ticket", file_of(watch.ticket.as_ref())),
-        ("gateway.camera_file", gateway.camera_file.clone()),
         ("gateway.peer_file", gateway.peer_file.clone()),
         ("gateway.peer", file_of(gateway.peer.as_ref())),
-        ("gateway.rtsp_password_file", gateway.rtsp_password_file.clone()),
         ("probe.ticket_file", probe.ticket_file.clone()),
         ("probe.events", file_of(probe.events.as_ref())),
         ("record.ticket_file", record.ticket_file.clone()),
@@ -177,6 +185,7 @@ fn named_files(config: &Config, file: Option<&Path>) -> Vec<NamedFile> {
         .map(|camera| ("gateway.camera.url_file", camera.url_file.clone()));
     let all = [
         (Access::Secret, secrets.into_iter().chain(cameras).collect::<Vec<_>>()),
+        (Access::Ticket, tickets.into()),
         (Access::Public, public.into()),
         (Access::New, new.into()),
     ];
@@ -285,8 +294,8 @@ mod tests {
         assert_eq!(
             files,
             [
-                ("watch.ticket", Access::Secret),
-                ("record.ticket_file", Access::Secret),
+                ("watch.ticket", Access::Ticket),
+                ("record.ticket_file", Access::Ticket),
                 ("--config", Access::Public),
                 ("publish.allow", Access::Public),
                 ("publish.ticket_file", Access::New),

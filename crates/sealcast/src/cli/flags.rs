@@ -1,7 +1,10 @@
 //! The flags of the declared options. Each command has the flags of the options that name the command.
 
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::Result;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use toml::Value;
 
 use crate::config::option::{Flag, Kind, Opt};
@@ -49,34 +52,75 @@ impl FromArgMatches for Flags {
 }
 
 fn argument(opt: &'static Opt) -> Arg {
-    let with_default = || match opt.shown_default() {
-        Some(default) => format!("{} [default: {default}]", opt.help),
-        None => opt.help.to_owned(),
-    };
     let arg = Arg::new(opt.path);
-    let valued = |arg: Arg, value| {
-        let arg = arg.value_name(value).value_parser(|text: &str| opt.read(text));
+    let valued = |arg: Arg, value: &'static str| {
         let action = match opt.kind {
             Kind::List => ArgAction::Append,
             _ => ArgAction::Set,
         };
-        arg.action(action).help(with_default())
+        let arg = arg.value_name(value).value_parser(OptParser(opt)).action(action);
+        arg.value_hint(hint(value)).hide_possible_values(true)
     };
     let arg = match opt.flag {
         Flag::Positional(value) => valued(arg, value),
         Flag::Value(name, value) => valued(arg.long(name), value),
-        Flag::On(name) => arg.long(name).action(ArgAction::SetTrue).help(opt.help),
-        Flag::Off(name, help) => arg.long(name).action(ArgAction::SetTrue).help(help),
+        Flag::On(name) | Flag::Off(name, _) => arg.long(name).action(ArgAction::SetTrue),
         Flag::None => unreachable!("no command takes it"),
     };
-    match opt.study {
-        true => arg.help_heading(STUDY),
-        false => arg,
+    let meaning = match opt.flag {
+        Flag::Off(_, meaning) => meaning,
+        _ => opt.help,
+    };
+    let arg = arg
+        .help(with_default(
+            opt.brief.unwrap_or(meaning),
+            opt.default.filter(|_| is_valued(opt)),
+        ))
+        .long_help(with_default(meaning, opt.shown_default().filter(|_| is_valued(opt))))
+        .hide_short_help(opt.brief.is_none());
+    match opt.heading {
+        Some(heading) => arg.help_heading(heading),
+        None => arg,
     }
 }
 
-/// Heading of the options used only for measurements.
-pub(super) const STUDY: &str = "Study";
+fn is_valued(opt: &Opt) -> bool {
+    matches!(opt.flag, Flag::Positional(_) | Flag::Value(..))
+}
+
+fn with_default(meaning: &str, default: Option<&str>) -> String {
+    match default {
+        None | Some("") => meaning.to_owned(),
+        Some(default) => format!("{meaning} [default: {default}]"),
+    }
+}
+
+/// What a shell completes for a value of this name.
+fn hint(value: &str) -> ValueHint {
+    match value {
+        "FILE" | "PATH" => ValueHint::FilePath,
+        "DIR" => ValueHint::DirPath,
+        _ => ValueHint::Other,
+    }
+}
+
+/// Reads an option's value, and tells shells the words that it may be.
+#[derive(Clone)]
+struct OptParser(&'static Opt);
+
+impl TypedValueParser for OptParser {
+    type Value = Value;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Value> {
+        let opt = self.0;
+        (move |text: &str| opt.read(text)).parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let words = self.0.words;
+        (!words.is_empty()).then(|| Box::new(words.iter().map(PossibleValue::new)) as Box<_>)
+    }
+}
 
 /// The value of an option, if the command has it and it was given. The items of a list may be spread over several
 /// flags.

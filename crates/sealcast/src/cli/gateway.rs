@@ -14,8 +14,9 @@ use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
-use super::hand_out::Start;
-use super::{build, peers, publish, shutdown, watch};
+use super::hand_out::{Start, TO_SERVE_PLAYERS};
+use super::ticket::ticket_in_force;
+use super::{build, peers, publish, shutdown};
 use crate::config::camera::{Allow, Camera};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
@@ -57,7 +58,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let publisher = peers::publisher(&settings, End::GatewayCamera)?;
     let mut offer = build::offer_of(&args.session, Arc::clone(&publisher.identity), sealing, &settings)?;
     let admission = peers::viewers(&settings, End::GatewayCamera, &publisher)?;
-    let start = Start::of(&settings, &publisher, &admission)?;
+    let start = Start::of(&settings, &publisher, &admission, TO_SERVE_PLAYERS)?;
     let control = ControlSocket::open(configured.control.as_deref(), publisher.folder())?;
     let metrics = Metrics::new(build_info());
     // Cameras make packets for an MTU of 1500 bytes. A packet that does not fit together with the bytes that sealing
@@ -73,7 +74,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     };
     offer.unit = publish::unit_in_force(&settings, datagrams)?;
     // Who has the ticket may take it that signals are answered.
-    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let stop = shutdown::stop_signal(args.session.time())?;
     let observing = Observation::start("gateway camera", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
     let control = match start.hand_out(Ways::new(Role::Publisher, vec![way]), control) {
@@ -221,7 +222,7 @@ fn peer(text: &String) -> Result<PeerId> {
 async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let gateway = &settings.config.gateway;
-    let ticket = watch::ticket_in_force(gateway.peer.as_ref(), gateway.peer_file.as_deref())?;
+    let ticket = ticket_in_force(gateway.peer.as_ref(), gateway.peer_file.as_deref())?;
     let login = login(&settings)?;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let mut offer = build::own_offer(&args.session, End::GatewayViewer, sealing, &settings)?;
@@ -245,7 +246,7 @@ async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
         rtsp,
         login,
     };
-    let outcome = viewer_gateway(options, observation, shutdown::stop_signal(args.session.seconds)?).await;
+    let outcome = viewer_gateway(options, observation, shutdown::stop_signal(args.session.time())?).await;
     observing.finish(outcome)
 }
 

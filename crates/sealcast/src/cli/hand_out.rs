@@ -63,6 +63,11 @@ fn checked(way: impl Fn() -> Result<Ticket> + Send + Sync + 'static) -> Result<W
     }
 }
 
+/// The words before a ticket that the other end types: a viewer, a viewer gateway, or a publisher.
+pub(super) const TO_WATCH: &str = "sealcast watch";
+pub(super) const TO_SERVE_PLAYERS: &str = "sealcast gateway viewer --peer";
+pub(super) const TO_PUBLISH: &str = "sealcast publish SOURCE --to";
+
 /// What a start hands out, and where.
 pub(super) struct Start<'s> {
     pub(super) admission: &'s Admission,
@@ -72,11 +77,18 @@ pub(super) struct Start<'s> {
     pub(super) file: Option<&'s Path>,
     /// The folder of this end.
     pub(super) folder: Option<&'s Path>,
+    /// The words before a ticket that the other end types.
+    pub(super) typed: &'static str,
 }
 
 impl<'s> Start<'s> {
     /// That of a publisher or camera gateway.
-    pub(super) fn of(settings: &'s Settings, publisher: &'s Publisher, admission: &'s Admission) -> Result<Self> {
+    pub(super) fn of(
+        settings: &'s Settings,
+        publisher: &'s Publisher,
+        admission: &'s Admission,
+        typed: &'static str,
+    ) -> Result<Self> {
         let configured = &settings.config.publish;
         let terms = peers::invite_terms(settings)?;
         Ok(Self {
@@ -84,6 +96,7 @@ impl<'s> Start<'s> {
             terms: (configured.invite && !configured.open).then_some(terms),
             file: configured.ticket_file.as_deref(),
             folder: publisher.folder(),
+            typed,
         })
     }
 
@@ -101,8 +114,8 @@ impl<'s> Start<'s> {
         }
         if !tickets.is_empty() {
             let secret = tickets.iter().any(|ticket| ticket.invite.is_some());
-            let lines = tickets.iter().map(|ticket| line(ticket, ways.role()) + "\n");
-            hand_out_lines(lines.collect(), secret, self.file)?;
+            let lines = tickets.iter().map(|ticket| line(ticket, ways.role()).into());
+            hand_out_tickets(&lines.collect::<Vec<_>>(), self.typed, secret, self.file)?;
         }
         self.admission.keep(invites.into_iter().flatten());
         if let Some(folder) = self.folder {
@@ -110,6 +123,41 @@ impl<'s> Start<'s> {
         }
         Ok(control.map(|socket| socket.inviting(ways)))
     }
+}
+
+/// Print tickets and links to pages, a line each, or write them to a file that only its owner can read. On a terminal
+/// they are the lines that the other end types, which begin with `typed`. Where standard output is no terminal it may
+/// end in a log that others read, so what is secret is printed there only if the user asks for it.
+pub(super) fn hand_out_tickets(
+    lines: &[Zeroizing<String>],
+    typed: &str,
+    secret: bool,
+    file: Option<&Path>,
+) -> Result<()> {
+    let text = match file {
+        None if std::io::stdout().is_terminal() => to_give_away(lines, typed),
+        _ => lines.iter().map(|line| line.to_string() + "\n").collect(),
+    };
+    hand_out_lines(text, secret, file)
+}
+
+/// The tickets as lines for people: one is enough, and it says what to do with it.
+fn to_give_away(lines: &[Zeroizing<String>], typed: &str) -> String {
+    let mut text = String::new();
+    for (at, line) in lines.iter().enumerate() {
+        let (line, ticket) = (line.as_str(), line.parse::<Ticket>());
+        let way = match (ticket, at) {
+            (Ok(_), 0) => format!("Give this line to the other side, to type there:\n\n  {typed} '{line}'\n"),
+            (Ok(ticket), _) => format!(
+                "Or this line, over {}:\n\n  {typed} '{line}'\n",
+                ticket.transport.name()
+            ),
+            (Err(_), 0) => format!("Give this link to the other side, to open in a browser:\n\n  {line}\n"),
+            (Err(_), _) => format!("Or this link, to open in a browser:\n\n  {line}\n"),
+        };
+        text.push_str(&format!("\n{way}"));
+    }
+    text + "\n"
 }
 
 /// Print lines, or write them to a file that only its owner can read. Where standard output is no terminal it may end
@@ -131,4 +179,49 @@ pub(super) fn hand_out_lines(lines: String, secret: bool, file: Option<&Path>) -
         _ => print!("{}", *lines),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticket(transport: &str) -> Ticket {
+        let text = format!(
+            "sealcast://192.0.2.7:9553/{}a?transport={transport}#{}",
+            "b".repeat(51),
+            "a".repeat(26)
+        );
+        text.parse().expect("a ticket")
+    }
+
+    #[test]
+    fn a_person_gets_the_line_that_the_other_side_types_and_the_link_that_it_opens() {
+        let (own, page) = (ticket("udp"), ticket("https"));
+        let of = |tickets: &[&Ticket], role| -> Vec<Zeroizing<String>> {
+            tickets.iter().map(|ticket| line(ticket, role).into()).collect()
+        };
+        let shown = to_give_away(&of(&[&own, &page], Role::Publisher), TO_WATCH);
+        let lines: Vec<&str> = shown.lines().filter(|line| !line.is_empty()).collect();
+        let link = page.reveal_page_link().expect("a link");
+        assert_eq!(
+            lines,
+            [
+                "Give this line to the other side, to type there:",
+                &format!("  sealcast watch '{}'", own.reveal()),
+                "Or this link, to open in a browser:",
+                &format!("  {link}"),
+            ]
+        );
+        let shown = to_give_away(&of(&[&page], Role::Viewer), TO_PUBLISH);
+        assert!(
+            shown.contains("Give this link") && shown.contains("/?publish#sealcast://"),
+            "{shown}"
+        );
+        let shown = to_give_away(&of(&[&own, &own], Role::Publisher), TO_SERVE_PLAYERS);
+        assert!(
+            shown.contains("  sealcast gateway viewer --peer 'sealcast://"),
+            "{shown}"
+        );
+        assert!(shown.contains("Or this line, over udp:"), "{shown}");
+    }
 }

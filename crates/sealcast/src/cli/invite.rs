@@ -9,11 +9,12 @@ use zeroize::Zeroizing;
 
 use super::args::InviteArgs;
 use super::control::tell_running;
-use super::hand_out::{STDOUT, hand_out_lines};
+use super::hand_out::{STDOUT, TO_PUBLISH, TO_SERVE_PLAYERS, TO_WATCH, hand_out_tickets};
 use super::peers::{Whose, whose};
 use super::qr;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
+use crate::keys::files::End;
 use crate::keys::peers::{InviteRequest, Kind, PeerStore, PeersCommand, Terms, running};
 use crate::keys::publisher::control_socket;
 use crate::platform::wall_time::wall_time;
@@ -24,19 +25,21 @@ struct Invited {
     /// What is known of it, which begins with the word `invite` and its name.
     about: String,
     lines: Vec<Zeroizing<String>>,
+    /// The words before a ticket that the other end types.
+    typed: &'static str,
 }
 
 pub(super) fn run(args: &InviteArgs) -> Result<()> {
     let terms = Terms {
         uses: args.uses,
-        life: args.expires,
+        life: args.expires.0,
     };
     let request = InviteRequest::new(terms, &args.label)?;
     check_place(args.ticket_file.as_deref())?;
     let (invited, run_again) = make(args, &request)?;
     eprintln!("{}", invited.about);
-    let lines = invited.lines.iter().map(|line| line.to_string() + "\n").collect();
-    hand_out_lines(lines, true, args.ticket_file.as_deref()).inspect_err(|_| {
+    let handed_out = hand_out_tickets(&invited.lines, invited.typed, true, args.ticket_file.as_deref());
+    handed_out.inspect_err(|_| {
         // Nobody has it. If it stays all the same, it expires.
         let name = invited.about.split([' ', ':']).nth(1).unwrap_or_default();
         let _ = PeersCommand::withdraw(name, false).and_then(|command| run_again(&command));
@@ -55,7 +58,7 @@ type Run = Box<dyn Fn(&PeersCommand) -> Result<()>>;
 fn make(args: &InviteArgs, request: &InviteRequest) -> Result<(Invited, Run)> {
     let tell = |socket: PathBuf| -> Run { Box::new(move |command| tell_running(&socket, &command.line()).map(drop)) };
     if let Some(path) = &args.socket {
-        let invited = by_running(path, request)?.ok_or_else(|| {
+        let invited = by_running(path, request, TO_WATCH)?.ok_or_else(|| {
             let what = format!("no program answers at {}", path.display());
             Failure::new(
                 FailureKind::Network,
@@ -67,7 +70,7 @@ fn make(args: &InviteArgs, request: &InviteRequest) -> Result<(Invited, Run)> {
     }
     let whose = whose(&args.whose, false)?;
     let socket = control_socket(&whose.folder);
-    match by_running(&socket, request)? {
+    match by_running(&socket, request, typed(&whose))? {
         Some(invited) => Ok((invited, tell(socket))),
         None => Ok((
             by_lists(&whose, request)?,
@@ -94,7 +97,7 @@ fn check_place(file: Option<&Path>) -> Result<()> {
 }
 
 /// The invite, made by the program that runs; `None` if none listens there.
-fn by_running(socket: &Path, request: &InviteRequest) -> Result<Option<Invited>> {
+fn by_running(socket: &Path, request: &InviteRequest, typed: &'static str) -> Result<Option<Invited>> {
     let Some(answer) = tell_running(socket, &request.line())?.map(Zeroizing::new) else {
         return Ok(None);
     };
@@ -102,7 +105,18 @@ fn by_running(socket: &Path, request: &InviteRequest) -> Result<Option<Invited>>
     Ok(Some(Invited {
         about: lines.next().unwrap_or_default().to_owned(),
         lines: lines.map(|line| Zeroizing::new(line.to_owned())).collect(),
+        typed,
     }))
+}
+
+/// The words before a ticket of this end that the other end types.
+fn typed(whose: &Whose) -> &'static str {
+    let gateway = End::GatewayCamera.default_name();
+    match whose.kind {
+        Kind::Viewer => TO_PUBLISH,
+        Kind::Publisher if Some(whose.name.to_string().as_str()) == gateway => TO_SERVE_PLAYERS,
+        Kind::Publisher => TO_WATCH,
+    }
 }
 
 /// The invite, written into the lists of a program that does not run, or takes no commands. Its tickets lead to where
@@ -130,6 +144,7 @@ fn by_lists(whose: &Whose, request: &InviteRequest) -> Result<Invited> {
     Ok(Invited {
         about: live.to_string(),
         lines: with_invite(tickets, role, &live.invite),
+        typed: typed(whose),
     })
 }
 

@@ -4,10 +4,12 @@ mod archive;
 mod args;
 mod build;
 mod clock;
+mod completions;
 mod control;
 mod demo;
 mod devices;
 mod doctor;
+mod examples;
 mod flags;
 mod gateway;
 mod hand_out;
@@ -21,6 +23,7 @@ mod qr;
 mod record;
 mod shutdown;
 mod stdin_source;
+mod ticket;
 mod watch;
 
 use std::ffi::OsString;
@@ -28,6 +31,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser};
+pub use completions::completions;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use sealcast_proto::keys::{EpochSecret, Secret, Side};
 use sealcast_proto::seal::suite::AEGIS_128X4;
@@ -116,6 +120,7 @@ fn dispatch(arguments: Arguments) -> Result<()> {
                 Ok(())
             }
         },
+        Command::Completions(args) => completions::run(args.shell),
         Command::Publish(args) => publish::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Gateway(args) => gateway::run(args.command),
@@ -216,8 +221,9 @@ fn aegis_speed() -> SuiteSpeed {
     })
 }
 
-fn config_check(args: &args::ConfigArg) -> Result<()> {
-    let settings = Settings::gather(args.config.as_deref(), std::env::vars_os(), [])?;
+fn config_check(args: &args::ConfigCheckArgs) -> Result<()> {
+    let file = args.file.as_deref().or(args.config.config.as_deref());
+    let settings = Settings::gather(file, std::env::vars_os(), [])?;
     print!("{}", settings.table());
     build::check(&settings)
 }

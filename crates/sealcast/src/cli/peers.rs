@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sealcast_proto::keys::PeerId;
 use tokio::signal::unix::Signal;
@@ -14,8 +15,9 @@ use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::files::{self, End, read_identity};
-use crate::keys::peers::{Kind, KnownPeers, ListName, MAX_HOURS, MAX_USES, PeerStore, PeersCommand, Terms, running};
+use crate::keys::peers::{Kind, KnownPeers, ListName, MAX_LIFE, MAX_USES, PeerStore, PeersCommand, Terms, running};
 use crate::keys::publisher::{self, Publisher, Start};
+use crate::length::Hours;
 use crate::platform::wall_time::wall_time;
 use crate::run::{Admission, ByHand, GROUP_STREAM};
 use crate::transport::ListenUrl;
@@ -60,7 +62,7 @@ fn former_name(settings: &Settings) -> Result<Option<ListName>> {
 /// What the invite of a publisher's ticket is good for.
 pub(super) fn invite_terms(settings: &Settings) -> Result<Terms> {
     let publish = &settings.config.publish;
-    let (uses, hours) = (publish.invite_uses.get(), publish.invite_hours.get());
+    let uses = publish.invite_uses.get();
     let wrong =
         |key, what: String, hint: String| Err(settings.placed(key, Failure::new(FailureKind::Usage, what, hint)));
     if uses > MAX_USES {
@@ -71,15 +73,22 @@ pub(super) fn invite_terms(settings: &Settings) -> Result<Terms> {
             hint,
         );
     }
-    if hours > MAX_HOURS {
-        let hint = format!("choose 1 to {MAX_HOURS}");
-        return wrong(
-            "publish.invite_hours",
-            format!("an invite cannot live for {hours} hours"),
-            hint,
-        );
+    let life = life(publish.invite_hours).map_err(|failure| settings.placed("publish.invite_hours", failure))?;
+    Ok(Terms { uses, life })
+}
+
+/// The life of an invite: whole seconds.
+pub(super) fn life(life: Hours) -> Result<Duration> {
+    let range = Duration::from_secs(1)..=MAX_LIFE;
+    if range.contains(&life.0) && life.0.subsec_nanos() == 0 {
+        return Ok(life.0);
     }
-    Ok(Terms::hours(uses, hours))
+    let what = format!("an invite cannot live for {life}");
+    let hint = format!(
+        "choose a time up to {}d, as in 90m, 24h or 7d",
+        MAX_LIFE.as_secs() / 86_400
+    );
+    Err(Failure::new(FailureKind::Usage, what, hint))
 }
 
 /// The viewers that the user of a publisher or camera gateway admits.

@@ -9,14 +9,14 @@ use sealcast_proto::wire::Ticket;
 
 use super::args::ProbeArgs;
 use super::publish_source::open_source;
-use super::watch::ticket_in_force;
+use super::ticket::ticket_in_force;
 use super::{build, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::End;
 use crate::keys::seen_groups::SeenGroups;
 use crate::meter::metrics::Metrics;
-use crate::private_file::read_secret_line;
+use crate::private_file::read_ticket;
 use crate::run::probe::{Probe, ProbeOptions, feed};
 use crate::run::{Observation, Observing, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
 use crate::sink::Sink;
@@ -77,7 +77,7 @@ async fn receive(
     sink: Box<dyn Sink>,
 ) -> Result<()> {
     let began = Instant::now();
-    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let stop = shutdown::stop_signal(args.session.time())?;
     let ticket = match from {
         From::Source(url) => return feed(open_source(url).await?, sink, stop).await,
         From::Publisher(ticket) => ticket,
@@ -99,7 +99,7 @@ async fn receive(
         relays: Vec::new(),
     };
     let outcome = watch(options, observing.observation(), stop).await;
-    shutdown::in_time(outcome, began, args.session.seconds, &observing.observation())
+    shutdown::in_time(outcome, began, args.session.time(), &observing.observation())
 }
 
 fn panicked(error: &tokio::task::JoinError) -> Failure {
@@ -110,7 +110,7 @@ fn panicked(error: &tokio::task::JoinError) -> Failure {
 /// What to measure: a ticket or a file with one, or a source.
 fn from(settings: &Settings) -> Result<From> {
     let configured = &settings.config.probe;
-    let is_ticket = |text: &&String| text.starts_with('@') || text.starts_with("sealcast://");
+    let is_ticket = |text: &&String| text.starts_with('@') || text.contains("sealcast://");
     let ticket = configured.from.as_ref().filter(is_ticket);
     match (&configured.from, ticket) {
         (Some(url), None) => {
@@ -136,13 +136,11 @@ fn event_ticket(typed: &str) -> Result<EventTicket> {
             "give @FILE: `sealcast clock --ticket-file FILE` writes one",
         ));
     };
-    let line = read_secret_line(Path::new(path))?;
-    line.trim().parse().map_err(|error| {
-        let what = format!("{path} has no ticket of an event server: {error}");
-        Failure::new(
-            FailureKind::Keys,
-            what,
-            "copy the whole line that `sealcast clock` printed",
-        )
+    read_ticket(Path::new(path), |line| {
+        line.trim().parse().map_err(|error| {
+            let what = format!("{path} has no ticket of an event server: {error}");
+            let hint = "copy the whole line that `sealcast clock` printed";
+            Failure::new(FailureKind::Keys, what, hint)
+        })
     })
 }

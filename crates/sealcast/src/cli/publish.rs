@@ -9,8 +9,9 @@ use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::TransportKind;
 
 use super::args::PublishArgs;
-use super::hand_out::{Start, listen_for_browsers, way_to};
+use super::hand_out::{Start, TO_WATCH, listen_for_browsers, way_to};
 use super::publish_source::{Beginning, Opening, announce, source_url};
+use super::ticket::ticket;
 use super::{build, peers, shutdown};
 use crate::archive::{MAX_RECIPIENTS, Recipient, parse_recipients};
 use crate::config::Settings;
@@ -49,10 +50,11 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let mut offer = build::offer_of(&args.session, Arc::clone(&publisher.identity), sealing, &settings)?;
     let relays = build::relays(&settings, "publish.relay", &configured.relay)?;
     let group = group(&settings, &publisher, offer.shape, selection)?;
+    build::check_relay_client(&relays)?;
     let admission = admission(&settings, &relays, &publisher)?;
     let control = ControlSocket::open(configured.control.as_deref(), publisher.folder())?;
     let metrics = Metrics::new(build_info());
-    let start = Start::of(&settings, &publisher, &admission)?;
+    let start = Start::of(&settings, &publisher, &admission, TO_WATCH)?;
     let (viewers, ways) = viewers(&settings, &relays, &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
     build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
@@ -61,7 +63,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let opening = Opening::new(&source_url, offer.shape, proof, selection).with_sound(configured.sound);
     let Beginning { source, reopen, rate } = opening.begin(&settings, &checked, rate).await?;
     // Who has the ticket may take it that signals are answered.
-    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let stop = shutdown::stop_signal(args.session.time())?;
     let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
     let control = match start.hand_out(ways, control) {
@@ -268,7 +270,7 @@ fn viewers(settings: &Settings, relays: &[RelayUrl], identity: &Identity, metric
     let configured = &settings.config.publish;
     if let Some(to) = &configured.to {
         let ways = ways_through(relays, identity.peer_id()).collect();
-        return Ok((Viewers::Connect(build::ticket(to)?), Ways::new(Role::Publisher, ways)));
+        return Ok((Viewers::Connect(ticket(to)?), Ways::new(Role::Publisher, ways)));
     }
     let (listener, delivery, way) = listen(settings, identity, metrics.clone(), Mtu::default())?;
     let (mut listeners, mut ways) = (vec![listener], vec![way]);

@@ -7,7 +7,7 @@ use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::TransportKind;
 
 use super::args::RecordArgs;
-use super::watch::ticket_in_force;
+use super::ticket::ticket_in_force;
 use super::{build, shutdown};
 use crate::archive::{Keeping, NodeArchive};
 use crate::failure::{Failure, FailureKind, Result};
@@ -51,7 +51,7 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
     };
     let (folder, keeping) = Keeping::parse(into).map_err(|failure| settings.placed("record.archive", failure))?;
     let began = Instant::now();
-    let stop = shutdown::stop_signal(args.session.seconds)?;
+    let stop = shutdown::stop_signal(args.session.time())?;
     let archive = NodeArchive::open(&folder, keeping)?;
     let metrics = Metrics::new(build_info());
     let observing = Observation::start("record", build::observe(&settings)?, metrics).await?;
@@ -69,6 +69,6 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
     // From here on it needs nothing of this machine that might not be there.
     service_manager::ready();
     let outcome = record(options, observation, stop).await;
-    let outcome = shutdown::in_time(outcome, began, args.session.seconds, &observing.observation());
+    let outcome = shutdown::in_time(outcome, began, args.session.time(), &observing.observation());
     observing.finish(outcome)
 }

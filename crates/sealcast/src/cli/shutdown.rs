@@ -10,22 +10,22 @@ use tokio::sync::watch;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::run::Observation;
 
-/// A value that turns true on Ctrl-C, on SIGTERM, or after `seconds`.
-pub(super) fn stop_signal(seconds: Option<u64>) -> Result<watch::Receiver<bool>> {
-    stop_signal_or(seconds, std::future::pending())
+/// A value that turns true on Ctrl-C, on SIGTERM, or after this time.
+pub(super) fn stop_signal(time: Option<Duration>) -> Result<watch::Receiver<bool>> {
+    stop_signal_or(time, std::future::pending())
 }
 
 /// The same, also when `asked` is ready.
 pub(super) fn stop_signal_or(
-    seconds: Option<u64>,
+    time: Option<Duration>,
     asked: impl Future<Output = ()> + Send + 'static,
 ) -> Result<watch::Receiver<bool>> {
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(async move {
         let time_is_up = async {
-            match seconds {
-                Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+            match time {
+                Some(time) => tokio::time::sleep(time).await,
                 None => std::future::pending().await,
             }
         };
@@ -47,7 +47,7 @@ pub(super) fn stop_signal_or(
     Ok(stopped)
 }
 
-/// The outcome of a viewer that was to run for so many seconds: if these are over and it has not reached its publisher
+/// The outcome of a viewer that was to run for this time: if it is over and it has not reached its publisher
 /// once, the reason is its failure. A user or a service manager that ends it before is told nothing of that.
 ///
 /// # Errors
@@ -55,10 +55,10 @@ pub(super) fn stop_signal_or(
 pub(super) fn in_time(
     outcome: Result<()>,
     began: Instant,
-    seconds: Option<u64>,
+    time: Option<Duration>,
     observation: &Observation,
 ) -> Result<()> {
-    let over = seconds.is_some_and(|seconds| began.elapsed() >= Duration::from_secs(seconds));
+    let over = time.is_some_and(|time| began.elapsed() >= time);
     match observation.take_unreached().filter(|_| over) {
         Some(failure) => outcome.and(Err(failure)),
         None => outcome,

@@ -1,7 +1,7 @@
 //! `sealcast watch`.
 
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,8 @@ use tokio::signal::unix::Signal;
 use tokio::sync::Notify;
 
 use super::args::WatchArgs;
-use super::hand_out::{Start, listen_for_browsers, way_to};
+use super::hand_out::{Start, TO_PUBLISH, listen_for_browsers, way_to};
+use super::ticket::ticket_in_force;
 use super::{build, peers, shutdown};
 use crate::config::Settings;
 use crate::config::secrets::redact;
@@ -54,7 +55,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     // Who has the ticket may take it that signals are answered.
     let (began, closed) = (Instant::now(), Arc::new(Notify::new()));
     let asked = Arc::clone(&closed);
-    let stop = shutdown::stop_signal_or(args.session.seconds, async move { asked.notified().await })?;
+    let stop = shutdown::stop_signal_or(args.session.time(), async move { asked.notified().await })?;
     let (mut publisher, budget, listening) = match ticket {
         None => listen(&args, peer, &offer.identity, &metrics)?,
         Some(ticket) => {
@@ -97,7 +98,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         outcome = watch(options, observation, stop) => outcome,
         never = read_again => match never {},
     };
-    let outcome = shutdown::in_time(outcome, began, args.session.seconds, &observing.observation());
+    let outcome = shutdown::in_time(outcome, began, args.session.time(), &observing.observation());
     observing.finish(outcome)
 }
 
@@ -142,6 +143,7 @@ fn relays(settings: &Settings, ticket: Option<&Ticket>) -> Result<Vec<RelayUrl>>
         return Err(settings.placed("watch.relay", failure));
     }
     relays.splice(..0, ticket.and_then(RelayUrl::of_ticket));
+    build::check_relay_client(&relays)?;
     Ok(relays)
 }
 
@@ -156,11 +158,14 @@ struct Listening {
 impl Listening {
     /// Hands the tickets out, and gives the viewer its socket for commands.
     fn hand_out(self, args: &WatchArgs, publisher: &mut PublisherAt) -> Result<()> {
+        let life = peers::life(args.invite_hours)?;
+        let terms = args.publisher.is_none().then_some(Terms { uses: 1, life });
         let start = Start {
             admission: &self.admission,
-            terms: args.publisher.is_none().then(|| Terms::hours(1, args.invite_hours)),
+            terms,
             file: args.ticket_file.as_deref(),
             folder: self.folder.as_deref(),
+            typed: TO_PUBLISH,
         };
         let socket = start.hand_out(self.ways, self.control)?;
         if let PublisherAt::Listen { control, .. } = publisher {
@@ -216,17 +221,4 @@ fn listen(
         control: None,
     };
     Ok((publisher, budget, Some(listening)))
-}
-
-/// The ticket, given as text or in a file.
-pub(super) fn ticket_in_force(ticket: Option<&String>, file: Option<&Path>) -> Result<Ticket> {
-    match (ticket, file) {
-        (Some(ticket), _) => build::ticket(ticket),
-        (None, Some(path)) => build::ticket(&format!("@{}", path.display())),
-        (None, None) => Err(Failure::new(
-            FailureKind::Usage,
-            "there is no ticket to watch with",
-            "give the line that the publisher printed, or @FILE with it",
-        )),
-    }
 }

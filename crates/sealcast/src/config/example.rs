@@ -8,8 +8,9 @@ const HEAD: &str = "\
 # it. `sealcast config example` prints this file.
 #
 # Use it with `--config FILE`. A flag overrides the environment, and the environment overrides this file: each option
-# has a variable SEALCAST_SECTION_KEY, for example SEALCAST_PUBLISH_LISTEN. `sealcast config check --config FILE` shows
-# the options in force. Relative paths start from the directory in which the program is started.
+# has a variable SEALCAST_SECTION_KEY, for example SEALCAST_PUBLISH_LISTEN. `sealcast config check FILE` shows the
+# options in force. A length of time has its unit, as in \"10m\". Relative paths start from the directory in which the
+# program is started.
 #
 # Secrets do not belong here. Write a camera URL with a password, or a ticket with an invite, into a file that only you
 # may read, and name that file.

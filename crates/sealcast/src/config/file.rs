@@ -212,11 +212,12 @@ mod tests {
     fn wrong_values_are_placed() {
         for (text, place, words) in [
             ("[publish]\nmax_viewers = 0\n", "line 2, column 15", "nonzero"),
+            ("[publish]\nrekey_seconds = \"ten\"\n", "line 2, column 17", "90s, 10m"),
             ("[session]\nsuites = \"aes\"\n", "line 2, column 10", "sequence"),
             (
                 "[observe]\nmetrics = \"localhost\"\n",
                 "line 2, column 11",
-                "socket address",
+                "no ADDRESS:PORT",
             ),
             ("[publish\n", "line 1, column", ""),
             ("# äöü\nopen = \n", "line 2, column", ""),

@@ -1,7 +1,7 @@
 //! The declaration of an option: its flag, key, variable, kind, default and help.
 
 use std::net::SocketAddr;
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde::de::DeserializeOwned;
@@ -9,6 +9,8 @@ use toml::Value;
 
 use super::camera::Camera;
 use super::secrets::redact;
+use crate::length::Length;
+use crate::meter::url::MetricsUrl;
 
 /// Form of a value. It determines how the text of a flag, a variable or a default is parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub enum Kind {
     Switch,
     /// A whole number.
     Number,
+    /// A length of time.
+    Length,
     /// Names separated by commas.
     List,
     /// Tables, which only the file can hold.
@@ -44,11 +48,15 @@ settings! {
     String: Text,
     PathBuf: Text,
     SocketAddr: Text,
+    MetricsUrl: Text,
     bool: Switch,
     u64: Number,
     NonZeroU32: Number,
-    NonZeroU64: Number,
     Vec<String>: List,
+}
+
+impl<const MILLISECONDS: u64> Setting for Length<MILLISECONDS> {
+    const KIND: Kind = Kind::Length;
 }
 
 impl<T: Setting> Setting for Option<T> {
@@ -67,6 +75,9 @@ impl Setting for Vec<Camera> {
     }
 }
 
+/// Heading of the options used only for measurements.
+pub const STUDY: &str = "Study";
+
 /// Form of an option on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flag {
@@ -82,7 +93,7 @@ pub enum Flag {
     Off(&'static str, &'static str),
 }
 
-/// An option. The fields up to `accepts` are filled in by [`options`](super::options).
+/// An option. Section, key, path, help, kind and `accepts` are filled in by [`options`](super::options).
 #[derive(Clone, Copy, Debug)]
 pub struct Opt {
     /// Section of the configuration, without brackets.
@@ -93,6 +104,12 @@ pub struct Opt {
     pub path: &'static str,
     /// Meaning, with unit and range, without a full stop at the end.
     pub help: &'static str,
+    /// The same in a few words, for the short help; `None` to show it only in the long one.
+    pub brief: Option<&'static str>,
+    /// Heading under which the help shows it.
+    pub heading: Option<&'static str>,
+    /// Values that a shell may complete; others are valid too.
+    pub words: &'static [&'static str],
     /// Form of its value.
     pub kind: Kind,
     /// Returns an error if a value does not have the option's type.
@@ -111,8 +128,6 @@ pub struct Opt {
     pub secret: Option<&'static str>,
     /// Key of the same section that cannot be set together with it.
     pub excludes: Option<&'static str>,
-    /// True if it is needed only for measurements.
-    pub study: bool,
 }
 
 /// Returns an error if `value` is not a `T`.
@@ -127,6 +142,9 @@ pub(super) const fn key() -> Opt {
         key: "",
         path: "",
         help: "",
+        brief: None,
+        heading: None,
+        words: &[],
         kind: Kind::Text,
         accepts: accepts::<String>,
         flag: Flag::None,
@@ -136,7 +154,6 @@ pub(super) const fn key() -> Opt {
         example: None,
         secret: None,
         excludes: None,
-        study: false,
     }
 }
 
@@ -178,11 +195,15 @@ macro_rules! setters {
 }
 
 impl Opt {
-    setters! { default unset example secret excludes }
+    setters! { brief heading default unset example secret excludes }
 
-    pub(super) const fn study(mut self) -> Self {
-        self.study = true;
+    pub(super) const fn words(mut self, words: &'static [&'static str]) -> Self {
+        self.words = words;
         self
+    }
+
+    pub(super) const fn study(self) -> Self {
+        self.heading(STUDY)
     }
 
     /// The environment variable for it, such as `SEALCAST_PUBLISH_LISTEN`.
@@ -206,7 +227,7 @@ impl Opt {
     /// The reason why the text is no valid value; secrets are left out.
     pub fn read(&self, text: &str) -> Result<Value, String> {
         let value = match self.kind {
-            Kind::Text => Value::String(text.to_owned()),
+            Kind::Text | Kind::Length => Value::String(text.to_owned()),
             Kind::Switch => Value::Boolean(match text {
                 "true" | "1" => true,
                 "false" | "0" => false,

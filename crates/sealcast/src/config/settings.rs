@@ -285,7 +285,7 @@ mod tests {
             let value = match (opt.kind, opt.default) {
                 (Kind::Switch, Some("true")) => "false",
                 (Kind::Switch, _) => "true",
-                (Kind::Number, _) => "7",
+                (Kind::Number | Kind::Length, _) => "7",
                 (_, _) if opt.read("some").is_err() => "127.0.0.1:7",
                 (_, _) => "some",
             };
@@ -302,7 +302,8 @@ mod tests {
             ("SEALCAST_PUBLISH_MAX_VIEWERS", "many", "whole number"),
             ("SEALCAST_PUBLISH_MAX_VIEWERS", "0", "nonzero"),
             ("SEALCAST_PUBLISH_OPEN", "maybe", "true or false"),
-            ("SEALCAST_OBSERVE_METRICS", "here", "socket address"),
+            ("SEALCAST_PUBLISH_REKEY_SECONDS", "ten", "200ms, 90s, 10m"),
+            ("SEALCAST_OBSERVE_METRICS", "here", "no ADDRESS:PORT"),
             ("SEALCAST_GATEWAY_CAMERA", "rtsp://h/", "only the configuration file"),
         ] {
             let failure = Settings::gather(None, environment(&[(name, value)]), []).unwrap_err();
@@ -338,7 +339,7 @@ mod tests {
         let table = settings.table();
         let line = |start: &str| table.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
         assert!(line("publish.open ").contains("true") && line("publish.open ").ends_with("file"));
-        assert!(line("publish.rekey_seconds").contains("600") && line("publish.rekey_seconds").ends_with("default"));
+        assert!(line("publish.rekey_seconds").contains("10m") && line("publish.rekey_seconds").ends_with("default"));
         assert!(line("watch.ticket ").ends_with("SEALCAST_WATCH_TICKET"));
         assert!(line("watch.ticket_file").ends_with("not set"));
         assert!(!table.contains("hush"), "{table}");

@@ -24,6 +24,8 @@ const MAX_SAID: usize = 16;
 pub enum Access {
     /// Its owner alone may read and write it.
     Secret,
+    /// The same, of a ticket: where others may read it, its next use changes that.
+    Ticket,
     /// Its owner alone may write it.
     Public,
     /// It is made by a command, and must not be there before.
@@ -56,6 +58,17 @@ pub(super) fn check_named(file: &NamedFile) -> Finding {
                 failure.hint,
             ),
         },
+        Access::Ticket => match open_to_readers(path) {
+            Some(mode) => Finding::warning(
+                CHECK,
+                format!("{option}: {shown} can be read by others (mode {mode:04o})"),
+                format!("run: chmod 600 {shown}; its next use does the same"),
+            ),
+            None => check_named(&NamedFile {
+                access: Access::Secret,
+                ..file.clone()
+            }),
+        },
         Access::Public => match read_list(path) {
             Ok(_) => well("can be read, and written by its owner alone"),
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -79,6 +92,14 @@ pub(super) fn check_named(file: &NamedFile) -> Finding {
         }
         Access::New => well("is not there yet, as it must be"),
     }
+}
+
+/// The mode of this user's own file, if others may read it, and not write it.
+fn open_to_readers(path: &Path) -> Option<u32> {
+    let found = fs::metadata(path).ok()?;
+    let mode = found.permissions().mode() & 0o7777;
+    let own = found.is_file() && found.uid() == geteuid().as_raw();
+    (own && mode & 0o044 != 0 && mode & 0o022 == 0).then_some(mode)
 }
 
 /// Looks at the folder of keys and everything in it.
@@ -298,19 +319,21 @@ mod tests {
         };
         for (access, missing) in [
             (Access::Secret, Verdict::Wrong),
+            (Access::Ticket, Verdict::Wrong),
             (Access::Public, Verdict::Wrong),
             (Access::New, Verdict::Ok),
         ] {
             assert_eq!(judged(access).verdict, missing, "{access:?}");
         }
         fs::write(&path, "sealcast://secret#invite").expect("written");
-        for (mode, secret, public) in [
-            (0o600, Verdict::Ok, Verdict::Ok),
-            (0o644, Verdict::Wrong, Verdict::Ok),
-            (0o666, Verdict::Wrong, Verdict::Wrong),
+        for (mode, secret, ticket, public) in [
+            (0o600, Verdict::Ok, Verdict::Ok, Verdict::Ok),
+            (0o644, Verdict::Wrong, Verdict::Warning, Verdict::Ok),
+            (0o666, Verdict::Wrong, Verdict::Wrong, Verdict::Wrong),
         ] {
             set_mode(&path, mode);
             assert_eq!(judged(Access::Secret).verdict, secret, "{mode:o}");
+            assert_eq!(judged(Access::Ticket).verdict, ticket, "{mode:o}");
             assert_eq!(judged(Access::Public).verdict, public, "{mode:o}");
             assert!(!format!("{:?}", judged(Access::Secret)).contains("invite"));
         }

@@ -140,7 +140,12 @@ pub fn create_identity(path: &Path) -> Result<Identity> {
 /// # Errors
 /// As [`read_secret`], or the file does not hold an identity.
 pub fn read_identity(path: &Path) -> Result<Identity> {
-    let text = read_secret(path)?;
+    let text = read_secret(path).map_err(|mut failure| {
+        if !path.exists() {
+            failure.hint = "check the path; an identity is made with: sealcast keygen FILE".to_owned();
+        }
+        failure
+    })?;
     Identity::from_file_text(&text).map_err(|error| {
         let what = format!("{} is not an identity file: {error}", path.display());
         Failure::new(

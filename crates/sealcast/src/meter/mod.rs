@@ -22,3 +22,4 @@ pub mod statistics;
 pub mod telling;
 mod totals;
 mod turned_away;
+pub mod url;

@@ -1,7 +1,6 @@
 //! Observations of every long-running command: metrics, logs, resources and the report.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,8 +22,9 @@ use crate::meter::paired::PairedSummary;
 use crate::meter::power::MeterSpec;
 use crate::meter::report::{ClockReport, Report};
 use crate::meter::resources::{ResourceSample, ResourceSampler, SAMPLE_PERIOD, SampleRequests, UNASKED_PERIOD};
-use crate::meter::serve::{MetricsServer, Reach};
+use crate::meter::serve::MetricsServer;
 use crate::meter::stage::Stage;
+use crate::meter::url::MetricsUrl;
 use crate::platform::kernel_clock::KernelClock;
 use crate::platform::wall_time::wall_time;
 
@@ -38,8 +38,8 @@ pub struct ObserveOptions {
     pub report: Option<PathBuf>,
     /// Folder for CSV logs.
     pub log_dir: Option<PathBuf>,
-    /// Address to serve metrics at.
-    pub metrics: Option<SocketAddr>,
+    /// Where to serve metrics.
+    pub metrics: Option<MetricsUrl>,
     /// The energy meter.
     pub meter: MeterSpec,
 }
@@ -148,9 +148,9 @@ impl Observation {
             meter_step: energy.meter.as_ref().map(|meter| meter.about().step),
             unreached: Mutex::default(),
         });
-        if let Some(address) = options.metrics {
-            let server = MetricsServer::bind(address, Reach::Loopback, metrics).await?;
-            tracing::info!(address = %format!("http://{}/metrics", server.address()), "metrics");
+        if let Some(url) = &options.metrics {
+            let server = MetricsServer::bind(url, metrics).await?;
+            tracing::info!(address = server.url(), "metrics");
             tokio::spawn(server.serve(std::future::pending()));
         }
         observation.setting("meter", &energy.words);

@@ -3,8 +3,10 @@
 use super::segments::{OPTIONS, SegmentOptions, SegmentSink};
 use super::{FileSink, NullSink, Sink, StdoutSink, http};
 use crate::archive::{ArchiveOptions, ArchiveSink};
+use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::{Options, file_path};
+use crate::suggest;
 
 /// Forms of a sink URL, for help and error messages.
 pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], \
@@ -42,8 +44,9 @@ pub fn open(url: &str) -> Result<Box<dyn Sink>> {
         Some(("gst", _)) => Err(crate::gst::absent()),
         Some(("http", _)) => Ok(Box::new(http::open(url)?)),
         _ => {
-            let what = format!("\"{url}\" is not a sink");
-            Err(Failure::new(FailureKind::Usage, what, format!("use {SINK_URLS}")))
+            let what = format!("\"{}\" is not a sink", redact(url));
+            let hint = suggest::sink(url).unwrap_or_else(|| format!("use {SINK_URLS}"));
+            Err(Failure::new(FailureKind::Usage, what, hint))
         }
     }
 }

@@ -12,6 +12,7 @@ use super::{Encoding, GstOptions, RtspSource, Source, contain, stdin, test_card}
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
 use crate::rtsp::RtspOptions;
+use crate::suggest;
 
 /// Forms of a source URL, for help and error messages.
 pub const SOURCE_URLS: &str = "test:[WxH@fps], file:CLIP[?loop&fps=N], v4l2:/dev/video0[?size=WxH&fps=N&format=NAME], \
@@ -80,7 +81,7 @@ fn unknown(text: &str) -> Failure {
     Failure::new(
         FailureKind::Usage,
         format!("\"{shown}\" is not a source"),
-        format!("use {SOURCE_URLS}"),
+        suggest::source(text).unwrap_or_else(|| format!("use {SOURCE_URLS}")),
     )
 }
 
@@ -291,6 +292,8 @@ mod tests {
             assert_eq!(failure.kind, FailureKind::Usage, "{wrong}: {failure}");
         }
         let failure = "clip.mp4".parse::<SourceUrl>().expect_err("no scheme");
+        assert_eq!(failure.hint, "did you mean file:clip.mp4?");
+        let failure = "ftp:x".parse::<SourceUrl>().expect_err("another scheme");
         assert!(
             ["test:", "file:", "v4l2:", "rtsp://", "gst:", "-"]
                 .iter()

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use super::quic::{self, QuicListener, QuicTransport};
 use super::relayed::RelayedListener;
 use super::udp::{self, UdpListener, UdpTransport};
-use super::web::{BrowserTransport, WebListener};
+use super::web::{self, BrowserTransport, WebListener};
 use super::{ListenUrl, Progress, ReceivedFrom, StreamTransport, TcpTransport, Transport, tcp};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
@@ -199,21 +199,15 @@ pub async fn connect(ticket: &Ticket, role: Role, unit: Unit, metrics: Metrics) 
             let carrier = Carrier::Quic(transport.media());
             Ok((AnyTransport::Quic(Box::new(transport)), carrier))
         }
-        TransportKind::Http | TransportKind::Https => Err(for_a_browser(ticket)),
+        TransportKind::Http | TransportKind::Https => {
+            let transport = web::connect(ticket, role).await?;
+            Ok((AnyTransport::Browser(Box::new(transport)), Carrier::Stream))
+        }
         TransportKind::Relay => {
             let hint = "ask for a ticket of another transport: only a viewer goes through a relay";
             Err(Failure::new(FailureKind::Usage, "this ticket names a relay", hint))
         }
     }
-}
-
-/// The failure for a ticket that only a browser can use. It does not print the invite.
-fn for_a_browser(ticket: &Ticket) -> Failure {
-    let (scheme, host, port) = (ticket.transport.name(), &ticket.host, ticket.port);
-    let hint = format!(
-        "open its page: {scheme}://{host}:{port}/ with the ticket after #, or ask for a ticket of another transport"
-    );
-    Failure::new(FailureKind::Usage, "this ticket is for a web browser", hint)
 }
 
 /// Evaluates the same expression for every transport.

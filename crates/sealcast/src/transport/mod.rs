@@ -34,7 +34,7 @@ pub(crate) use stream::ByteStream;
 pub use stream::StreamTransport;
 pub use tcp::TcpTransport;
 pub use url::{DEFAULT_PORT, ListenUrl};
-pub use web::{Alteration, BrowserTransport, DEFAULT_WEB_PORT, PageSessions, WebListener, WebStream, WebUrl};
+pub use web::{Alteration, BrowserTransport, DEFAULT_WEB_PORT, PageSessions, WebListener, WebStream, WebUrl, page_tls};
 
 /// Result of waiting on a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

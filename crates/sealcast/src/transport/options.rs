@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::config::option::nearest;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::length::Millis;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::session::{self, Delivery};
 use sealcast_proto::wire::{BASE_DATAGRAM, MAX_DATAGRAM, MAX_LATENCY};
@@ -137,9 +138,10 @@ impl NetworkOptions {
     fn set(&mut self, key: &str, value: &str) -> std::result::Result<(), String> {
         match key {
             "latency" => {
-                let takes = || format!("milliseconds, 0 to {MAX_LATENCY}");
-                let milliseconds = number(value, 0, MAX_LATENCY.into()).ok_or_else(takes)?;
-                self.latency = Duration::from_millis(milliseconds.into());
+                let takes = || "a length of time, 0ms to 10s, and milliseconds without a unit".to_owned();
+                let length: Millis = value.parse().map_err(|_| takes())?;
+                let millis = length.whole().filter(|millis| *millis <= MAX_LATENCY.into());
+                self.latency = Duration::from_millis(millis.ok_or_else(takes)?);
                 self.stream_latency = self.latency;
             }
             "fec" => {

@@ -32,6 +32,15 @@ pub(crate) fn guarded(router: Router) -> Router {
     router.layer(middleware::from_fn(guard))
 }
 
+/// Adds the security headers of [`guarded`] to every response, of what is shown only to who has a token: under whatever
+/// name it is asked for, a page on the web has none.
+pub(crate) fn hardened(router: Router) -> Router {
+    router.layer(middleware::map_response(|mut answer: Response| async {
+        harden(&mut answer, CONTENT_POLICY);
+        answer
+    }))
+}
+
 /// Adds security headers to a response: the content policy, and those that every page needs.
 pub(crate) fn harden(answer: &mut Response, content_policy: &'static str) {
     let policy = (header::CONTENT_SECURITY_POLICY, content_policy);

@@ -173,7 +173,7 @@ impl Listener {
             )
         })?;
         let router = guarded(admitting(router, self.token, address.port()));
-        serve_until(listener, router, closed).await;
+        serve_until(listener, None, router, closed).await;
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ pub(crate) mod guard;
 mod listen;
 mod mjpeg;
 pub(crate) mod serve;
-mod token;
+pub(crate) mod token;
 mod wire_picture;
 
 pub(crate) use guard::guarded;

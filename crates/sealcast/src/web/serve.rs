@@ -15,11 +15,13 @@ use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 use crate::meter::telling::Telling;
 
@@ -68,12 +70,23 @@ struct Patience {
     write: Duration,
 }
 
-/// Serve `router` until `closed` completes; then connections have [`GRACE`] to end.
-pub(crate) async fn serve_until(listener: TcpListener, router: Router, closed: impl Future<Output = ()>) {
-    serve_with(PATIENCE, listener, router, closed).await;
+/// Serve `router`, within TLS or not, until `closed` completes; then connections have [`GRACE`] to end.
+pub(crate) async fn serve_until(
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    router: Router,
+    closed: impl Future<Output = ()>,
+) {
+    serve_with(PATIENCE, listener, tls.map(TlsAcceptor::from), router, closed).await;
 }
 
-async fn serve_with(patience: Patience, listener: TcpListener, router: Router, closed: impl Future<Output = ()>) {
+async fn serve_with(
+    patience: Patience,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    closed: impl Future<Output = ()>,
+) {
     let (stop, stopping) = watch::channel(false);
     let mut connections = JoinSet::new();
     let mut failed = Telling::default();
@@ -84,7 +97,8 @@ async fn serve_with(patience: Patience, listener: TcpListener, router: Router, c
             Some(_) = connections.join_next() => {}
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((stream, from)) => {
-                    connections.spawn(serve_one(patience, (stream, from), router.clone(), stopping.clone()));
+                    let (tls, router) = (tls.clone(), router.clone());
+                    connections.spawn(serve_one(patience, (stream, from), tls, router, stopping.clone()));
                 }
                 Err(error) => {
                     if let Some(total) = failed.count(Instant::now()) {
@@ -97,20 +111,38 @@ async fn serve_with(patience: Patience, listener: TcpListener, router: Router, c
     }
     let _ = stop.send(true);
     // Those that are left end with the set.
-    let _ = tokio::time::timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
+    let _ = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
 }
 
 /// Serve one connection until it ends, or until `stopping` turns true and its present answer is complete.
 async fn serve_one(
     patience: Patience,
     (stream, from): (TcpStream, SocketAddr),
+    tls: Option<TlsAcceptor>,
     router: Router,
-    mut stopping: watch::Receiver<bool>,
+    stopping: watch::Receiver<bool>,
 ) {
     // Pictures are written in one piece; Nagle's algorithm would only delay the last segment of each.
     let _ = stream.set_nodelay(true);
     let stream = Taken::new(stream, patience.write);
     let router = router.layer(Extension(stream.remote(from)));
+    match tls {
+        None => serve_http(patience, stream, router, stopping).await,
+        // Errors are those of the client, who gets no answer.
+        Some(tls) => {
+            if let Ok(Ok(stream)) = timeout(patience.head, tls.accept(stream)).await {
+                serve_http(patience, stream, router, stopping).await;
+            }
+        }
+    }
+}
+
+async fn serve_http(
+    patience: Patience,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    router: Router,
+    mut stopping: watch::Receiver<bool>,
+) {
     let connection = http(patience).serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let connection = connection.with_upgrades();
     tokio::pin!(connection);
@@ -274,7 +306,7 @@ mod tests {
         let address = listener.local_addr().expect("bound");
         let router = Router::new().route("/", get(|| async move { content.clone() }));
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(serve_with(SHORT, listener, router, async { drop(stopped.await) }));
+        let task = tokio::spawn(serve_with(SHORT, listener, None, router, async { drop(stopped.await) }));
         (address, stop, task)
     }
 

@@ -78,7 +78,7 @@ struct Admission {
 
 /// Admits requests that show the token: in the URL, which is answered with a cookie and a redirection to the URL
 /// without it, so that it is not left in the browser's history; in this cookie; or as `Authorization: Bearer`.
-pub(super) fn admitting(router: Router, token: PageToken, port: u16) -> Router {
+pub(crate) fn admitting(router: Router, token: PageToken, port: u16) -> Router {
     let cookie = format!("sealcast-{port}");
     router.layer(middleware::from_fn_with_state(
         Arc::new(Admission { token, cookie }),

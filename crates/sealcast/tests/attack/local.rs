@@ -272,12 +272,6 @@ fn secrets_that_others_can_read_and_lists_that_they_can_write_are_refused() {
             "admin:secret",
             "publish rtsp://127.0.0.1:1/x?credentials=@login".to_owned(),
         ),
-        (
-            "ticket",
-            ticket.as_str(),
-            "watch @ticket --to null: --no-reconnect".to_owned(),
-        ),
-        ("ticket", ticket.as_str(), "publish test: --to @ticket".to_owned()),
         ("open", key.as_str(), format!("{publish} test: --identity open")),
         (
             "cameras",
@@ -325,6 +319,29 @@ fn secrets_that_others_can_read_and_lists_that_they_can_write_are_refused() {
     secret("list", "", 0o644);
     let admitted = home.start(&format!("{publish} test: --allow list --ticket-file -"));
     admitted.ticket();
+}
+
+#[test]
+fn a_ticket_that_others_can_read_becomes_the_users_alone_and_one_that_they_can_write_is_refused() {
+    let home = Home::new();
+    let ticket = format!("sealcast://127.0.0.1:1/{}#{}", "b".repeat(51) + "a", "a".repeat(26));
+    let with = |mode: u32| {
+        let file = home.write("ticket", &ticket);
+        fs::set_permissions(file, PermissionsExt::from_mode(mode)).expect("our own file");
+    };
+    for command in ["watch @ticket --to null: --no-reconnect", "publish test: --to @ticket"] {
+        for mode in [0o644, 0o640] {
+            with(mode);
+            let used = home.start(command);
+            used.says(&format!("mode {mode:04o}"));
+            let now = fs::metadata(home.file("ticket")).expect("there").permissions().mode();
+            assert_eq!(now & 0o777, 0o600, "{command}");
+        }
+        with(0o602);
+        let mut refused = home.start(command);
+        assert_eq!(refused.ends(), 7, "{command}: {}", refused.said());
+        assert!(refused.said().contains("chmod 600 ticket"), "{}", refused.said());
+    }
 }
 
 /// Connections that say nothing.

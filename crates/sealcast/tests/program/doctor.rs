@@ -91,7 +91,7 @@ fn what_is_wrong_is_named_with_what_to_do_and_ends_with_its_code() {
     let port = taken.local_addr().expect("bound").port();
     let ticket = home.path().join("ticket");
     fs::write(&ticket, "sealcast://camera.example#invite\n").expect("written");
-    fs::set_permissions(&ticket, fs::Permissions::from_mode(0o644)).expect("our own file");
+    fs::set_permissions(&ticket, fs::Permissions::from_mode(0o666)).expect("our own file");
     let cameras = home.path().join("cameras");
     write_private(
         &cameras,

@@ -8,9 +8,11 @@ use sealcast_testkit::shown;
 const SEALCAST: &str = env!("CARGO_BIN_EXE_sealcast");
 const PROMPTS: &[&str] = &["sealcast ", "cargo run --release -- "];
 
-/// Parses a command without running it: with `--help` at the end, the program only parses the line up to a pipe.
-fn parse(command: &str) -> Output {
+/// Parses a command without running it: with `--help` at the end, the program only parses the line up to a pipe or a
+/// file that it is written to.
+pub(crate) fn parse(command: &str) -> Output {
     let own = command.split(" | ").next().unwrap_or_default();
+    let own = own.split(" > ").next().unwrap_or_default();
     Command::new(SEALCAST)
         .args(words(own))
         .arg("--help")

@@ -55,7 +55,12 @@ fn usage() {
     let case = |typed: &str, words: &'static [&'static str]| (publish(typed), 2, words);
     let cases = [
         case("ftp://u:hunter2@x", &["\"ftp\" is not a source", "use test:"]),
-        case("clip.mp4", &["\"clip.mp4\" is not a source"]),
+        case(
+            "clip.mp4",
+            &["\"clip.mp4\" is not a source", "did you mean file:clip.mp4?"],
+        ),
+        case("/dev/video0", &["did you mean v4l2:/dev/video0?"]),
+        case("rstp://u:hunter2@h/", &["did you mean rtsp://u:***@h/?"]),
         case("file:", &["names no file"]),
         case("rtsp://u:hunter2@", &["the camera's URL"]),
         case("rtsp://u:hunter2@h:99999/", &["the camera's URL"]),
@@ -64,12 +69,14 @@ fn usage() {
         case("test: --mech rsa512", &["rsa512", "x25519-mlkem768"]),
         case("test: --suite aes-256-gcm,aes-256-gcm", &["twice"]),
         case("test: --rekey-seconds 0", &["0 s", "1 to 600"]),
+        case("test: --rekey-seconds 11m", &["660 s", "1 to 600"]),
+        case("test: --invite-hours 90m", &["5400 s", "whole hours"]),
         case("test: --rekey-seconds 601", &["601 s", "1 to 600"]),
         case("test: --rekey-records 8", &["8 records", "16 to 1048576"]),
         case("test: --rekey-records 1048577", &["1048577 records"]),
         case(
             "test: --metrics 0.0.0.0:0",
-            &["0.0.0.0:0", "other machines", "127.0.0.1"],
+            &["0.0.0.0:0", "other machines", "127.0.0.1", "?token=@FILE"],
         ),
         case("test: --metrics [::]:0", &["other machines"]),
         case("test: --host UPPER", &["--host"]),
@@ -94,7 +101,8 @@ fn usage() {
         ),
         ("publish".to_owned(), 2, &["no source"]),
         ("watch".to_owned(), 2, &["no ticket"]),
-        (nobody("--to screen:"), 2, &["\"screen:\" is not a sink"]),
+        (nobody("--to screen:"), 2, &["\"screen:\" is not a sink", "use null:"]),
+        (nobody("--to out.mp4"), 2, &["did you mean file:out.mp4?"]),
         (nobody("--to file:out.xyz"), 2, &["out.xyz", ".mp4"]),
         (nobody("--to http://0.0.0.0:0"), 2, &["open to everybody", "127.0.0.1"]),
     ];
@@ -143,9 +151,11 @@ fn sources() {
     home.write("empty.mp4", "");
     let hangs_up = camera("");
     let not_found = camera("RTSP/1.0 404 Not Found\r\nCSeq: {}\r\n\r\n");
+    let web_page = camera("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     let refuses = camera("RTSP/1.0 401 Unauthorized\r\nCSeq: {}\r\nWWW-Authenticate: Basic realm=\"x\"\r\n\r\n");
     let rtsp = |port: u16| publish(&format!("rtsp://admin:hunter2@127.0.0.1:{port}/x"));
-    let cases: [Case<'_>; 10] = [
+    let mail = camera("220 mail.example ESMTP\r\n");
+    let cases: [Case<'_>; 12] = [
         (publish("file:missing.mp4"), 3, &["missing.mp4", "check the path"]),
         (publish("file:vp9.mp4"), 3, &["VP9", "ffmpeg"]),
         (publish("file:audio.mp4"), 3, &["audio", "ffmpeg"]),
@@ -154,6 +164,8 @@ fn sources() {
         (publish("file:."), 3, &["directory"]),
         (rtsp(1), 3, &["127.0.0.1:1", "Connection refused", "camera is on"]),
         (rtsp(hangs_up), 3, &["127.0.0.1"]),
+        (rtsp(web_page), 3, &["status 400", "check the port"]),
+        (rtsp(mail), 3, &["is no RTSP camera", "check the port"]),
         (rtsp(not_found), 3, &["127.0.0.1", "no such stream", "look up the path"]),
         (rtsp(refuses), 6, &["127.0.0.1", "password"]),
     ];
@@ -284,14 +296,20 @@ fn keys_and_tickets() {
         (publish("test: --identity long"), 7, &["far too long"]),
         (publish("test: --allow list"), 7, &["line 1 of the allow list"]),
         (publish("test: --ticket-file key"), 7, &["key exists already"]),
-        (ticket("@missing"), 7, &["missing does not exist", "check the path"]),
-        (ticket("@open"), 7, &["chmod 600 open"]),
+        (ticket("@missing"), 7, &["missing does not exist", "--ticket-file FILE"]),
+        (
+            ticket("ticket.txt"),
+            7,
+            &["that is no ticket", "did you mean @ticket.txt?"],
+        ),
+        (ticket("garbage"), 7, &["did you mean @garbage?"]),
+        (ticket(&format!("http://h:1/{id}")), 7, &["copy the whole link"]),
+        (ticket("@open"), 7, &["that is no ticket"]),
         (ticket("@garbage"), 7, &["that is no ticket"]),
         (ticket("-"), 7, &["that is no ticket"]),
     ];
     for typed in [
         "hello".to_owned(),
-        format!("http://h:1/{id}"),
         "sealcast://h:1/short".to_owned(),
         format!("sealcast://h/{id}"),
         format!("sealcast://H:1/{id}"),
@@ -337,8 +355,8 @@ fn configuration() {
         8,
         &["none.toml cannot be read"],
     )];
-    for command in ["publish", "config check"] {
-        let case = |file: &str, words: &'static [&'static str]| (format!("{command} --config {file}"), 8, words);
+    for command in ["publish --config", "config check --config", "config check"] {
+        let case = |file: &str, words: &'static [&'static str]| (format!("{command} {file}"), 8, words);
         cases.extend([
             case("typo.toml", &["typo.toml, line 3, column 3", "did you mean `source`?"]),
             case("kind.toml", &["kind.toml, line 2, column 10", "expected a string"]),
@@ -431,6 +449,7 @@ fn the_documented_table_is_that_of_the_program() {
         .collect::<Vec<_>>()
         .join(", ");
     let said = String::from_utf8_lossy(&help.stdout()).into_owned();
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains(&format!("Exit codes: {listed}.")), "{said}");
 }
 

@@ -22,6 +22,7 @@ mod group_carriers;
 mod group_sound;
 mod group_wire;
 mod groups;
+mod help;
 mod invites;
 mod joiners;
 mod latency;

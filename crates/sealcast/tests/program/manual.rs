@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use clap_complete::aot::{Bash, Fish, Shell, Zsh, generate};
+use clap_complete::aot::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 use sealcast::cli;
@@ -15,7 +15,7 @@ use sealcast::config::options::{OPTIONS, SECTIONS};
 /// Set to write the files instead of comparing them.
 const WRITE: &str = "SEALCAST_WRITE_MANUAL";
 /// When the texts that are only here were last changed.
-const DATE: &str = "2026-11-27";
+const DATE: &str = "2026-11-29";
 const MANUAL: &str = "sealcast manual";
 /// Longest line that mandoc likes.
 const WIDTH: usize = 74;
@@ -135,7 +135,6 @@ fn page(command: &clap::Command, found: &mut Vec<(String, String)>) {
     let mut more = Roff::new();
     if top {
         whole(&mut more);
-        examples(&mut more, command);
     } else {
         environment(&mut more, command);
         more.control("SH", ["EXIT STATUS"]);
@@ -145,6 +144,7 @@ fn page(command: &clap::Command, found: &mut Vec<(String, String)>) {
             roman("(1) lists the other codes."),
         ]);
     }
+    examples(&mut more, command);
     let mut others: Vec<String> = visible().map(|below| format!("{name}-{}", below.get_name())).collect();
     if !top {
         others.insert(0, "sealcast".to_owned());
@@ -180,7 +180,9 @@ fn whole(more: &mut Roff) {
 }
 
 fn examples(more: &mut Roff, command: &clap::Command) {
-    let help = command.get_after_help().expect("examples").to_string();
+    let Some(help) = command.get_after_help().map(ToString::to_string) else {
+        return;
+    };
     more.control("SH", ["EXAMPLES"]);
     more.control("nf", []);
     for line in help.lines().filter_map(|line| line.strip_prefix("  ")) {
@@ -368,34 +370,12 @@ fn wrap(line: &str, tidied: &mut String) {
 }
 
 fn completions() -> Vec<(String, String)> {
-    let of = |shell: Shell| {
-        let (mut program, mut text) = (visible(), Vec::new());
-        match shell {
-            Shell::Bash => generate(Bash, &mut program, "sealcast", &mut text),
-            Shell::Zsh => generate(Zsh, &mut program, "sealcast", &mut text),
-            _ => generate(Fish, &mut program, "sealcast", &mut text),
-        }
-        String::from_utf8(text).expect("text")
-    };
+    let of = |shell| String::from_utf8(cli::completions(shell)).expect("text");
     vec![
         ("completions/sealcast.bash".to_owned(), of(Shell::Bash)),
         ("completions/_sealcast".to_owned(), of(Shell::Zsh)),
         ("completions/sealcast.fish".to_owned(), of(Shell::Fish)),
     ]
-}
-
-/// The program without its hidden commands, which no completion should offer.
-fn visible() -> clap::Command {
-    let program = cli::command();
-    let shown = program
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set())
-        .cloned();
-    let shown: Vec<clap::Command> = shown.collect();
-    clap::Command::new("sealcast")
-        .version(env!("CARGO_PKG_VERSION"))
-        .args(program.get_arguments().cloned())
-        .subcommands(shown)
 }
 
 fn root() -> PathBuf {

@@ -1,6 +1,7 @@
 //! What `packaging/` gives to service managers and monitoring fits the program.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -229,4 +230,32 @@ fn a_metric_that_does_not_exist_would_be_noticed() {
         asked["sealcast_frames_total"],
         BTreeSet::from(["dir=\"in\"".to_owned()])
     );
+}
+
+#[test]
+fn lines_that_go_to_the_journal_have_no_time_of_their_own() {
+    let home = home();
+    let file = std::fs::File::create(home.path().join("journal")).expect("a file");
+    let found = file.metadata().expect("it is open");
+    for (stream, stamped) in [
+        (format!("{}:{}", found.dev(), found.ino()), false),
+        ("1:1".to_owned(), true),
+    ] {
+        let mut program = sealcast(home.path());
+        program
+            .args([
+                "publish",
+                "test:160x120@5",
+                "--listen",
+                "tcp://127.0.0.1:0",
+                "--seconds",
+                "100ms",
+            ])
+            .env("JOURNAL_STREAM", stream)
+            .stderr(file.try_clone().expect("it is open"));
+        assert!(program.status().expect("it runs").success());
+        let said = std::fs::read_to_string(home.path().join("journal")).expect("text");
+        let last = said.lines().last().expect("it logs");
+        assert_eq!(!last.starts_with(' '), stamped, "{said}");
+    }
 }

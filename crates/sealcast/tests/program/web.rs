@@ -1,7 +1,6 @@
 //! `--web`: the links that are handed out, and what cannot be served. The page itself is tested in `web/test/page`.
 
 use std::net::{TcpListener, UdpSocket};
-use std::process::Command;
 
 use sealcast_proto::wire::{Ticket, TransportKind};
 use sealcast_testkit::attack::Home;
@@ -65,22 +64,31 @@ fn a_viewer_that_listens_for_browsers_alone_hands_out_a_link_to_publish() {
 }
 
 #[test]
-fn a_program_that_gets_a_browser_s_ticket_says_what_it_is() {
+fn a_program_watches_with_the_link_to_a_page() {
     let home = Home::new();
-    let mut publisher = home.start(&format!("{CARD} --web http://127.0.0.1:0"));
-    let link = publisher.page_link();
-    let (_, ticket) = link.split_once('#').expect("a fragment");
-    let invite = ticket.rsplit_once("%23").expect("an invite").1.to_owned();
-    let viewer = Home::new();
-    let file = viewer.write("ticket", ticket.replace("%23", "#"));
-    Command::new("chmod")
-        .args(["600", file.to_str().expect("UTF-8")])
-        .status()
-        .expect("chmod");
-    let (code, said) = fails(&viewer, &format!("watch @{} --to null:", file.display()));
-    assert_eq!(code, 2, "{said}");
-    assert!(said.contains("web browser") && !said.contains(&invite), "{said}");
-    assert_eq!(publisher.stop(), 0);
+    for page in ["http://127.0.0.1:0", "https://127.0.0.1:0"] {
+        let mut publisher = home.start(&format!("{CARD} --web {page}"));
+        let link = publisher.page_link();
+        let viewer = Home::new();
+        let mut watching = viewer.start(&format!("watch {link} --to file:out.h264?overwrite --seconds 3"));
+        assert_eq!(watching.ends(), 0, "{page}: {}", watching.said());
+        let recorded = std::fs::metadata(viewer.file("out.h264")).expect("a recording").len();
+        assert!(recorded > 0, "{page}: {}", watching.said());
+        assert_eq!(publisher.stop(), 0);
+    }
+}
+
+#[test]
+fn a_program_publishes_with_the_link_to_a_page() {
+    let home = Home::new();
+    let mut viewer = home.start("watch --web https://127.0.0.1:0 --to file:out.h264 --ticket-file -");
+    let link = viewer.page_link();
+    let camera = Home::new();
+    let mut publisher = camera.start(&format!("publish test:160x120@10 --to {link} --seconds 3"));
+    assert_eq!(publisher.ends(), 0, "{}", publisher.said());
+    assert_eq!(viewer.stop(), 0);
+    let recorded = std::fs::metadata(home.file("out.h264")).expect("a recording").len();
+    assert!(recorded > 0, "{}", viewer.said());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Once;
 use std::time::Instant;
-use std::{io, thread};
+use std::{fmt, io, thread};
 
 use sealcast_proto::words::plain;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader, BufWriter};
@@ -48,6 +48,17 @@ pub struct RelayClient {
 }
 
 impl RelayClient {
+    /// Looks whether there is a relay client to start.
+    ///
+    /// # Errors
+    /// There is none, kind `Usage`.
+    pub fn check_installed() -> Result<()> {
+        match program().is_file() {
+            true => Ok(()),
+            false => Err(does_not_start(&"there is none beside sealcast, nor in PATH")),
+        }
+    }
+
     /// Starts a relay client for a relay.
     ///
     /// # Errors
@@ -153,6 +164,11 @@ fn program() -> PathBuf {
     found.unwrap_or_else(|| PROGRAM.into())
 }
 
+fn does_not_start(why: &dyn fmt::Display) -> Failure {
+    let hint = "install it beside sealcast or in PATH: docs/relay.md says how";
+    Failure::new(FailureKind::Usage, format!("{PROGRAM} does not start: {why}"), hint)
+}
+
 /// Starts a relay client behind a fence. A thread puts it up around itself and what it starts, and ends: a process
 /// inherits it from the thread that starts it.
 async fn start_fenced(mut command: Command, program: PathBuf) -> Result<Child> {
@@ -161,10 +177,7 @@ async fn start_fenced(mut command: Command, program: PathBuf) -> Result<Child> {
         .filter_map(|name| std::env::var_os(name).map(PathBuf::from))
         .collect();
     let (runtime, (tell, told)) = (Handle::current(), oneshot::channel());
-    let failed = |error: io::Error| {
-        let hint = "install it beside sealcast or in PATH: docs/relay.md says how";
-        Failure::new(FailureKind::Usage, format!("{PROGRAM} does not start: {error}"), hint)
-    };
+    let failed = |error: io::Error| does_not_start(&error);
     let mut start = move || {
         let _entered = runtime.enter();
         say_what_is_missing(fence::confine(&program, &readable)?);

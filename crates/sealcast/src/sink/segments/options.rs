@@ -6,8 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::archive::{parse_length, parse_size};
+use crate::archive::parse_size;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::length::{self, parse_length};
 use crate::source::Options;
 
 /// The options of recordings, for help and error messages.
@@ -54,11 +55,10 @@ impl SegmentOptions {
             let what = "overwrite and segment=… exclude each other: a segment never replaces a file".into();
             return Err(usage(what, "leave overwrite out: a name that exists gets -2"));
         }
-        let length = |name: &str, text: &str| {
-            parse_length(text)
-                .ok_or_else(|| usage(format!("{name}={text} is no length"), "write 90s, 10m, 1h30m or 7d"))
+        let length_of = |name: &str, text: &str| {
+            parse_length(text).ok_or_else(|| usage(format!("{name}={text} is no length of time"), length::FORM))
         };
-        let (segment_text, segment) = (&segment, length("segment", &segment)?);
+        let (segment_text, segment) = (&segment, length_of("segment", &segment)?);
         if !SEGMENTS.contains(&segment) {
             return Err(usage(
                 format!("segment={segment_text} is out of bounds"),
@@ -71,7 +71,7 @@ impl SegmentOptions {
         });
         Ok(Some(Self {
             segment,
-            keep: keep.map(|text| length("keep", &text)).transpose()?,
+            keep: keep.map(|text| length_of("keep", &text)).transpose()?,
             max: max.transpose()?,
             local,
         }))

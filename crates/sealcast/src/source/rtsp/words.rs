@@ -29,6 +29,14 @@ pub(super) fn ended(options: &RtspOptions, error: &LinkError) -> Failure {
     match error {
         LinkError::Client(CameraError::Auth(_)) => refused(options),
         LinkError::Client(CameraError::Status(status)) => answered(options, *status),
+        LinkError::Client(CameraError::NotRtsp(_)) => Failure::new(
+            FailureKind::Source,
+            format!(
+                "{} is no RTSP camera: what answers there speaks something else",
+                options.shown()
+            ),
+            "check the port: cameras have RTSP at 554, and their web page at 80 or 8080",
+        ),
         error => lost(options, &error.to_string()),
     }
 }
@@ -60,6 +68,11 @@ pub(super) fn answered(options: &RtspOptions, status: u16) -> Failure {
         UNSUPPORTED_TRANSPORT => (
             "does not send this way".to_owned(),
             "choose the other way: ?transport=udp or ?transport=tcp",
+        ),
+        // What a web server says to a request of RTSP.
+        400 | 405 | 501 | 505 => (
+            format!("answered with status {status}"),
+            "check the port: cameras have RTSP at 554, and their web page at 80 or 8080; then the path of its URL",
         ),
         500.. => (format!("reports an error of its own ({status})"), "restart the camera"),
         _ => (

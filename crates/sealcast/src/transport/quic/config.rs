@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use quinn::congestion::BbrConfig;
-use quinn::crypto::rustls::QuicServerConfig;
+use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{
     ClientConfig, Connection, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, ServerConfig,
     TransportConfig, VarInt,
@@ -126,6 +126,17 @@ fn serving(tls: QuicServerConfig, transport: TransportConfig) -> ServerConfig {
 /// Configuration of an end that browsers connect to with HTTP/3, which has streams of its own beside the one that
 /// carries the session. What is on its way there cannot be dropped any more, so that is no more than over TCP.
 pub(in crate::transport) fn browser_server(role: Role, tls: QuicServerConfig) -> ServerConfig {
+    serving(tls, browser_transport(role))
+}
+
+/// Configuration of an end that connects as a browser does.
+pub(in crate::transport) fn browser_client(role: Role, tls: QuicClientConfig) -> ClientConfig {
+    let mut config = ClientConfig::new(Arc::new(tls));
+    config.transport_config(Arc::new(browser_transport(role)));
+    config
+}
+
+fn browser_transport(role: Role) -> TransportConfig {
     let mut congestion = BbrConfig::default();
     congestion.initial_window(INITIAL_WINDOW);
     let idle = IdleTimeout::try_from(STALL_TIMEOUT).expect("a minute is a timeout");
@@ -148,7 +159,7 @@ pub(in crate::transport) fn browser_server(role: Role, tls: QuicServerConfig) ->
             bbr: Arc::new(congestion),
             near: NEAR_WINDOW,
         }));
-    serving(tls, transport)
+    transport
 }
 
 /// Configuration of the connecting end, whose first packets have this connection ID.

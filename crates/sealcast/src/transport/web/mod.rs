@@ -4,6 +4,7 @@
 
 mod altered;
 mod certificate;
+mod client;
 mod names;
 mod server;
 mod stream;
@@ -13,6 +14,7 @@ mod webtransport;
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -29,6 +31,7 @@ use tokio::task::JoinSet;
 pub use self::altered::Alteration;
 use self::altered::AlteredStream;
 use self::certificate::{Certificates, Origin};
+pub(super) use self::client::connect;
 use self::names::Names;
 use self::server::Arrivals;
 pub use self::stream::{BrowserTransport, WebStream};
@@ -199,6 +202,21 @@ async fn next(webtransports: Option<(&mut WebTransports, &Names)>) -> io::Result
         }
         None => std::future::pending().await,
     }
+}
+
+/// TLS with these files' certificate, or with the one that is made here for pages.
+///
+/// # Errors
+/// The certificate cannot be read or made.
+pub fn page_tls(address: SocketAddr, certificate: Option<(PathBuf, PathBuf)>) -> Result<Arc<rustls::ServerConfig>> {
+    let url = WebUrl {
+        address,
+        tls: true,
+        certificate,
+    };
+    let provider = Arc::new(default_provider());
+    let certificates = Certificates::open(origin(&url, None)?, Arc::clone(&provider), SystemTime::now())?;
+    tls(provider, &certificates).map(Arc::new)
 }
 
 /// Where the certificates come from: the URL's files, or this user's folder.

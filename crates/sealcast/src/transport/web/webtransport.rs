@@ -84,7 +84,7 @@ async fn open(incoming: Incoming, names: &Names) -> std::result::Result<WebTrans
     }
     let session = request.ok().await.map_err(|error| no_session(&error))?;
     let (send, receive) = session.accept_bi().await.map_err(|error| no_session(&error))?;
-    Ok(WebTransportStream { session, send, receive })
+    Ok(WebTransportStream::new(session, send, receive))
 }
 
 /// The one stream of a session. Dropping it ends the session.
@@ -95,6 +95,10 @@ pub(in crate::transport) struct WebTransportStream {
 }
 
 impl WebTransportStream {
+    pub(super) fn new(session: Session, send: SendStream, receive: RecvStream) -> Self {
+        Self { session, send, receive }
+    }
+
     /// Address of the browser.
     pub(super) fn remote(&self) -> SocketAddr {
         self.session.remote_address()

@@ -1,0 +1,42 @@
+//! `sealcast completions`.
+
+use std::io::Write as _;
+
+use clap::Command;
+use clap_complete::aot::{Shell, generate};
+
+use crate::failure::{Failure, FailureKind, Result};
+
+/// Prints the completions of a shell.
+pub(super) fn run(shell: Shell) -> Result<()> {
+    let written = std::io::stdout().write_all(&completions(shell));
+    written.map_err(|error| {
+        let what = format!("the completions cannot be written to standard output ({error})");
+        Failure::new(
+            FailureKind::Sink,
+            what,
+            "write them to a file: sealcast completions SHELL > FILE",
+        )
+    })
+}
+
+/// The completions of a shell.
+pub fn completions(shell: Shell) -> Vec<u8> {
+    let mut text = Vec::new();
+    generate(shell, &mut visible(), "sealcast", &mut text);
+    text
+}
+
+/// The program without its hidden commands, which no completion should offer.
+fn visible() -> Command {
+    let program = super::command();
+    let shown = program
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .cloned();
+    let shown: Vec<Command> = shown.collect();
+    Command::new("sealcast")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(program.get_arguments().cloned())
+        .subcommands(shown)
+}
