@@ -17,29 +17,25 @@ use crate::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 /// Number of attempts to find two adjacent free ports.
 const ATTEMPTS: usize = 64;
 
-/// Packets that must come from a port which the other side did not name, before it counts: some name a wrong one.
-const UNNAMED: u32 = 8;
+/// Packets of RTP that must come from a port which the other side did not name, before it counts: some name a wrong one.
+/// They wait until then.
+const UNNAMED: usize = 8;
+/// The same of RTCP, which comes every few seconds.
+const UNNAMED_REPORTS: usize = 1;
 
 thread_local! {
     /// Receive buffers, shared by all ports, of which there are hundreds, so that they stay in the processor's caches.
     static CAME: RefCell<Runs> = RefCell::new(Runs::for_socket());
 }
 
-/// Pass the datagrams received on a socket to `take`, if their sender is `expected`. Each has memory of its own: it may
-/// be kept longer than those beside it.
-fn receive(
-    came: &mut Runs,
-    socket: &DatagramSocket,
-    mut expected: impl FnMut(SocketAddr) -> bool,
-    take: impl Fn(Bytes, Instant),
-) {
+/// Passes the datagrams received on a socket to `take`, each with its sender and when it came.
+fn receive(came: &mut Runs, socket: &DatagramSocket, mut take: impl FnMut(SocketAddr, &[u8], Instant)) {
     // Errors concern packets sent earlier.
     let _ = came.receive(socket);
     let arrived = Instant::now();
     while let Some((path, packet)) = came.next() {
-        // Drop datagrams from other senders: anybody can send to this port.
-        if expected(path.remote) && !packet.is_empty() {
-            take(Bytes::copy_from_slice(packet), arrived);
+        if !packet.is_empty() {
+            take(path.remote, packet, arrived);
         }
     }
 }
@@ -109,25 +105,27 @@ impl RtpPorts {
             let (socket, senders) = (Arc::clone(socket), Arc::clone(&senders));
             let (take, passed) = (take.clone(), passed.clone());
             let first = OnceLock::new();
-            let mut named = Named::default();
-            let mut expected = move |sender: SocketAddr| {
+            let mut named = Named::new(if rtcp { UNNAMED_REPORTS } else { UNNAMED });
+            // Each packet has memory of its own: it may be kept longer than those beside it.
+            let mut take = move |sender: SocketAddr, packet: &[u8], arrived: Instant| {
+                // Drop datagrams from other senders: anybody can send to this port.
                 let Some(senders) = senders.get().filter(|_| sender.ip().to_canonical() == from) else {
-                    return false;
+                    return;
                 };
                 match senders {
-                    Senders::At(pair) => named.expects(if rtcp { pair.rtcp } else { pair.rtp }, sender.port()),
-                    Senders::First => *first.get_or_init(|| listen_to(channel, sender)) == sender.port(),
-                    Senders::Any => true,
+                    Senders::At(pair) => {
+                        let port = if rtcp { pair.rtcp } else { pair.rtp };
+                        let counts = |packet, arrived| take(channel, packet, arrived);
+                        named.take(port, sender.port(), packet, arrived, counts);
+                    }
+                    Senders::First if *first.get_or_init(|| listen_to(channel, sender)) != sender.port() => {}
+                    Senders::First | Senders::Any => take(channel, Bytes::copy_from_slice(packet), arrived),
                 }
             };
             receiving.spawn(async move {
                 loop {
                     socket.readable().await;
-                    CAME.with_borrow_mut(|came| {
-                        receive(came, &socket, &mut expected, |packet, arrived| {
-                            take(channel, packet, arrived)
-                        });
-                    });
+                    CAME.with_borrow_mut(|came| receive(came, &socket, &mut take));
                     after_others().await;
                     passed();
                 }
@@ -171,23 +169,49 @@ impl RtpPorts {
 }
 
 /// What came at a socket whose other side named the port that it sends from.
-#[derive(Default)]
 struct Named {
+    /// Packets from another port that do not suffice for it to count.
+    few: usize,
     heard: bool,
-    /// Another port, and the number of packets from it in a row.
-    other: (u16, u32),
+    /// Another port, and the packets that came from it in a row.
+    other: u16,
+    waiting: Vec<(Bytes, Instant)>,
+    counts: bool,
 }
 
 impl Named {
-    /// Returns true if a packet from this port counts.
-    fn expects(&mut self, named: u16, port: u16) -> bool {
-        self.heard |= port == named;
-        if self.heard {
-            return port == named;
+    fn new(few: usize) -> Self {
+        Self {
+            few,
+            heard: false,
+            other: 0,
+            waiting: Vec::new(),
+            counts: false,
         }
-        let (other, count) = self.other;
-        self.other = (port, if other == port { count.saturating_add(1) } else { 1 });
-        self.other.1 > UNNAMED
+    }
+
+    /// Takes a packet that came from a port. Calls `counts` with it, if it counts, and with those before it that do
+    /// now.
+    fn take(&mut self, named: u16, port: u16, packet: &[u8], arrived: Instant, counts: impl Fn(Bytes, Instant)) {
+        self.heard |= port == named;
+        if self.heard || self.other != port {
+            (self.other, self.counts) = (port, false);
+            self.waiting = Vec::new();
+        }
+        if self.heard && port != named {
+            return;
+        }
+        let packet = Bytes::copy_from_slice(packet);
+        if !self.heard && !self.counts {
+            self.waiting.push((packet, arrived));
+            self.counts = self.waiting.len() > self.few;
+            if self.counts {
+                let waiting = std::mem::take(&mut self.waiting);
+                waiting.into_iter().for_each(|(packet, came)| counts(packet, came));
+            }
+            return;
+        }
+        counts(packet, arrived);
     }
 }
 
@@ -290,18 +314,32 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_was_named_wrongly_is_a_hint() {
-        let mut named = Named::default();
-        let counts = |named: &mut Named, port| named.expects(6970, port);
-        assert!((0..UNNAMED).all(|_| !counts(&mut named, 7000)));
-        assert!(counts(&mut named, 7000));
-        assert!(!counts(&mut named, 8000), "it is one of many");
-        assert!(!counts(&mut named, 7000));
-        assert!(counts(&mut named, 6970));
-        assert!(
-            (0..=UNNAMED).all(|_| !counts(&mut named, 7000)),
-            "the right one is there"
+    fn a_port_that_was_named_wrongly_is_a_hint_and_no_packet_is_lost_for_it() {
+        let heard = RefCell::new(Vec::new());
+        let arrived = Instant::now();
+        let say = |named: &mut Named, port, packet: u8| {
+            named.take(6970, port, &[packet], arrived, |packet, _| {
+                heard.borrow_mut().push(packet[0])
+            });
+        };
+        let few = UNNAMED as u8;
+        let mut named = Named::new(UNNAMED);
+        (0..few).for_each(|number| say(&mut named, 7000, number));
+        assert!(heard.borrow().is_empty(), "it may be of an earlier stream");
+        say(&mut named, 7000, few);
+        say(&mut named, 7000, few + 1);
+        assert_eq!(
+            heard.take(),
+            (0..few + 2).collect::<Vec<_>>(),
+            "all of them, in their order"
         );
+        say(&mut named, 8000, 1);
+        say(&mut named, 7000, 2);
+        assert!(heard.borrow().is_empty(), "each is one of many");
+        say(&mut named, 6970, 3);
+        (0..=few).for_each(|number| say(&mut named, 7000, number));
+        say(&mut named, 6970, 4);
+        assert_eq!(heard.take(), [3, 4], "the right one is there");
     }
 
     #[tokio::test]

@@ -120,7 +120,7 @@ fn a_player_over_tcp_has_the_packets_of_a_camera_over_tcp_as_they_come() {
 
 #[test]
 fn packets_come_from_a_camera_whatever_it_says_of_its_ports() {
-    // Without reports: of a port that was named wrongly the first few packets do not count.
+    // Without reports: from a port that was named wrongly the first waits for the second, and all that is RTP goes by.
     let mut packets = stream();
     packets.retain(|packet| packet.0 % 2 == 0);
     for ports in [

@@ -25,7 +25,6 @@ fn carried(row: &Row) -> String {
     match row.carried {
         Carried::All => "all".to_owned(),
         Carried::Picture => "those of the picture".to_owned(),
-        Carried::Later => "all but the first".to_owned(),
         Carried::As(_) => "all, in order and once".to_owned(),
         Carried::Refused(status) => format!("answer {status}"),
     }

@@ -65,8 +65,6 @@ pub(crate) enum Carried {
     All,
     /// Every packet of the picture so; the sound is refused.
     Picture,
-    /// Packets unchanged and in order, once, without the first ones.
-    Later,
     /// The packets of this clip once, unchanged and in order, whatever became of them on the way to the gateway.
     As(fn() -> Clip),
     /// This answer to DESCRIBE.

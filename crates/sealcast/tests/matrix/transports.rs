@@ -5,7 +5,7 @@ use sealcast_testkit::gateways::Deviation::{Channels, Header, OverUdp};
 use sealcast_testkit::gateways::When::At;
 use sealcast_testkit::gateways::clip::{h264, h265, jpeg};
 
-use super::row::{Carried, Published, Row, Table, row};
+use super::row::{Carried, Row, Table, row};
 
 pub(crate) const TABLE: Table = Table {
     title: "Transports",
@@ -18,8 +18,6 @@ macro_rules! says {
         Header(At("SETUP"), "Transport", $value)
     };
 }
-
-const FIRST: fn(usize) -> bool = |picture| picture < 10;
 
 const ROWS: &[Row] = &[
     row("names no transport", "gortsplib#456", &[says!(None)]),
@@ -81,9 +79,7 @@ const ROWS: &[Row] = &[
             OverUdp,
             says!(Some("RTP/AVP;unicast;client_port={client};server_port=9-10")),
         ],
-    )
-    .published(Published::But("the first group of pictures", FIRST))
-    .carried(Carried::Later),
+    ),
     row(
         "has datagrams that overtake one another",
         "retina#40, minisatip#439",
