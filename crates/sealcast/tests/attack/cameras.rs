@@ -28,6 +28,19 @@ struct Flood {
     /// `m=` section of the picture.
     picture: &'static str,
     packets: Packets,
+    /// PLAY is answered before it.
+    answers: bool,
+}
+
+impl Flood {
+    const fn new(name: &'static str, picture: &'static str, packets: Packets) -> Self {
+        Self {
+            name,
+            picture,
+            packets,
+            answers: true,
+        }
+    }
 }
 
 const H264: &str = "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n\
@@ -62,131 +75,94 @@ fn crumbs() -> Vec<u8> {
     payload
 }
 
+/// Keyframes as large as they may be, one after the other.
+fn largest(number: u32, out: &mut Vec<u8>) {
+    let (picture, at) = (number / LARGEST, number % LARGEST);
+    let marker = if at == LARGEST - 1 { 0x80 } else { 0 };
+    put(out, 0, 96 | marker, number, picture, 1, &fragment(at));
+}
+
 const FLOODS: &[Flood] = &[
     Flood {
-        name: "a picture without end",
-        picture: H264,
-        packets: |number, out| put(out, 0, 96, number, 7, 1, &fragment(number)),
+        answers: false,
+        ..Flood::new("the largest keyframes, in place of the answer to PLAY", H264, largest)
     },
-    Flood {
-        name: "pictures as large as they may be, without a keyframe among them",
-        picture: H264,
-        packets: |number, out| {
+    Flood::new("a picture without end", H264, |number, out| {
+        put(out, 0, 96, number, 7, 1, &fragment(number))
+    }),
+    Flood::new(
+        "pictures as large as they may be, without a keyframe among them",
+        H264,
+        |number, out| {
             let (picture, at) = (number / LARGEST, number % LARGEST);
             let mut payload = fragment(at);
             payload[1] = if at == 0 { 0x81 } else { 0x01 };
             let marker = if at == LARGEST - 1 { 0x80 } else { 0 };
             put(out, 0, 96 | marker, number, picture, 1, &payload);
         },
-    },
-    Flood {
-        name: "keyframes as large as they may be",
-        picture: H264,
-        packets: |number, out| {
-            let (picture, at) = (number / LARGEST, number % LARGEST);
-            let marker = if at == LARGEST - 1 { 0x80 } else { 0 };
-            put(out, 0, 96 | marker, number, picture, 1, &fragment(at));
-        },
-    },
-    Flood {
-        name: "a picture of crumbs without end",
-        picture: H264,
-        packets: |number, out| put(out, 0, 96, number, 7, 1, &crumbs()),
-    },
-    Flood {
-        name: "tiny pictures",
-        picture: H264,
-        packets: |number, out| put(out, 0, 0x80 | 96, number, number, 1, &[0x65, 0x88]),
-    },
-    Flood {
-        name: "tiny packets of one picture",
-        picture: H264,
-        packets: |number, out| put(out, 0, 96, number, 7, 1, &[0x65, 0x88]),
-    },
-    Flood {
-        name: "parameter sets, all different",
-        picture: H264,
-        packets: |number, out| {
-            let mut set = vec![0x67, 0x42, 0xc0, 0x1e];
-            set.extend(number.to_be_bytes());
-            set.resize(PAYLOAD, 0x5a);
-            put(out, 0, 96, number, number, 1, &set);
-        },
-    },
-    Flood {
-        name: "each packet of another source",
-        picture: H264,
-        packets: |number, out| put(out, 0, 96, number, number, number, &fragment(0)),
-    },
-    Flood {
-        name: "packets of types that were not described",
-        picture: H264,
-        packets: |number, out| {
-            put(
-                out,
-                0,
-                97 + u8::try_from(number % 8).unwrap_or(0),
-                number,
-                7,
-                1,
-                &fragment(1),
-            )
-        },
-    },
-    Flood {
-        name: "numbers far apart",
-        picture: H264,
-        packets: |number, out| put(out, 0, 96, number.wrapping_mul(999), 7, 1, &fragment(0)),
-    },
-    Flood {
-        name: "reports, and packets that are no RTP",
-        picture: H264,
-        packets: |number, out| put_data(out, (number % 2) as u8, &[0x80; PAYLOAD]),
-    },
-    Flood {
-        name: "an H.265 picture without end",
-        picture: H265,
-        packets: |number, out| {
-            let mut payload = vec![0x62, 1, if number == 0 { 0x93 } else { 0x13 }, 0x88];
-            payload.resize(PAYLOAD, 0x55);
-            put(out, 0, 96, number, 7, 1, &payload);
-        },
-    },
-    Flood {
-        name: "a JPEG image without end",
-        picture: JPEG,
-        packets: |number, out| {
-            let [_, offset @ ..] = (number * 59_992).to_be_bytes();
-            let mut payload = vec![0];
-            payload.extend(offset);
-            payload.extend([1, 50, 80, 60]);
-            payload.resize(PAYLOAD, 0x55);
-            put(out, 0, 26, number, 7, 1, &payload);
-        },
-    },
-    Flood {
-        name: "sound, and no picture",
-        picture: H264,
-        packets: |number, out| put(out, 2, 0, number, number * 59_000, 1, &[0xd5; 59_000]),
-    },
-    Flood {
-        name: "a head without end",
-        picture: H264,
-        packets: |number, out| {
-            out.extend(if number == 0 { &b"RTSP/1.0 200 OK\r\n"[..] } else { b"" });
-            out.extend(b"X-Name: value\r\n".repeat(4000));
-        },
-    },
-    Flood {
-        name: "answers that nobody asked for",
-        picture: H264,
-        packets: |_, out| out.extend(b"RTSP/1.0 200 OK\r\nCSeq: 900\r\n\r\n".repeat(2000)),
-    },
-    Flood {
-        name: "questions",
-        picture: H264,
-        packets: |_, out| out.extend(b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n".repeat(2000)),
-    },
+    ),
+    Flood::new("keyframes as large as they may be", H264, largest),
+    Flood::new("a picture of crumbs without end", H264, |number, out| {
+        put(out, 0, 96, number, 7, 1, &crumbs())
+    }),
+    Flood::new("tiny pictures", H264, |number, out| {
+        put(out, 0, 0x80 | 96, number, number, 1, &[0x65, 0x88])
+    }),
+    Flood::new("tiny packets of one picture", H264, |number, out| {
+        put(out, 0, 96, number, 7, 1, &[0x65, 0x88])
+    }),
+    Flood::new("parameter sets, all different", H264, |number, out| {
+        let mut set = vec![0x67, 0x42, 0xc0, 0x1e];
+        set.extend(number.to_be_bytes());
+        set.resize(PAYLOAD, 0x5a);
+        put(out, 0, 96, number, number, 1, &set);
+    }),
+    Flood::new("each packet of another source", H264, |number, out| {
+        put(out, 0, 96, number, number, number, &fragment(0))
+    }),
+    Flood::new("packets of types that were not described", H264, |number, out| {
+        put(
+            out,
+            0,
+            97 + u8::try_from(number % 8).unwrap_or(0),
+            number,
+            7,
+            1,
+            &fragment(1),
+        )
+    }),
+    Flood::new("numbers far apart", H264, |number, out| {
+        put(out, 0, 96, number.wrapping_mul(999), 7, 1, &fragment(0))
+    }),
+    Flood::new("reports, and packets that are no RTP", H264, |number, out| {
+        put_data(out, (number % 2) as u8, &[0x80; PAYLOAD])
+    }),
+    Flood::new("an H.265 picture without end", H265, |number, out| {
+        let mut payload = vec![0x62, 1, if number == 0 { 0x93 } else { 0x13 }, 0x88];
+        payload.resize(PAYLOAD, 0x55);
+        put(out, 0, 96, number, 7, 1, &payload);
+    }),
+    Flood::new("a JPEG image without end", JPEG, |number, out| {
+        let [_, offset @ ..] = (number * 59_992).to_be_bytes();
+        let mut payload = vec![0];
+        payload.extend(offset);
+        payload.extend([1, 50, 80, 60]);
+        payload.resize(PAYLOAD, 0x55);
+        put(out, 0, 26, number, 7, 1, &payload);
+    }),
+    Flood::new("sound, and no picture", H264, |number, out| {
+        put(out, 2, 0, number, number * 59_000, 1, &[0xd5; 59_000])
+    }),
+    Flood::new("a head without end", H264, |number, out| {
+        out.extend(if number == 0 { &b"RTSP/1.0 200 OK\r\n"[..] } else { b"" });
+        out.extend(b"X-Name: value\r\n".repeat(4000));
+    }),
+    Flood::new("answers that nobody asked for", H264, |_, out| {
+        out.extend(b"RTSP/1.0 200 OK\r\nCSeq: 900\r\n\r\n".repeat(2000))
+    }),
+    Flood::new("questions", H264, |_, out| {
+        out.extend(b"OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n".repeat(2000))
+    }),
 ];
 
 /// Answers a publisher until it asks to play.
@@ -209,10 +185,13 @@ fn plays(stream: &mut TcpStream, flood: &Flood) {
             if let Some(offer) = request.headers.get("Transport") {
                 answer.headers.add("Transport", offer);
             }
-            stream.write_all(&answer.to_bytes()).expect("it listens");
             if request.method == Method::Play {
+                if flood.answers {
+                    stream.write_all(&answer.to_bytes()).expect("it listens");
+                }
                 return;
             }
+            stream.write_all(&answer.to_bytes()).expect("it listens");
         }
     }
 }

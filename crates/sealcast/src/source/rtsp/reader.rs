@@ -16,6 +16,10 @@ use super::choice::{Choice, Picture};
 use super::facts::Facts;
 use crate::media::{Codec, FrameRate, SoundInfo, StreamInfo, Track};
 
+/// Time for which frames wait for the answer to PLAY, and most bytes of them that do.
+const ANSWER_PATIENCE: Duration = Duration::from_millis(500);
+const MAX_READY: usize = 1 << 20;
+
 /// A received frame.
 #[derive(Debug)]
 pub(in crate::source) struct Arrived {
@@ -248,6 +252,17 @@ impl Streams {
     /// The next frame that is complete.
     pub(super) fn next(&mut self) -> Option<Arrived> {
         self.ready.pop_front()
+    }
+
+    /// When frames that wait go on without an answer to PLAY: those of many bytes at once.
+    pub(super) fn due_without_answer(&self) -> Option<Instant> {
+        let first = self.ready.front()?.captured;
+        let bytes: usize = self.ready.iter().map(|frame| frame.data.len()).sum();
+        Some(if bytes > MAX_READY {
+            first
+        } else {
+            first + ANSWER_PATIENCE
+        })
     }
 
     /// What came so far.

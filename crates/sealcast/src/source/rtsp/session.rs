@@ -225,13 +225,20 @@ impl Session {
         Ok(status)
     }
 
-    /// Asks the camera for something, and waits for its answer.
+    /// Asks the camera for something, and waits for its answer. Some cameras never answer PLAY: what comes is the answer
+    /// then. What comes while another answer is waited for is dropped.
     async fn ask(&mut self, verb: Verb) -> std::result::Result<CarriedStatus, LinkError> {
         self.link
             .command(self.began.elapsed(), 0, verb, &Parameters::default())?;
         loop {
-            if let Some(status) = self.turn(None).await? {
+            let due = self.streams.due_without_answer();
+            if let Some(status) = self.turn(due).await? {
                 return Ok(status);
+            }
+            match verb {
+                Verb::Play(_) if due.is_some_and(|due| due <= Instant::now()) => return Ok(CarriedStatus::OK),
+                Verb::Play(_) => {}
+                _ => while self.streams.next().is_some() {},
             }
         }
     }
