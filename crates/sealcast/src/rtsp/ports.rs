@@ -17,8 +17,8 @@ use crate::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 /// Number of attempts to find two adjacent free ports.
 const ATTEMPTS: usize = 64;
 
-/// Packets of RTP that must come from a port which the other side did not name, before it counts: some name a wrong one.
-/// They wait until then.
+/// Packets of RTP that must come from a port which the other side did not name, before it counts: some name a wrong
+/// one. They wait until then.
 const UNNAMED: usize = 8;
 /// The same of RTCP, which comes every few seconds.
 const UNNAMED_REPORTS: usize = 1;

@@ -225,8 +225,8 @@ impl Session {
         Ok(status)
     }
 
-    /// Asks the camera for something, and waits for its answer. Some cameras never answer PLAY: what comes is the answer
-    /// then. What comes while another answer is waited for is dropped.
+    /// Asks the camera for something, and waits for its answer. Some cameras never answer PLAY: what comes is the
+    /// answer then. What comes while another answer is waited for is dropped.
     async fn ask(&mut self, verb: Verb) -> std::result::Result<CarriedStatus, LinkError> {
         self.link
             .command(self.began.elapsed(), 0, verb, &Parameters::default())?;
