@@ -17,6 +17,7 @@ pub mod keys;
 pub mod length;
 pub mod media;
 pub mod meter;
+mod output;
 pub mod platform;
 pub mod private_file;
 pub mod rtsp;

@@ -1,23 +1,14 @@
 //! `sealcast completions`.
 
-use std::io::Write as _;
-
 use clap::Command;
 use clap_complete::aot::{Shell, generate};
 
-use crate::failure::{Failure, FailureKind, Result};
+use crate::failure::Result;
+use crate::output;
 
 /// Prints the completions of a shell.
 pub(super) fn run(shell: Shell) -> Result<()> {
-    let written = std::io::stdout().write_all(&completions(shell));
-    written.map_err(|error| {
-        let what = format!("the completions cannot be written to standard output ({error})");
-        Failure::new(
-            FailureKind::Sink,
-            what,
-            "write them to a file: sealcast completions SHELL > FILE",
-        )
-    })
+    output::print(&String::from_utf8_lossy(&completions(shell)))
 }
 
 /// The completions of a shell.

@@ -13,6 +13,7 @@ use super::args::ControlArgs;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::peers::{MAX_LISTED, MAX_TABLE};
 use crate::keys::{files, publisher};
+use crate::output;
 use crate::run::MAX_COMMAND;
 
 /// Time limit for the answer.
@@ -28,11 +29,8 @@ pub(super) fn run(args: &ControlArgs) -> Result<()> {
         let hint = "give the --name of one that runs, or as --socket the path that it was given as --control";
         return Err(Failure::new(FailureKind::Network, what, hint));
     };
-    match answer.contains('\n') {
-        true => println!("{answer}"),
-        false => println!("ok {answer}"),
-    }
-    Ok(())
+    let ok = if answer.contains('\n') { "" } else { "ok " };
+    output::print(&format!("{ok}{answer}\n"))
 }
 
 /// Tell the program that listens at this socket a command, and return the answer without its first word: one line, or

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::args::DevicesArgs;
 use crate::failure::Result;
 use crate::media::{FrameRate, StampKind};
+use crate::output;
 use crate::source::v4l2::{Camera, FormatOffer, Rates, Sizes, paths};
 
 /// Drivers whose stamps are known without a frame: that of USB cameras says so in its source (`uvc_queue.c`).
@@ -153,13 +154,10 @@ fn table(devices: &[Device]) -> String {
 /// Prints what the video devices of this machine are and can.
 pub(super) fn run(args: &DevicesArgs) -> Result<()> {
     let devices: Vec<_> = paths().iter().map(|path| Device::look_at(path)).collect();
-    if args.json {
-        let json = serde_json::to_string_pretty(&devices).unwrap_or_default();
-        println!("{json}");
-    } else {
-        print!("{}", table(&devices));
-    }
-    Ok(())
+    output::print(&match args.json {
+        true => serde_json::to_string_pretty(&devices).unwrap_or_default() + "\n",
+        false => table(&devices),
+    })
 }
 
 #[cfg(test)]

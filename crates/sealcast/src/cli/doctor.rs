@@ -12,6 +12,7 @@ use crate::config::{Config, Settings};
 use crate::doctor::{Access, Finding, NamedFile, Place, Report, Subject, examine, try_camera};
 use crate::failure::Result;
 use crate::keys::files;
+use crate::output;
 use crate::rtsp::RtspOptions;
 use crate::sink::http::DEFAULT_PORT;
 use crate::source::SourceUrl;
@@ -28,10 +29,10 @@ pub(super) async fn run(args: &DoctorArgs) -> Result<()> {
         Some(camera) => try_camera(&RtspOptions::parse(camera)?).await,
         None => examined(args.config.config.as_deref()).await,
     };
-    match args.json {
-        true => println!("{}", report.to_json()),
-        false => print!("{}", report.to_lines()),
-    }
+    output::print(&match args.json {
+        true => report.to_json() + "\n",
+        false => report.to_lines(),
+    })?;
     report.verdict()
 }
 

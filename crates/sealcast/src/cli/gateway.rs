@@ -24,6 +24,7 @@ use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::files::End;
 use crate::meter::metrics::Metrics;
+use crate::output;
 use crate::platform::service_manager;
 use crate::private_file::{read_secret, read_secret_line};
 use crate::rtsp::RtspOptions;
@@ -294,5 +295,6 @@ fn print_player_url(rtsp: SocketAddr, password: &str) {
         ip => ip,
     };
     let address = SocketAddr::new(host, rtsp.port());
-    println!("rtsp://{DEFAULT_PLAYER}:{password}@{address}/");
+    // It serves players all the same if nobody reads its output.
+    let _ = output::write(&format!("rtsp://{DEFAULT_PLAYER}:{password}@{address}/\n"));
 }

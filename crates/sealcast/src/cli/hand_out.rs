@@ -13,6 +13,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::peers::Terms;
 use crate::keys::publisher::Publisher;
 use crate::meter::metrics::Metrics;
+use crate::output;
 use crate::private_file::{read_secret, write_secret};
 use crate::run::ways::{Way, Ways, line};
 use crate::run::{Admission, ControlSocket};
@@ -176,7 +177,10 @@ pub(super) fn hand_out_lines(lines: String, secret: bool, file: Option<&Path>) -
             "the ticket has a secret and is not printed, because standard output is no terminal: \
              --ticket-file FILE writes it to a new file, --ticket-file - prints it"
         ),
-        _ => print!("{}", *lines),
+        _ => output::write(&lines).map_err(|error| {
+            let what = format!("the ticket cannot be written to standard output ({error})");
+            Failure::new(FailureKind::Sink, what, "write it to a file: --ticket-file FILE")
+        })?,
     }
     Ok(())
 }

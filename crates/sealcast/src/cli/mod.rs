@@ -45,6 +45,7 @@ use crate::keys::files::{self, End};
 use crate::keys::words::words_of;
 use crate::keys::{entropy, mechanism, publisher, startup};
 use crate::media::Codec;
+use crate::output;
 use crate::platform::compare;
 use crate::platform::print_config::{BuildConfig, Facts};
 use crate::platform::probe::{self as speed_probe, PROBE_TIME, SuiteSpeed};
@@ -116,7 +117,7 @@ fn dispatch(arguments: Arguments) -> Result<()> {
         Command::Config(args) => match args.command {
             ConfigCommand::Check(args) => config_check(&args),
             ConfigCommand::Example => {
-                print!("{}", config::example());
+                output::print(&config::example())?;
                 Ok(())
             }
         },
@@ -152,10 +153,10 @@ fn keygen(args: &KeygenArgs) -> Result<()> {
         path.display()
     );
     let (peer, words) = (identity.peer_id(), words_of(&identity.peer_id()));
-    println!("{peer}");
+    output::print(&format!("{peer}\n"))?;
     // Scripts take all of standard output for the peer id.
     if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
-        println!("{words}");
+        output::print(&format!("{words}\n"))?;
     } else {
         tracing::info!(words, "to compare aloud");
     }
@@ -201,8 +202,8 @@ fn print_config(args: &PrintConfigArgs) -> Result<()> {
         })?;
         config.comparison = Some(compare::compare(&program, &["print-config", "--json"])?);
     }
-    println!("{}", if args.json { config.to_json() } else { config.to_table() });
-    Ok(())
+    let text = if args.json { config.to_json() } else { config.to_table() };
+    output::print(&format!("{text}\n"))
 }
 
 /// Speed of the suite that we implement ourselves, measured through our record layer.
@@ -224,6 +225,6 @@ fn aegis_speed() -> SuiteSpeed {
 fn config_check(args: &args::ConfigCheckArgs) -> Result<()> {
     let file = args.file.as_deref().or(args.config.config.as_deref());
     let settings = Settings::gather(file, std::env::vars_os(), [])?;
-    print!("{}", settings.table());
+    output::print(&settings.table())?;
     build::check(&settings)
 }

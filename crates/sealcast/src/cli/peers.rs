@@ -18,6 +18,7 @@ use crate::keys::files::{self, End, read_identity};
 use crate::keys::peers::{Kind, KnownPeers, ListName, MAX_LIFE, MAX_USES, PeerStore, PeersCommand, Terms, running};
 use crate::keys::publisher::{self, Publisher, Start};
 use crate::length::Hours;
+use crate::output;
 use crate::platform::wall_time::wall_time;
 use crate::run::{Admission, ByHand, GROUP_STREAM};
 use crate::transport::ListenUrl;
@@ -219,8 +220,7 @@ pub(super) fn run(args: &PeersArgs) -> Result<()> {
     };
     let whose = whose(&args.whose, matches!(args.command, PeersAction::Allow { .. }))?;
     if let Some(answer) = tell_running(&publisher::control_socket(&whose.folder), &command.line())? {
-        println!("{answer}");
-        return Ok(());
+        return output::print(&format!("{answer}\n"));
     }
     let allow = match whose.kind {
         Kind::Viewer => whose.home.join(ALLOWED_PUBLISHERS),
@@ -228,7 +228,8 @@ pub(super) fn run(args: &PeersArgs) -> Result<()> {
     };
     let now = wall_time();
     let mut store = PeerStore::open(&whose.folder, now)?;
-    println!("{}", command.run(&mut store, &AllowList::open(&allow)?, now)?);
+    let answer = command.run(&mut store, &AllowList::open(&allow)?, now)?;
+    output::print(&format!("{answer}\n"))?;
     if let Some(id) = running(&whose.folder).filter(|_| command != PeersCommand::List) {
         eprintln!("a program runs with these lists: have it read them by `kill -HUP {id}`");
     }
@@ -247,7 +248,10 @@ fn restored(args: &WhoseArgs, starts: u32) -> Result<()> {
     let file = files::identity_file(settings.config.identity.file.as_deref());
     let identity = read_identity(&file.unwrap_or_else(|| publisher::identity_file(&home, &name)))?;
     publisher::raise_epochs(&home, &name, &identity, GROUP_STREAM, starts)?;
-    println!("{name}: left out {starts} × 2^20 epochs of its group; its next start is a new run");
+    let done = "its next start is a new run";
+    output::print(&format!(
+        "{name}: left out {starts} × 2^20 epochs of its group; {done}\n"
+    ))?;
     eprintln!("its lists are those of the copy: see `sealcast peers list`, and `sealcast peers withdraw all`");
     Ok(())
 }

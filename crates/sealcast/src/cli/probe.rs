@@ -16,6 +16,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::End;
 use crate::keys::seen_groups::SeenGroups;
 use crate::meter::metrics::Metrics;
+use crate::output;
 use crate::private_file::read_ticket;
 use crate::run::probe::{Probe, ProbeOptions, feed};
 use crate::run::{Observation, Observing, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
@@ -65,8 +66,7 @@ async fn measure(
     let finished = tokio::task::spawn_blocking(move || probe.finish()).await;
     // The last stage's failure is the reason why those before it ended.
     let table = finished.unwrap_or_else(|error| Err(panicked(&error)))?;
-    println!("{table}");
-    received
+    received.and(output::print(&format!("{table}\n")))
 }
 
 async fn receive(

@@ -322,9 +322,16 @@ fn also_listen(settings: &Settings, url: &str, identity: &Identity, metrics: Met
     }
     url.options = build::listen_url(settings)?.options;
     let listener = Listener::bind(&url, identity, Role::Publisher, metrics)?;
+    tell_where(&listener, url)?;
     let host = settings.config.publish.host.as_deref();
     let way = way_to(&listener, url, host, identity.peer_id())?;
     Ok((listener, way))
+}
+
+fn tell_where(listener: &Listener, url: ListenUrl) -> Result<()> {
+    let address = format!("{}://{}", url.transport().name(), listener.local_address()?);
+    tracing::info!(address, "listening");
+    Ok(())
 }
 
 /// The listening socket of a publishing end, its delivery of media, and the way to it.
@@ -338,6 +345,7 @@ pub(super) fn listen(
     let configured = &settings.config.publish;
     let url = build::listen_url(settings)?;
     let listener = Listener::bind(&url, identity, Role::Publisher, metrics)?;
+    tell_where(&listener, url)?;
     let delivery = url.options.delivery(mtu);
     let way = way_to(&listener, url, configured.host.as_deref(), identity.peer_id())
         .map_err(|failure| settings.placed("publish.host", failure))?;

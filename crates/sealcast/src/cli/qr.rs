@@ -6,6 +6,8 @@ use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 use rustix::termios::tcgetwinsize;
 
+use crate::output;
+
 /// Columns of a terminal that does not tell how many it has.
 const COLUMNS: usize = 80;
 /// Black on white, whatever the terminal's colours: readers of such codes want the dark parts dark.
@@ -21,7 +23,8 @@ pub(super) fn show(text: &str) {
     }
     let told = tcgetwinsize(&output).map_or(0, |size| usize::from(size.ws_col));
     match draw(text, if told == 0 { COLUMNS } else { told }) {
-        Ok(picture) => print!("{picture}"),
+        // Who closed the terminal does not look at it.
+        Ok(picture) => drop(output::write(&picture)),
         Err(why) => eprintln!("{why}"),
     }
 }

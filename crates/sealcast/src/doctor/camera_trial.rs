@@ -15,6 +15,8 @@ use crate::source::rtsp::{Facts, Trial, trial, without_address};
 const TRIAL: Duration = Duration::from_secs(6);
 /// Longest time between keyframes without a warning.
 const KEYFRAMES: Duration = Duration::from_secs(4);
+/// Longest time without a picture that is not told.
+const SILENCE: Duration = Duration::from_secs(2);
 /// Most that the camera's clock may differ from ours without a word: the inaccuracy of some seconds.
 const CLOCK: f64 = 0.02;
 
@@ -171,6 +173,14 @@ fn judge(check: &'static str, trial: &Trial) -> Vec<Finding> {
             "who joins sees nothing for as long: set the camera's keyframe interval to 1 or 2 s",
         ));
     }
+    if trial.quiet > SILENCE {
+        let saw = format!("no picture came in the last {:.0} s", trial.quiet.as_secs_f64());
+        findings.push(Finding::warning(
+            "silence",
+            saw,
+            "publish calls such a camera again: look whether it stops for others too",
+        ));
+    }
     if facts.damaged > 0 {
         let saw = format!("{} pictures came damaged", facts.damaged);
         findings.push(Finding::warning(
@@ -303,6 +313,7 @@ mod tests {
             sound: None,
             facts: Facts::default(),
             oddities: Oddities::default(),
+            quiet: Duration::ZERO,
             trouble: Some(without_address(&options, &lost)),
         };
         let mut findings = vec![Finding::ok("address", shape(&options))];

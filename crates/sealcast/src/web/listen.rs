@@ -13,6 +13,7 @@ use super::serve::serve_until;
 use super::token::{PageToken, admitting};
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::output;
 
 /// The address to listen at, as the user writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,18 +146,18 @@ impl Listener {
     /// log.
     pub(crate) fn announce(&self) {
         let address = self.listen.address;
-        if let Some(file) = &self.listen.token_file {
-            println!(
-                "open http://{address}/?token=TOKEN in a browser, with the token in {}",
-                file.display()
-            );
+        let line = if let Some(file) = &self.listen.token_file {
+            let file = file.display();
+            format!("open http://{address}/?token=TOKEN in a browser, with the token in {file}\n")
         } else if io::stdout().is_terminal() {
-            println!("open {} in a browser; stop with Ctrl-C", *self.reveal_url());
+            format!("open {} in a browser; stop with Ctrl-C\n", *self.reveal_url())
         } else {
-            println!(
-                "a page is at http://{address}; its token is printed on a terminal only, and ?token=@FILE sets one"
-            );
-        }
+            format!(
+                "a page is at http://{address}; its token is printed on a terminal only, and ?token=@FILE sets one\n"
+            )
+        };
+        // The page is there all the same if nobody reads the output.
+        let _ = output::write(&Zeroizing::new(line));
     }
 
     /// Serve `router` to those who know the token, until `closed` completes.

@@ -21,8 +21,10 @@ const MIN_TOKEN: usize = 16;
 /// Most characters of it.
 const MAX_TOKEN: usize = 128;
 
-const NO_TOKEN: &str = "This page needs its token: open the address that the program printed when it started.\n";
-const WRONG_TOKEN: &str = "This is not the token of this page: open the address that the program printed last.\n";
+const NO_TOKEN: &str = "This page needs its token: open the address that the program printed when it started, \
+    or say Authorization: Bearer TOKEN.\n";
+const WRONG_TOKEN: &str = "This is not the token of this page: open the address that the program printed last, \
+    or look into its token file.\n";
 
 /// A page's secret. Whoever shows it may see the page.
 pub(crate) struct PageToken {

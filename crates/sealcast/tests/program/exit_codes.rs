@@ -70,7 +70,7 @@ fn usage() {
         case("test: --suite aes-256-gcm,aes-256-gcm", &["twice"]),
         case("test: --rekey-seconds 0", &["0 s", "1 to 600"]),
         case("test: --rekey-seconds 11m", &["660 s", "1 to 600"]),
-        case("test: --invite-hours 90m", &["5400 s", "whole hours"]),
+        case("test: --invite-hours 366d", &["cannot live", "up to 365d"]),
         case("test: --rekey-seconds 601", &["601 s", "1 to 600"]),
         case("test: --rekey-records 8", &["8 records", "16 to 1048576"]),
         case("test: --rekey-records 1048577", &["1048577 records"]),
@@ -468,5 +468,38 @@ fn a_viewer_whose_time_is_over_tells_why_it_reached_nobody() {
             let line = said.lines().find(|line| line.starts_with("sealcast: "));
             assert!(line.is_some_and(|line| line.contains(words)), "{typed}: {said}");
         }
+    }
+}
+
+#[test]
+fn an_output_that_nobody_reads_on_is_no_panic_and_a_full_one_has_a_sentence() {
+    let home = Home::new();
+    for typed in [
+        "print-config",
+        "print-config --json",
+        "devices",
+        "config example",
+        "config check",
+        "completions bash",
+        "doctor",
+    ] {
+        let run = |output: Stdio| {
+            let mut command = home.command();
+            command.args(typed.split(' ')).stdout(output).stderr(Stdio::piped());
+            command.output().expect("it runs")
+        };
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let ended = run(writer.into());
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(
+            !said.contains("panicked") && ended.status.code() != Some(101),
+            "{typed}: {said}"
+        );
+        let full = fs::File::options().write(true).open("/dev/full").expect("a device");
+        let ended = run(full.into());
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(4), "{typed}: {said}");
+        assert!(said.contains("standard output cannot be written"), "{typed}: {said}");
     }
 }

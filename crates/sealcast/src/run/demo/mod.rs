@@ -23,6 +23,7 @@ use super::retry::turned_on;
 use super::{Observation, ObserveOptions, Observing, Shape, build_info};
 use crate::failure::Result;
 use crate::meter::metrics::Metrics;
+use crate::output;
 use crate::transport::WebListener;
 use crate::web::demo::{DemoFeeds, Wish};
 
@@ -96,7 +97,7 @@ async fn run(options: &DemoOptions, observing: &Observing, mut stop: watch::Rece
         observation.paired(PRICE_NAME, summary);
     }
     if options.headless {
-        println!("{}", stream.figures().table(observing, price));
+        output::print(&format!("{}\n", stream.figures().table(observing, price)))?;
     }
     outcome.and(published)
 }

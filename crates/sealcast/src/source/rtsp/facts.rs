@@ -55,6 +55,12 @@ impl Facts {
         both.map_or(Duration::ZERO, |(last, first)| last.saturating_duration_since(first))
     }
 
+    /// Time from the last picture to `now`; zero without one.
+    pub(crate) fn since_last(&self, now: Instant) -> Duration {
+        self.last
+            .map_or(Duration::ZERO, |last| now.saturating_duration_since(last))
+    }
+
     /// Pictures a second by when they came; `None` below two.
     pub(crate) fn rate(&self) -> Option<f64> {
         let length = self.length().as_secs_f64();

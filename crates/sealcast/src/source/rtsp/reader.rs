@@ -286,6 +286,7 @@ impl Streams {
         let why = match (self.complaint(), self.seen, self.heard) {
             (Some(complaint), ..) => complaint,
             (None, Seen { pictures: 1.., .. }, _) => "packets of its picture come, and no whole picture",
+            (None, Seen { sound: 1.., .. }, _) if self.facts.pictures > 0 => "its pictures stopped before its sound",
             (None, Seen { sound: 1.., .. }, _) => "it sends sound, and no pictures",
             (None, Seen { reports: 1.., .. }, _) => "it sends reports, and no pictures",
             (None, _, true) => "it sends nothing any more",

@@ -27,6 +27,8 @@ pub(crate) struct Trial {
     pub(crate) facts: Facts,
     /// What it did otherwise than the standard says, and was passed over.
     pub(crate) oddities: Oddities,
+    /// Time since the last picture.
+    pub(crate) quiet: Duration,
     /// Why pictures failed to come, or why the session ended, without the camera's address.
     pub(crate) trouble: Option<String>,
 }
@@ -56,6 +58,7 @@ pub(crate) async fn trial(options: &RtspOptions, length: Duration) -> Result<Tri
         sound: session.sound(),
         facts: session.facts().clone(),
         oddities: session.oddities(),
+        quiet: session.facts().since_last(Instant::now()),
         trouble,
     };
     session.tear_down().await;
