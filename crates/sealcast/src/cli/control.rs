@@ -1,9 +1,12 @@
 //! `sealcast control`, and how other commands speak with a running program.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
@@ -14,10 +17,12 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::peers::{MAX_LISTED, MAX_TABLE};
 use crate::keys::{files, publisher};
 use crate::output;
-use crate::run::MAX_COMMAND;
+use crate::run::{MAX_COMMAND, connect_at_once};
 
-/// Time limit for the answer.
+/// Time limit for the connection, and for the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Interval of attempts to connect.
+const LOOK: Duration = Duration::from_millis(20);
 
 pub(super) fn run(args: &ControlArgs) -> Result<()> {
     let path = match &args.socket {
@@ -43,13 +48,16 @@ pub(super) fn tell_running(path: &Path, command: &str) -> Result<Option<String>>
         let what = format!("a command is one line of fewer than {MAX_COMMAND} bytes");
         return Err(Failure::new(FailureKind::Usage, what, "say help to see the commands"));
     }
-    let stream = match UnixStream::connect(path) {
+    let stream = match connect(path) {
         Ok(stream) => stream,
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(no_answer(path, &error)),
+        Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::WouldBlock) => {
+            return Err(no_answer(path, &error));
+        }
         // Nobody has made it, who made it has ended, or its path is too long for a socket.
         Err(_) => return Ok(None),
     };
-    let answer = ask(stream, command).map_err(|error| no_answer(path, &error))?;
+    let answer = check_who_answers(path, &stream).and_then(|()| ask(stream, command));
+    let answer = answer.map_err(|error| no_answer(path, &error))?;
     match (answer.strip_prefix("error: "), answer.strip_prefix("ok ")) {
         (Some(why), _) => {
             let (what, hint) = why.split_once("; ").unwrap_or((why, "say help to see the commands"));
@@ -71,12 +79,34 @@ fn no_answer(path: &Path, error: &io::Error) -> Failure {
     )
 }
 
+/// Connects, and waits a while for a program that is busy with others.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match connect_at_once(path) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < deadline => sleep(LOOK),
+            connected => return connected,
+        }
+    }
+}
+
+/// Fails if the one who answers is neither this user nor root. Root asks programs of all users: then it must be the
+/// user who made what is at the path.
+fn check_who_answers(path: &Path, stream: &UnixStream) -> io::Result<()> {
+    let (own, server) = (geteuid().as_raw(), socket_peercred(stream)?.uid.as_raw());
+    let expected = if own == 0 {
+        fs::symlink_metadata(path)?.uid()
+    } else {
+        own
+    };
+    match server == expected || server == 0 {
+        true => Ok(()),
+        false => Err(io::Error::new(ErrorKind::PermissionDenied, "another user runs it")),
+    }
+}
+
 /// Ask, and return the answer: one line, or the lines that a line `ok N lines` announces, behind `ok`.
 fn ask(mut stream: UnixStream, command: &str) -> io::Result<String> {
-    let (own, server) = (geteuid().as_raw(), socket_peercred(&stream)?.uid.as_raw());
-    if own != 0 && server != own && server != 0 {
-        return Err(io::Error::new(ErrorKind::PermissionDenied, "another user runs it"));
-    }
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     // Who refuses the caller may have closed its end already, and has said why.

@@ -102,8 +102,8 @@ impl<'s> Start<'s> {
     }
 
     /// Print the tickets for these ways, each with an invite of its own, so that each admits somebody. This is the last
-    /// of a start that may fail, and its invites are kept only then. Returns the socket for commands, which can invite
-    /// others now.
+    /// of a start that may fail: its invites are kept before anybody has them, and taken back if nobody gets them.
+    /// Returns the socket for commands, which can invite others now.
     pub(super) fn hand_out(&self, ways: Ways, control: Option<ControlSocket>) -> Result<Option<ControlSocket>> {
         let mut tickets = ways.tickets()?;
         let invites = match self.terms {
@@ -113,12 +113,13 @@ impl<'s> Start<'s> {
         for (ticket, invite) in tickets.iter_mut().zip(&invites) {
             ticket.invite = invite.as_ref().map(|live| live.invite.clone());
         }
+        let kept = self.admission.keep(invites.into_iter().flatten());
         if !tickets.is_empty() {
             let secret = tickets.iter().any(|ticket| ticket.invite.is_some());
             let lines = tickets.iter().map(|ticket| line(ticket, ways.role()).into());
-            hand_out_tickets(&lines.collect::<Vec<_>>(), self.typed, secret, self.file)?;
+            let handed_out = hand_out_tickets(&lines.collect::<Vec<_>>(), self.typed, secret, self.file);
+            handed_out.inspect_err(|_| self.admission.take_back(kept))?;
         }
-        self.admission.keep(invites.into_iter().flatten());
         if let Some(folder) = self.folder {
             ways.remember(folder);
         }

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 
 use super::args::InviteArgs;
 use super::control::tell_running;
-use super::hand_out::{STDOUT, TO_PUBLISH, TO_SERVE_PLAYERS, TO_WATCH, hand_out_tickets};
+use super::hand_out::{STDOUT, TO_PUBLISH, TO_SERVE_PLAYERS, TO_WATCH, hand_out_lines, hand_out_tickets};
 use super::peers::{Whose, whose};
 use super::qr;
 use crate::failure::{Failure, FailureKind, Result};
@@ -25,8 +25,8 @@ struct Invited {
     /// What is known of it, which begins with the word `invite` and its name.
     about: String,
     lines: Vec<Zeroizing<String>>,
-    /// The words before a ticket that the other end types.
-    typed: &'static str,
+    /// The words before a ticket that the other end types, if it is known what this end is.
+    typed: Option<&'static str>,
 }
 
 pub(super) fn run(args: &InviteArgs) -> Result<()> {
@@ -38,7 +38,15 @@ pub(super) fn run(args: &InviteArgs) -> Result<()> {
     check_place(args.ticket_file.as_deref())?;
     let (invited, run_again) = make(args, &request)?;
     eprintln!("{}", invited.about);
-    let handed_out = hand_out_tickets(&invited.lines, invited.typed, true, args.ticket_file.as_deref());
+    let file = args.ticket_file.as_deref();
+    let handed_out = match invited.typed {
+        Some(typed) => hand_out_tickets(&invited.lines, typed, true, file),
+        None => hand_out_lines(
+            invited.lines.iter().map(|line| line.to_string() + "\n").collect(),
+            true,
+            file,
+        ),
+    };
     handed_out.inspect_err(|_| {
         // Nobody has it. If it stays all the same, it expires.
         let name = invited.about.split([' ', ':']).nth(1).unwrap_or_default();
@@ -58,7 +66,7 @@ type Run = Box<dyn Fn(&PeersCommand) -> Result<()>>;
 fn make(args: &InviteArgs, request: &InviteRequest) -> Result<(Invited, Run)> {
     let tell = |socket: PathBuf| -> Run { Box::new(move |command| tell_running(&socket, &command.line()).map(drop)) };
     if let Some(path) = &args.socket {
-        let invited = by_running(path, request, TO_WATCH)?.ok_or_else(|| {
+        let invited = by_running(path, request, None)?.ok_or_else(|| {
             let what = format!("no program answers at {}", path.display());
             Failure::new(
                 FailureKind::Network,
@@ -70,7 +78,7 @@ fn make(args: &InviteArgs, request: &InviteRequest) -> Result<(Invited, Run)> {
     }
     let whose = whose(&args.whose, false)?;
     let socket = control_socket(&whose.folder);
-    match by_running(&socket, request, typed(&whose))? {
+    match by_running(&socket, request, Some(typed(&whose)))? {
         Some(invited) => Ok((invited, tell(socket))),
         None => Ok((
             by_lists(&whose, request)?,
@@ -97,7 +105,7 @@ fn check_place(file: Option<&Path>) -> Result<()> {
 }
 
 /// The invite, made by the program that runs; `None` if none listens there.
-fn by_running(socket: &Path, request: &InviteRequest, typed: &'static str) -> Result<Option<Invited>> {
+fn by_running(socket: &Path, request: &InviteRequest, typed: Option<&'static str>) -> Result<Option<Invited>> {
     let Some(answer) = tell_running(socket, &request.line())?.map(Zeroizing::new) else {
         return Ok(None);
     };
@@ -144,7 +152,7 @@ fn by_lists(whose: &Whose, request: &InviteRequest) -> Result<Invited> {
     Ok(Invited {
         about: live.to_string(),
         lines: with_invite(tickets, role, &live.invite),
-        typed: typed(whose),
+        typed: Some(typed(whose)),
     })
 }
 

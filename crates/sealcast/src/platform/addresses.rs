@@ -106,14 +106,14 @@ fn best(addresses: &[Address], routed: &[IpAddr]) -> Option<IpAddr> {
         let inner = INNER.iter().any(|name| address.interface.starts_with(name));
         is_for_others(address.ip) && !address.passing && !inner
     });
-    let best = usable.min_by_key(|address| (!leads_out(address), rank(address.ip)));
+    let best = usable.min_by_key(|address| (!leads_out(address), rank(address.ip), !routed.contains(&address.ip)));
     best.map(|address| address.ip)
 }
 
 /// True for an address that means this machine to others too.
 fn is_for_others(ip: IpAddr) -> bool {
     let local = match ip {
-        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V4(ip) => ip.is_link_local() || ip.octets()[0] == 0,
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
     };
     !local && !ip.is_loopback() && !ip.is_unspecified() && !ip.is_multicast()
@@ -160,6 +160,12 @@ mod tests {
                 Some("2a00::2"),
             ),
             (&["eth0 10.0.0.2", "eth0 2a00::2"], &["10.0.0.2"], Some("10.0.0.2")),
+            (
+                &["eth0 192.168.50.1", "eth0 192.168.1.20"],
+                &["192.168.1.20"],
+                Some("192.168.1.20"),
+            ),
+            (&["eth0 0.0.0.5", "eth0 10.1.2.3"], &[], Some("10.1.2.3")),
             (&["eth0 fd00::2"], &[], Some("fd00::2")),
             (&["docker0 172.17.0.1", "eth0 10.9.0.1"], &[], Some("10.9.0.1")),
             (

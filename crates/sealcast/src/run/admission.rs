@@ -179,15 +179,30 @@ impl Admission {
         tickets.iter().map(invite).collect()
     }
 
-    /// Keep the invites of a start that goes well. They are valid although they could not be written, which is logged,
-    /// but then only until exit.
-    pub fn keep(&self, invites: impl IntoIterator<Item = LiveInvite>) {
+    /// Keep the invites of a start. They are valid although they could not be written, which is logged, but then only
+    /// until exit. Returns the names of those that were not kept before.
+    pub fn keep(&self, invites: impl IntoIterator<Item = LiveInvite>) -> Vec<PskName> {
         let (now, mut store) = (wall_time(), self.store());
+        let mut kept = Vec::new();
         for live in invites {
             if self.lists().invite(live.name).is_none() {
                 tell_of_invite(&live);
+                kept.push(live.name);
                 store.edit_or_warn(Edit::Invite(live), now);
             }
+        }
+        kept
+    }
+
+    /// Withdraw invites that nobody got.
+    pub fn take_back(&self, invites: Vec<PskName>) {
+        let (now, mut store) = (wall_time(), self.store());
+        for invite in invites {
+            let withdraw = Edit::Withdraw {
+                invite: Some(invite),
+                with_peers: false,
+            };
+            store.edit_or_warn(withdraw, now);
         }
     }
 

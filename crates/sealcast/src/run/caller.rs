@@ -9,6 +9,8 @@ use tokio::net::UnixStream;
 
 /// Maximum number of processes between a caller and the first of its machine.
 const MAX_ANCESTORS: usize = 256;
+/// Maximum number of times that they are looked through.
+const MAX_WALKS: usize = 16;
 
 const ANOTHER_USER: &str = "only the user who runs this program, and root, may command it; become one of them";
 const OWN_CHILD: &str = "a process that this program started may not command it; do it from a shell of your own";
@@ -45,6 +47,37 @@ pub(super) fn refusal(stream: &UnixStream) -> io::Result<Option<&'static str>> {
     Ok(judge(own, caller, parent))
 }
 
+/// Where the way from a process to its ancestors ends.
+#[derive(PartialEq, Eq)]
+enum End {
+    /// At this program.
+    Own,
+    /// At the first process of the machine.
+    First,
+    /// At an ancestor whose parent is not told.
+    Hidden(i32),
+    /// Nowhere, or already at the process itself.
+    Unseen,
+}
+
+/// Follows the ancestors of a process.
+fn walk(own: i32, caller: i32, parent: impl Fn(i32) -> Option<i32>) -> End {
+    let Some(mut at) = parent(caller) else {
+        return End::Unseen;
+    };
+    for _ in 0..MAX_ANCESTORS {
+        match at {
+            0 => return End::First,
+            id if id == own => return End::Own,
+            id => match parent(id) {
+                Some(next) => at = next,
+                None => return End::Hidden(id),
+            },
+        }
+    }
+    End::Unseen
+}
+
 /// As [`refusal`], by a table of parents. The first process has the parent 0.
 fn judge(own: Process, caller: Process, parent: impl Fn(i32) -> Option<i32>) -> Option<&'static str> {
     if caller.user == 0 && own.user != 0 {
@@ -58,18 +91,16 @@ fn judge(own: Process, caller: Process, parent: impl Fn(i32) -> Option<i32>) -> 
     if caller.id == 0 || caller.id == own.id {
         return None;
     }
-    let Some(mut at) = parent(caller.id) else {
-        return Some(UNSEEN);
-    };
-    for _ in 0..MAX_ANCESTORS {
-        match at {
-            0 => return None,
-            id if id == own.id => return Some(OWN_CHILD),
-            // One that is hidden belongs to another user, and this program starts none of those.
-            id => match parent(id) {
-                Some(next) => at = next,
-                None => return None,
-            },
+    let mut hidden = None;
+    for _ in 0..MAX_WALKS {
+        match walk(own.id, caller.id, &parent) {
+            End::First => return None,
+            End::Own => return Some(OWN_CHILD),
+            End::Unseen => break,
+            // One that is hidden belongs to another user, and this program starts none of those. One that has just
+            // ended is hidden too: then its children have another parent now.
+            End::Hidden(id) if hidden == Some(id) => return None,
+            End::Hidden(id) => hidden = Some(id),
         }
     }
     Some(UNSEEN)
@@ -129,6 +160,24 @@ mod tests {
                 expected,
                 "user {user}, process {id}"
             );
+        }
+    }
+
+    #[test]
+    fn a_descendant_is_found_although_its_ancestors_end_while_they_are_looked_through() {
+        for ending in [1, 2, 5] {
+            let looks = std::cell::Cell::new(0);
+            // 90 is a child of 91, which is one of 92, and so on: each has ended when its own parent is asked for.
+            let parent = |id: i32| match id {
+                90 => {
+                    looks.set(looks.get() + 1);
+                    Some(if looks.get() > ending { 50 } else { 90 + looks.get() })
+                }
+                91.. => None,
+                id => table(id),
+            };
+            let caller = Process { user: 1000, id: 90 };
+            assert_eq!(judge(OWN, caller, parent), Some(OWN_CHILD), "{ending} ancestors");
         }
     }
 

@@ -102,6 +102,10 @@ pub(super) async fn converse(stream: UnixStream, commands: &Commands) -> io::Res
             let refused = format!("error: a command has at most {MAX_COMMAND} bytes\n");
             return writing.write_all(refused.as_bytes()).await;
         }
+        if !line.ends_with(b"\n") {
+            let refused = "error: the command breaks off; it ends with a line break\n";
+            return writing.write_all(refused.as_bytes()).await;
+        }
         let mut answer = match answer(String::from_utf8_lossy(&line).trim(), commands) {
             Ok(done) => format!("ok {done}"),
             Err(why) => format!("error: {why}"),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,18 @@ pub struct ControlSocket {
     by_hand: bool,
     /// The ways to this end, for invites.
     ways: Option<Ways>,
+}
+
+/// Connects to a socket, if that needs no waiting.
+///
+/// # Errors
+/// Nobody listens there, or who does has no room for another connection now (`WouldBlock`).
+pub fn connect_at_once(path: &Path) -> io::Result<StdStream> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.connect(&SockAddr::unix(path)?)?;
+    socket.set_nonblocking(false)?;
+    Ok(OwnedFd::from(socket).into())
 }
 
 impl ControlSocket {
@@ -88,7 +101,9 @@ impl ControlSocket {
                     "name another path for --control",
                 ));
             }
-            if StdStream::connect(path).is_ok() {
+            // One that has no room for another connection listens as well.
+            let found = connect_at_once(path);
+            if found.is_ok() || found.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
                 let what = format!("a running program listens at {} already", path.display());
                 let hint = "stop it, or name another path for --control";
                 return Err(Failure::new(FailureKind::Usage, what, hint));
@@ -213,7 +228,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
     socket.listen(MAX_CONNECTIONS as i32)?;
     socket.set_nonblocking(true)?;
-    UnixListener::from_std(std::os::fd::OwnedFd::from(socket).into())
+    UnixListener::from_std(OwnedFd::from(socket).into())
 }
 
 fn unusable(path: &Path, error: &io::Error) -> Failure {

@@ -78,7 +78,7 @@ pub use admission::{Admission, ByHand};
 pub use away::Nudge;
 pub use clock::Clock;
 pub use control::MAX_COMMAND;
-pub use control_socket::ControlSocket;
+pub use control_socket::{ControlSocket, connect_at_once};
 pub use group::{GROUP_STREAM, GroupOptions};
 pub use hub::Hub;
 pub use observe::{Observation, ObserveOptions, Observing, build_info};

@@ -147,7 +147,10 @@ fn without_token(uri: &Uri) -> Option<(Zeroizing<String>, String)> {
 /// The tokens that a script shows.
 fn bearer(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let values = headers.get_all(header::AUTHORIZATION).iter();
-    values.filter_map(|value| value.to_str().ok()?.strip_prefix("Bearer "))
+    values.filter_map(|value| {
+        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("Bearer").then_some(token)
+    })
 }
 
 /// The values of the cookies with this name.
