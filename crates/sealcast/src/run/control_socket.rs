@@ -59,7 +59,8 @@ impl ControlSocket {
     /// the user did not ask for it and there is no place for it, the log says so once, and there is none.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind), of a socket that the user asked for.
+    /// Kind `Usage` for a socket that the user asked for: the path is taken by something else, a running program
+    /// listens there, or it cannot be made.
     pub fn open(by_hand: Option<&Path>, folder: Option<&Path>) -> Result<Option<Self>> {
         keep_descendants();
         if let Some(path) = by_hand {
