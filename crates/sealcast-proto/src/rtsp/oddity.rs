@@ -1,4 +1,4 @@
-//! What a camera does otherwise than the standard says, and what the client makes of it.
+//! Deviations of a camera from the standard, and what the client makes of them.
 
 use std::fmt;
 

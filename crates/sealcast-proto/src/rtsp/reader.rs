@@ -190,7 +190,7 @@ impl MessageReader {
         self.skipped
     }
 
-    /// What was passed over so far.
+    /// Oddities that were passed over so far.
     pub(super) fn oddities(&self) -> Oddities {
         let mut oddities = self.oddities;
         if self.skipped > 0 {

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The default codec of the video: the gateways do not look for its keyframes.
 const CODEC: &str = "VP8";
 
-/// What cameras answer to SETUP over UDP. The two numbers are of any distance.
+/// Answers of cameras to SETUP over UDP. The two numbers are of any distance.
 const PORTS: &str = ";server_port={rtp}-{rtcp}";
 
 fn description(codec: &str) -> String {

@@ -201,7 +201,7 @@ fn judge(check: &'static str, trial: &Trial) -> Vec<Finding> {
     findings
 }
 
-/// What the camera does otherwise than the standard says, and what is made of it.
+/// Deviations of the camera from the standard, and what is made of them.
 fn oddities(trial: &Trial) -> impl Iterator<Item = String> {
     let passed = &trial.facts.passed_over;
     let counted = [

@@ -193,7 +193,7 @@ impl CameraLink {
         }
     }
 
-    /// What the camera did otherwise than the standard says, and was passed over.
+    /// Deviations of the camera from the standard that were passed over.
     pub(crate) fn oddities(&self) -> Oddities {
         self.client.oddities()
     }

@@ -197,7 +197,7 @@ impl CameraClient {
         self.udp.iter().copied()
     }
 
-    /// What the camera did otherwise than the standard says, and was passed over.
+    /// Deviations of the camera from the standard that were passed over.
     pub fn oddities(&self) -> Oddities {
         let all = self.oddities.with(self.reader.oddities());
         all.with(self.sessions.oddities())

@@ -55,7 +55,7 @@ impl Sessions {
         Some(&session.id)
     }
 
-    /// What is odd about them.
+    /// Oddities of the sessions.
     pub(super) fn oddities(&self) -> Oddities {
         self.oddities
     }

@@ -365,7 +365,7 @@ impl Session {
         &self.description
     }
 
-    /// What the camera did otherwise than the standard says.
+    /// Deviations of the camera from the standard.
     pub(super) fn oddities(&self) -> Oddities {
         self.link.oddities()
     }

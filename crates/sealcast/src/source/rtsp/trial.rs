@@ -25,7 +25,7 @@ pub(crate) struct Trial {
     pub(crate) sound: Option<SoundInfo>,
     /// What came.
     pub(crate) facts: Facts,
-    /// What it did otherwise than the standard says, and was passed over.
+    /// Its deviations from the standard that were passed over.
     pub(crate) oddities: Oddities,
     /// Time since the last picture.
     pub(crate) quiet: Duration,

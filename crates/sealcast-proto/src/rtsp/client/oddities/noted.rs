@@ -1,4 +1,4 @@
-//! What is told of the oddities that were passed over.
+//! Report of the oddities that were passed over.
 
 use super::redirects::refer;
 use super::{Call, Camera, Deviation, edited, session_for_each_track, status, watch, with, with_lines};
