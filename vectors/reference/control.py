@@ -1,8 +1,11 @@
 """Control messages, codec configurations, frame preambles (protocol.md sections 4 and 5)."""
 
 import struct
+import unicodedata
 
 MAX_CLOSE_TEXT = 256
+MAX_CAMERA = 64
+MAX_CAMERAS = 32
 MAX_LATENCY = 10_000
 MAX_SHARE = 2048
 MAX_PARTS = 4
@@ -95,6 +98,7 @@ MESSAGES = {
     35: ("budget", [("milliseconds", 2)]),
     39: ("orientation", [("turns", 1), ("mirrored", 1)]),
     36: ("camera", [("state", 1), ("since", 8), ("why", "text")]),
+    42: ("cameras", [("names", "names")]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 SOUND_CONFIGURATION = [("codec", 1), ("channels", 2), ("reserved", 2), ("samples_per_second", 4),
@@ -119,11 +123,23 @@ def _encode_fields(layout, fields):
             out += bytes(value)
         elif width == "cells":
             out += CELLS.pack(*value)
+        elif width == "names":
+            out += bytes([len(value)]) + b"".join(counted(name.encode(), 1) for name in value)
         elif width == "entries":
             out += bytes([len(value)]) + b"".join(first.to_bytes(4, "big") + bytes([more]) for first, more in value)
         else:
             out += value.to_bytes(width, "big")
     return out
+
+
+def _camera_name(raw):
+    try:
+        name = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Malformed from None
+    if not 1 <= len(raw) <= MAX_CAMERA or any(unicodedata.category(c) == "Cc" for c in name):
+        raise Malformed
+    return name
 
 
 def _decode_fields(layout, reader):
@@ -152,6 +168,8 @@ def _decode_fields(layout, reader):
             fields[name] = len(zeros)
         elif width == "cells":
             fields[name] = list(CELLS.unpack(reader.take(CELLS.size)))
+        elif width == "names":
+            fields[name] = [_camera_name(reader.counted(1)) for _ in range(reader.uint(1))]
         elif width == "entries":
             fields[name] = [[reader.uint(4), reader.uint(1)] for _ in range(reader.uint(1))]
         else:
@@ -198,6 +216,8 @@ def decode(data):
     if name == "orientation" and (fields["turns"] > 3 or fields["mirrored"] > 1):
         raise Malformed
     if name == "camera" and fields["state"] not in (1, 2):
+        raise Malformed
+    if name == "cameras" and not 1 <= len(fields["names"]) <= MAX_CAMERAS:
         raise Malformed
     if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
         raise Malformed

@@ -89,6 +89,9 @@ OK_MESSAGES = [
     ("camera, on", "camera", {"state": 1, "since": 1_790_000_000_123_456_789, "why": ""}),
     ("camera, off", "camera", {"state": 2, "since": 0, "why": "it cannot be reached"}),
     ("camera, longest", "camera", {"state": 2, "since": BIG, "why": "\u00e4" * 128}),
+    ("cameras, one", "cameras", {"names": ["front"]}),
+    ("cameras, two", "cameras", {"names": ["front", "back yard"]}),
+    ("cameras, most and longest", "cameras", {"names": ["\u00e4" * 31 + f"{number:02}" for number in range(32)]}),
     ("part, first of two", "part", {"message": 0, "index": 0, "count": 2, "bytes": fixed("part", 600)}),
     ("part, last of four, of one byte", "part", {"message": 65535, "index": 3, "count": 4, "bytes": b"\x03"}),
     ("nack of one", "nack", {"entries": [[7, 0]]}),
@@ -185,7 +188,7 @@ def messages():
     rows = [("empty payload", b"", "malformed", "There is no type.")]
     for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
                  "rekey-request", "selection, an eighth", "selection-ack", "budget, none", "orientation, mirrored",
-                 "camera, off",
+                 "camera, off", "cameras, two",
                  "nack of several", "feedback", "probe-ack", "path-challenge", "path-response"):
         data = encoded[name]
         rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
@@ -216,6 +219,12 @@ def messages():
         ("camera, reason of 257 bytes", b"\x24\2" + bytes(8) + control.counted(b"x" * 257), "malformed",
          "At most 256 bytes."),
         ("camera, cut letter", b"\x24\2" + bytes(8) + control.counted(b"ab\xc3"), "malformed", "Not UTF-8."),
+        ("cameras, none", b"\x2a\0", "malformed", "There is one at least."),
+        ("cameras, 33", b"\x2a\x21" + b"\1a" * 33, "malformed", "32 are the most."),
+        ("cameras, without a name", b"\x2a\2\1a\0", "malformed", "Each has a name."),
+        ("cameras, name of 65 bytes", b"\x2a\1\x41" + b"a" * 65, "malformed", "At most 64 bytes."),
+        ("cameras, line feed in a name", b"\x2a\1\2a\n", "malformed", "A control character."),
+        ("cameras, cut letter", b"\x2a\1\3ab\xc3", "malformed", "Not UTF-8."),
         ("keyframe-request, stream 0", b"\x05" + bytes(4), "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, stream 16", b"\x05\x00\x00\x00\x10", "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),

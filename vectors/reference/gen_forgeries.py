@@ -245,9 +245,9 @@ def no_wishes():
     wish, zeros = handshake.encode_wish, handshake.NO_WISH
     return [
         ("none", zeros, "A viewer has one."),
-        ("media 0 of a camera", wish(0, "front"), "1, 2 and 3 are media."),
-        ("media 4", wish(4), "1, 2 and 3 are media."),
-        ("media 255", wish(255), "1, 2 and 3 are media."),
+        ("media 0 of a camera", wish(0, "front"), "1 to 4 are media."),
+        ("media 5", wish(5), "1 to 4 are media."),
+        ("media 255", wish(255), "1 to 4 are media."),
         ("name of 65 bytes", bytes([1, 65]) + b"a" * 64, "At most 64 bytes."),
         ("name of 255 bytes", bytes([1, 255]) + b"a" * 64, "At most 64 bytes."),
         ("a byte after the name", bytes([1, 5]) + b"frontb" + bytes(58), "Zeros follow it."),

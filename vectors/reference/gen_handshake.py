@@ -6,7 +6,7 @@ import gen_shares
 import gen_tampering
 import keys
 from common import check_names, fixed
-from handshake import FRAMES, NOTHING, PACKETS, PUBLISHER, VIEWER, encode_wish
+from handshake import CAMERAS, FRAMES, NOTHING, PACKETS, PUBLISHER, VIEWER, encode_wish
 from sessions import (CAMERA_SEED, INVITED, WATCHER, WATCHER_SEED, Psk, Run, hex_values, initiator_config, pairs_json,
                       responder_config)
 
@@ -60,6 +60,7 @@ TRANSCRIPTS = [
      {**VIEWER_LISTENS, "psks": (ENROLLED,)}, None),
     ("wish of packets", {"wish": encode_wish(PACKETS)}, {}, None),
     ("wish of nothing yet", {"wish": encode_wish(NOTHING)}, {}, None),
+    ("wish of the cameras", {"wish": encode_wish(CAMERAS)}, {}, None),
     ("wish of a camera by its name", {"wish": encode_wish(FRAMES, "front")}, {}, None),
     ("wish of a camera with the longest name", {"wish": encode_wish(FRAMES, "é" * 32)}, {}, None),
     ("wish of a listening viewer", PUBLISHER_STARTS, {**VIEWER_LISTENS, "wish": encode_wish(FRAMES, "yard")}, None),

@@ -17,7 +17,7 @@ ALERTS = {bytes([ALERT, 1]): "alert", bytes([ALERT, 2]): "psk"}
 ROLE_NAMES = {PUBLISHER: b"publisher", VIEWER: b"viewer"}
 WISH_LEN, MAX_CAMERA = 66, 64
 SEALED = 32 + WISH_LEN + 64 + 16
-FRAMES, PACKETS, NOTHING = 1, 2, 3
+FRAMES, PACKETS, NOTHING, CAMERAS = 1, 2, 3, 4
 NO_WISH = bytes(WISH_LEN)
 MAC_LEN = keys.MAC_LEN
 NO_BINDER = bytes(MAC_LEN)
@@ -161,7 +161,7 @@ def check_wish(role, wish):
         fits = wish == NO_WISH
     else:
         media, length, rest = wish[0], wish[1], wish[2:]
-        fits = media in (FRAMES, PACKETS, NOTHING) and length <= MAX_CAMERA and not any(rest[length:])
+        fits = media in (FRAMES, PACKETS, NOTHING, CAMERAS) and length <= MAX_CAMERA and not any(rest[length:])
         try:
             fits = fits and not any(unicodedata.category(c) == "Cc" for c in rest[:length].decode())
         except UnicodeDecodeError:

@@ -184,6 +184,7 @@ pub fn wish(bytes: &[u8; 66]) -> Wish {
         0 | 1 => WishedMedia::Frames,
         2 => WishedMedia::Packets,
         3 => WishedMedia::NothingYet,
+        4 => WishedMedia::Cameras,
         other => panic!("a wish of {other}"),
     };
     let name = &bytes[2..2 + usize::from(bytes[1])];

@@ -24,6 +24,8 @@ pub enum WishedMedia {
     Packets,
     /// Nothing before the viewer says more: frames come another way.
     NothingYet,
+    /// The names of the cameras that it may watch, and nothing else.
+    Cameras,
 }
 
 /// The name of a publisher's camera: at most 64 bytes of UTF-8 without control characters.
@@ -46,6 +48,7 @@ impl Wish {
             WishedMedia::Frames => 1,
             WishedMedia::Packets => 2,
             WishedMedia::NothingYet => 3,
+            WishedMedia::Cameras => 4,
         };
         bytes[1] = self.camera.length;
         bytes[2..].copy_from_slice(&self.camera.bytes);
@@ -57,6 +60,7 @@ impl Wish {
             1 => WishedMedia::Frames,
             2 => WishedMedia::Packets,
             3 => WishedMedia::NothingYet,
+            4 => WishedMedia::Cameras,
             _ => return None,
         };
         let (name, padding) = bytes[2..].split_at_checked(bytes[1].into())?;
@@ -119,7 +123,13 @@ mod tests {
 
     #[test]
     fn a_wish_is_parsed_as_it_was_written() {
-        for media in [WishedMedia::Frames, WishedMedia::Packets, WishedMedia::NothingYet] {
+        let media = [
+            WishedMedia::Frames,
+            WishedMedia::Packets,
+            WishedMedia::NothingYet,
+            WishedMedia::Cameras,
+        ];
+        for media in media {
             for name in ["", "front", &"a".repeat(64)] {
                 let camera = CameraName::new(name).expect("a name");
                 let wish = Wish { media, camera };

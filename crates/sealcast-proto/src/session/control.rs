@@ -8,10 +8,10 @@ use super::machine::{Session, State};
 use super::rekey::RekeyCause;
 use super::{Event, Output, SessionError};
 use crate::clock::{Exchange, Now};
-use crate::keys::Side;
+use crate::keys::{CameraName, Side};
 use crate::seal::{Exhausted, RecordMeta};
 use crate::wire::datagram::datagram;
-use crate::wire::{CameraState, Control, Flags, MAX_STREAM, Orientation};
+use crate::wire::{CameraState, Control, Flags, MAX_CAMERAS, MAX_STREAM, Orientation};
 use crate::words;
 
 impl Session {
@@ -79,6 +79,7 @@ impl Session {
                 let why = words::plain(why);
                 self.tell(Event::CameraTold { on, since, why })
             }
+            Control::Cameras(names) => self.tell(Event::CamerasTold(names)),
             _ => Err(SessionError::PeerMisbehaved),
         }
     }
@@ -173,6 +174,14 @@ impl Session {
         }
         self.send_control(now, &Control::Camera(state))?;
         self.rekey_if_due(now)
+    }
+
+    /// Publisher: tell the names of the cameras that the viewer may watch.
+    pub(super) fn tell_cameras(&mut self, now: Now, names: Vec<CameraName>) -> Result<(), SessionError> {
+        if !self.is_established() || !self.leads() || !(1..=MAX_CAMERAS).contains(&names.len()) {
+            return Err(SessionError::Misuse);
+        }
+        self.send_control(now, &Control::Cameras(names))
     }
 
     /// Viewer: repeat the keyframe request if that is due.

@@ -304,6 +304,7 @@ impl Session {
             Input::Orient(orientation) => self.orient(now, orientation).map(|()| Handled::Done),
             Input::StateBudget(budget) => self.state_budget(now, budget).map(|()| Handled::Done),
             Input::TellCamera(state) => self.tell_camera(now, state).map(|()| Handled::Done),
+            Input::TellCameras(names) => self.tell_cameras(now, names).map(|()| Handled::Done),
             Input::Rekey => self.rekey_on_demand(now).map(|()| Handled::Done),
             Input::Select(selection) => self.select(now, selection).map(|()| Handled::Done),
             Input::Gateway(message) => self.tell_gateway(now, message).map(|()| Handled::Done),

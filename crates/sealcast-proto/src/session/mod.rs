@@ -92,7 +92,7 @@ pub use shape::{RATES, ShapeCounts, ShapePlan};
 use std::time::Duration;
 
 use crate::clock::ClockEstimate;
-use crate::keys::{HandshakeError, Peer};
+use crate::keys::{CameraName, HandshakeError, Peer};
 use crate::live::{CHALLENGE_LEN, Challenge};
 use crate::rtsp::GatewayMessage;
 use crate::seal::{Refusal, Suite};
@@ -138,6 +138,9 @@ pub enum Input<'b> {
     Orient(Orientation),
     /// Publisher: say whether the camera gives pictures. It may be lost on datagrams.
     TellCamera(CameraState<'b>),
+    /// Publisher: tell the names of the cameras that the viewer may watch, 1 to
+    /// [`MAX_CAMERAS`](crate::wire::MAX_CAMERAS). They may be lost on datagrams.
+    TellCameras(Vec<CameraName>),
     /// Begin a new epoch now (publisher), or ask for one (viewer).
     Rekey,
     /// Publisher: change the selection. One that leaves something in clear takes effect when the viewer has
@@ -220,6 +223,8 @@ pub enum Event {
         /// The publisher's reason in words.
         why: String,
     },
+    /// Viewer: the cameras that it may watch, 1 to [`MAX_CAMERAS`](crate::wire::MAX_CAMERAS).
+    CamerasTold(Vec<CameraName>),
     /// Records are sealed under a new epoch from here on.
     Rekeyed {
         /// Its number.

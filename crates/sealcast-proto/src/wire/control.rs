@@ -4,12 +4,16 @@ use super::{
     CellPlan, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers, Orientation, Reader, Selection,
     put_bytes16,
 };
+use crate::keys::CameraName;
 
 /// Maximum length of a text in words of a close message, or of a camera's state, in bytes.
 const MAX_TEXT: usize = 256;
 
 /// Maximum length of a message between gateways in bytes; it fits into four parts of a control message.
 pub const MAX_GATEWAY_MESSAGE: usize = 4096;
+
+/// Maximum number of cameras of one publisher; their names fit into two parts of a control message.
+pub const MAX_CAMERAS: usize = 32;
 
 /// Maximum number of parts of one control message on datagrams.
 pub(crate) const MAX_PARTS: u8 = 4;
@@ -247,6 +251,8 @@ pub enum Control<'a> {
     Orientation(Orientation),
     /// The publisher says whether its camera gives pictures.
     Camera(CameraState<'a>),
+    /// The publisher tells the cameras that the viewer may watch, 1 to [`MAX_CAMERAS`].
+    Cameras(Vec<CameraName>),
     /// A message of a type that this version does not know; it is ignored.
     Unknown,
 }
@@ -308,6 +314,13 @@ impl<'a> Control<'a> {
             Self::Camera(state) => {
                 out.push(36);
                 state.put(&mut out);
+            }
+            Self::Cameras(ref names) => {
+                out.extend_from_slice(&[42, names.len() as u8]);
+                for name in names {
+                    out.push(name.as_str().len() as u8);
+                    out.extend_from_slice(name.as_str().as_bytes());
+                }
             }
             _ => self.put_of_rekeying(&mut out),
         }
@@ -451,6 +464,7 @@ impl<'a> Control<'a> {
             },
             39 => Self::Orientation(Orientation::parse(&mut reader)?),
             36 => Self::Camera(CameraState::parse(&mut reader)?),
+            42 => Self::Cameras(camera_names(&mut reader)?),
             _ => match GroupMessage::parse(kind, &mut reader)? {
                 Some(message) => Self::Group(message),
                 None => return Ok(Self::Unknown),
@@ -487,6 +501,19 @@ fn text<'a>(reader: &mut Reader<'a>) -> Result<&'a str, Malformed> {
         0..=MAX_TEXT => std::str::from_utf8(text).map_err(|_| Malformed),
         _ => Err(Malformed),
     }
+}
+
+/// Reads the names of 1 to [`MAX_CAMERAS`] cameras.
+fn camera_names(reader: &mut Reader<'_>) -> Result<Vec<CameraName>, Malformed> {
+    let count = usize::from(reader.u8()?);
+    if !(1..=MAX_CAMERAS).contains(&count) {
+        return Err(Malformed);
+    }
+    let name = |reader: &mut Reader<'_>| {
+        let name = std::str::from_utf8(reader.bytes8()?).ok().and_then(CameraName::new);
+        name.filter(|name| *name != CameraName::NONE).ok_or(Malformed)
+    };
+    (0..count).map(|_| name(reader)).collect()
 }
 
 /// Checks the number of a media stream: 1 to [`MAX_STREAM`].

@@ -22,7 +22,7 @@ mod ticket_mac;
 pub(crate) use cell::Cell;
 pub use cell::{CELL_OVERHEAD, CellPlan, MAX_CELL, MIN_CELL};
 pub use cert_hash::CertHash;
-pub use control::{CameraState, CloseReason, Control, MAX_GATEWAY_MESSAGE};
+pub use control::{CameraState, CloseReason, Control, MAX_CAMERAS, MAX_GATEWAY_MESSAGE};
 pub(crate) use control::{MAX_PARTS, kem_field};
 pub use cookie::{AddressBytes, RetryCookies, Unconnected};
 pub use datagram::{

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::clock::ClockEstimate;
-use sealcast_proto::keys::{HandshakeError, HelloKeys, Invite};
+use sealcast_proto::keys::{CameraName, HandshakeError, HelloKeys, Invite};
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Event, Input, RekeyCause, RekeyPolicy, SessionError};
 use sealcast_proto::sim::{Direction, Verdict};
@@ -38,6 +38,26 @@ fn how_the_picture_is_turned_is_said_by_the_publisher_alone() {
     assert!(world.initiator.events.contains(&Event::Oriented(turned)));
     assert_eq!((world.initiator.error, world.responder.error), (None, None));
     world.tell(Direction::ToInitiator, Input::Orient(turned));
+    assert_eq!(world.initiator.error, Some(SessionError::Misuse));
+}
+
+#[test]
+fn the_cameras_are_told_by_the_publisher_alone_and_there_is_one_at_least() {
+    let name = |name: &str| CameraName::new(name).expect("a name");
+    for (names, told) in [
+        (vec![name("front")], true),
+        (vec![name("front"), name("back yard")], true),
+        ((0..32).map(|at| name(&at.to_string())).collect(), true),
+        (Vec::new(), false),
+        ((0..33).map(|at| name(&at.to_string())).collect(), false),
+    ] {
+        let mut world = Setup::default().established();
+        world.tell(Direction::ToResponder, Input::TellCameras(names.clone()));
+        world.run_cleanly(Duration::from_millis(50));
+        assert_eq!(world.initiator.events.contains(&Event::CamerasTold(names)), told);
+    }
+    let mut world = Setup::default().established();
+    world.tell(Direction::ToInitiator, Input::TellCameras(vec![name("front")]));
     assert_eq!(world.initiator.error, Some(SessionError::Misuse));
 }
 

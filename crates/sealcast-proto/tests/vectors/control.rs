@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use sealcast_proto::keys::CameraName;
 use sealcast_proto::unit::{Codec, Description, Preamble, SOUND_STREAM, SoundCodec, StreamInfo};
 use sealcast_proto::wire::{CameraState, CellPlan, Control, GroupMessage, MulticastGroup, Numbers, Orientation};
 use sealcast_testkit::vectors::{Hex, hex, load};
@@ -66,6 +67,10 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         Control::Budget { milliseconds } => ("budget", json!({"milliseconds": milliseconds})),
         Control::Orientation(turned) => ("orientation", orientation(turned)),
         Control::Camera(state) => described_of_camera(state),
+        Control::Cameras(ref names) => {
+            let names: Vec<&str> = names.iter().map(CameraName::as_str).collect();
+            ("cameras", json!({ "names": names }))
+        }
         Control::Ping { t1 } => ("ping", json!({"t1": t1})),
         Control::Pong { t1, t2, t3 } => ("pong", json!({"t1": t1, "t2": t2, "t3": t3})),
         Control::RekeyRequest => ("rekey-request", json!({})),
@@ -194,7 +199,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (91, 143, 6));
+    assert_eq!((good, malformed, ignored), (94, 152, 6));
 }
 
 #[test]

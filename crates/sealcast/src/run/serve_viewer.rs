@@ -207,7 +207,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             WishedMedia::NothingYet if self.shared.group.is_none() => Some(
                 "this publisher seals for no group, so there is nothing for relays and archives: add --group there",
             ),
-            WishedMedia::NothingYet | WishedMedia::Frames => None,
+            WishedMedia::NothingYet | WishedMedia::Frames | WishedMedia::Cameras => None,
         }
     }
 

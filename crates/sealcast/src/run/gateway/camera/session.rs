@@ -169,7 +169,7 @@ impl<T: Transport> Role<T> for SessionRole {
         match wish.media {
             WishedMedia::Packets if wish.camera == CameraName::NONE => None,
             WishedMedia::Packets => Some("cameras of a gateway are named by the paths that players ask for"),
-            WishedMedia::Frames | WishedMedia::NothingYet => Some(
+            WishedMedia::Frames | WishedMedia::NothingYet | WishedMedia::Cameras => Some(
                 "this is a camera gateway, which has packets for players and no pictures: take its ticket to \
                  `sealcast gateway viewer`",
             ),
