@@ -52,6 +52,9 @@ pub(super) enum Command {
     /// Connect RTSP cameras to RTSP players over a sealed link, without changes to either
     #[command(after_help = examples::GATEWAY)]
     Gateway(GatewayCommands),
+    /// List the cameras of a publisher that you may watch, for `watch --camera NAME`
+    #[command(after_help = examples::CAMERAS)]
+    Cameras(CamerasArgs),
     /// Invite one more to a publisher, camera gateway or listening viewer, while it runs or for its next start
     #[command(after_help = examples::INVITE)]
     Invite(InviteArgs),
@@ -197,6 +200,10 @@ pub(super) struct InviteArgs {
     /// Who it is for: the peer that comes by it is called so in the list
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     pub(super) label: String,
+
+    /// The camera that it is for, of several; may be repeated, up to 8 times. Without it, all
+    #[arg(long = "camera", value_name = "NAME")]
+    pub(super) cameras: Vec<String>,
 
     /// Number of peers that it enrols, 1 to 12288
     #[arg(long, value_name = "N", default_value_t = 1,
@@ -419,6 +426,10 @@ impl SessionArgs {
 pub(super) struct PublishArgs {
     #[command(flatten)]
     pub(super) session: SessionArgs,
+
+    /// Further cameras, each with its name: all are written so then, the first too
+    #[arg(value_name = "NAME=SOURCE", requires = "publish.source")]
+    pub(super) more: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -538,6 +549,12 @@ pub(super) struct WatchArgs {
     #[command(flatten)]
     pub(super) latency: LatencyArg,
 
+    #[command(flatten)]
+    pub(super) session: SessionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CamerasArgs {
     #[command(flatten)]
     pub(super) session: SessionArgs,
 }

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use sealcast_proto::keys::{Identity, Mechanism, Wish};
+use sealcast_proto::keys::{CameraName, Identity, Mechanism, Wish};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
@@ -135,6 +135,18 @@ pub(super) fn offer_of(
         group: None,
         wish: Wish::default(),
         attended: args.seconds.is_some() || std::io::stderr().is_terminal(),
+    })
+}
+
+/// The camera that a viewer wants, by its name; no name for the one that the publisher gives to who names none.
+pub(super) fn wished_camera(settings: &Settings) -> Result<CameraName> {
+    let name = settings.config.watch.camera.as_deref().unwrap_or_default();
+    CameraName::new(name).ok_or_else(|| {
+        let failure = usage(
+            "no camera can have that name".to_owned(),
+            "`sealcast cameras TICKET` shows their names".to_owned(),
+        );
+        settings.placed("watch.camera", failure)
     })
 }
 
@@ -343,13 +355,7 @@ pub(super) fn check(settings: &Settings) -> Result<()> {
     listen_url(settings)?;
     super::peers::name_of(settings, End::Publisher)?;
     super::peers::invite_terms(settings)?;
-    if let Some(source) = &config.publish.source {
-        let source = source.parse::<crate::source::SourceUrl>();
-        source.map_err(|failure| settings.placed("publish.source", failure))?;
-    }
-    if config.gateway.camera_file.is_some() || !config.gateway.camera.is_empty() {
-        super::gateway::configured_cameras(settings)?;
-    }
+    super::cameras::check(settings)?;
     if let Some(archive) = &config.record.archive {
         let archive = crate::archive::Keeping::parse(archive);
         archive.map_err(|failure| settings.placed("record.archive", failure))?;

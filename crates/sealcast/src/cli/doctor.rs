@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use sealcast_proto::wire::TransportKind;
 
 use super::args::DoctorArgs;
-use super::{build, gateway, publish_source};
+use super::cameras::sources;
+use super::{build, gateway};
 use crate::archive::Keeping;
 use crate::config::{Config, Settings};
 use crate::doctor::{Access, Finding, NamedFile, Place, Report, Subject, examine, try_camera};
@@ -180,10 +181,8 @@ fn named_files(config: &Config, file: Option<&Path>) -> Vec<NamedFile> {
         "publish.ticket_file",
         publish.ticket_file.clone().filter(|path| path != stdout),
     )];
-    let cameras = gateway
-        .camera
-        .iter()
-        .map(|camera| ("gateway.camera.url_file", camera.url_file.clone()));
+    let cameras = config.camera.iter();
+    let cameras = cameras.map(|camera| ("camera.source_file", camera.source_file.clone()));
     let all = [
         (Access::Secret, secrets.into_iter().chain(cameras).collect::<Vec<_>>()),
         (Access::Ticket, tickets.into()),
@@ -239,15 +238,15 @@ fn folders(config: &Config, home: Option<&Path>) -> Vec<PathBuf> {
 fn cameras(settings: &Settings) -> Vec<RtspOptions> {
     let config = &settings.config;
     let mut cameras = Vec::new();
-    let source = publish_source::source_url(config)
-        .ok()
-        .and_then(|url| url.parse::<SourceUrl>().ok());
-    if let Some(SourceUrl::Rtsp(options)) = source {
-        cameras.push(options);
+    for source in sources(config) {
+        let url = source.read().ok().and_then(|url| url.parse::<SourceUrl>().ok());
+        if let Some(SourceUrl::Rtsp(options)) = url {
+            cameras.push(options);
+        }
     }
-    if config.gateway.camera_file.is_some() || !config.gateway.camera.is_empty() {
-        let configured = gateway::configured_cameras(settings);
-        cameras.extend(configured.iter().flat_map(|cameras| cameras.options().cloned()));
+    if config.gateway.camera_file.is_some() {
+        let configured = gateway::configured_cameras(settings).unwrap_or_default();
+        cameras.extend(configured.into_iter().map(|camera| camera.definition));
     }
     cameras
 }

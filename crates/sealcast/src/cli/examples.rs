@@ -15,12 +15,17 @@ pub(super) const DEMO: &str = "Examples:
 pub(super) const PUBLISH: &str = "Examples:
   sealcast publish v4l2:/dev/video0              # prints the line that a viewer types
   sealcast publish rtsp://camera.example/front --listen udp://0.0.0.0:9553 --retry
+  sealcast publish front=rtsp://192.0.2.10/1 yard=rtsp://192.0.2.11/1
   sealcast publish file:clip.mp4?loop --web https://0.0.0.0:9443   # for browsers as well";
 
 pub(super) const WATCH: &str = "Examples:
   sealcast watch @ticket.txt                     # a page; its address is printed
   sealcast watch @ticket.txt --to window:
   sealcast watch @ticket.txt --to file:out.mp4";
+
+pub(super) const CAMERAS: &str = "Examples:
+  sealcast cameras @ticket.txt
+  sealcast watch @ticket.txt --camera front --to window:";
 
 pub(super) const GATEWAY: &str = "Examples:
   sealcast gateway camera --camera rtsp://camera.example/front
@@ -38,6 +43,7 @@ pub(super) const GATEWAY_VIEWER: &str = "Examples:
 
 pub(super) const INVITE: &str = "Examples:
   sealcast invite --label grandma                # prints the line or link to give away
+  sealcast invite --label plumber --camera yard  # for that camera alone
   sealcast invite --uses 5 --expires 7d --ticket-file family.ticket
   sealcast invite --name front --qr              # draws the link for a phone";
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use data_encoding::BASE32_NOPAD;
-use sealcast_proto::keys::{PeerId, Role, Wish, WishedMedia};
+use sealcast_proto::keys::{Role, Wish, WishedMedia};
 use sealcast_proto::rtsp::{Credentials, DigestAlgorithm};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::Selection;
@@ -14,13 +14,12 @@ use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
+use super::cameras::{configured, refuse, warn_of_fixed};
 use super::hand_out::{Start, TO_SERVE_PLAYERS};
 use super::ticket::ticket_in_force;
 use super::{build, peers, publish, shutdown};
-use crate::config::camera::{Allow, Camera};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::files::End;
 use crate::meter::metrics::Metrics;
@@ -29,11 +28,10 @@ use crate::platform::service_manager;
 use crate::private_file::{read_secret, read_secret_line};
 use crate::rtsp::RtspOptions;
 use crate::run::gateway::{
-    CameraAt, CameraGatewayOptions, Cameras, Renewal, ViewerGatewayOptions, camera_gateway, check_selection,
-    viewer_gateway,
+    CameraAt, CameraGatewayOptions, ViewerGatewayOptions, camera_gateway, check_selection, viewer_gateway,
 };
 use crate::run::ways::Ways;
-use crate::run::{ControlSocket, Observation, RuntimeSettings, Shape, build_info};
+use crate::run::{ControlSocket, Observation, Renewal, RuntimeSettings, Shape, build_info, distinct};
 use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 
 /// User name of players whose password is made here.
@@ -88,7 +86,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     if let Some(seed) = configured.encrypt_seed {
         observation.setting("encrypt_seed", &seed.to_string());
     }
-    tracing::info!(%peer, cameras = cameras.count(), "camera gateway");
+    tracing::info!(%peer, cameras = cameras.len(), "camera gateway");
     let (renew, renewals) = mpsc::channel(1);
     let options = CameraGatewayOptions {
         cameras,
@@ -136,88 +134,52 @@ fn selection(settings: &Settings) -> Result<Selection> {
 }
 
 /// The cameras and allow lists, read again.
-fn renewal(args: &GatewayCameraArgs, first: &Config) -> Result<Renewal> {
+fn renewal(args: &GatewayCameraArgs, first: &Config) -> Result<Renewal<RtspOptions>> {
     let settings = build::settings(&args.session)?;
     let renewal = Renewal {
         cameras: cameras(args, &settings)?,
         by_hand: peers::viewers_by_hand(&settings, End::GatewayCamera)?,
     };
-    if fixed(settings.config) != fixed(first.clone()) {
-        tracing::warn!("other settings than cameras and who is let in have changed: they wait for a restart");
-    }
+    warn_of_fixed(&settings.config, first);
     Ok(renewal)
 }
 
-/// The part of a configuration that cannot change while the program runs.
-fn fixed(mut config: Config) -> Config {
-    (config.gateway.camera, config.gateway.camera_file) = Default::default();
-    (config.publish.allow, config.publish.open) = Default::default();
-    config
-}
-
 /// The cameras from the command line, or else from the configuration.
-fn cameras(args: &GatewayCameraArgs, settings: &Settings) -> Result<Cameras> {
+fn cameras(args: &GatewayCameraArgs, settings: &Settings) -> Result<Vec<CameraAt>> {
     if args.cameras.is_empty() {
         return configured_cameras(settings);
     }
     let cameras = args.cameras.iter().map(|camera| camera.parse());
-    Cameras::new(cameras.collect::<Result<_>>()?)
+    distinct(cameras.collect::<Result<_>>()?)
 }
 
 /// The cameras of a configuration: its sections, or the lines of the file that it names.
-pub(super) fn configured_cameras(settings: &Settings) -> Result<Cameras> {
-    let gateway = &settings.config.gateway;
-    if let Some(path) = &gateway.camera_file {
+pub(super) fn configured_cameras(settings: &Settings) -> Result<Vec<CameraAt>> {
+    if let Some(path) = &settings.config.gateway.camera_file {
         return listed(path).map_err(|failure| settings.placed("gateway.camera_file", failure));
     }
-    let named = |camera: &Camera| {
-        section(camera).map_err(|mut failure| {
-            let path = camera.path.as_deref().unwrap_or("every path");
-            failure.what = format!("the camera at {path}: {}", failure.what);
-            failure
-        })
-    };
-    let cameras = gateway.camera.iter().map(named).collect::<Result<_>>();
+    let cameras = configured(settings, |camera, source| {
+        let of_publish = [
+            ("encrypt", camera.encrypt.is_some()),
+            ("group", camera.group.is_some()),
+            ("sign", camera.sign.is_some()),
+            ("sound", camera.sound.is_some()),
+        ];
+        refuse(&of_publish, "gateway camera")?;
+        CameraAt::check_path(camera.name.as_deref().unwrap_or_default())?;
+        RtspOptions::parse(&source.read()?)
+    });
     cameras
-        .and_then(Cameras::new)
-        .map_err(|failure| settings.placed("gateway.camera", failure))
+        .and_then(distinct)
+        .map_err(|failure| settings.placed("camera", failure))
 }
 
 /// The cameras in a file, one per line.
-fn listed(path: &Path) -> Result<Cameras> {
+fn listed(path: &Path) -> Result<Vec<CameraAt>> {
     let text = read_secret(path)?;
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-    Cameras::new(lines.map(str::parse).collect::<Result<_>>()?)
-}
-
-/// The camera of a section.
-fn section(camera: &Camera) -> Result<CameraAt> {
-    let secret = camera.url_file.as_deref().map(read_secret_line).transpose()?;
-    let url = match (&camera.url, &secret) {
-        (Some(url), _) => url,
-        (None, Some(line)) => line.trim(),
-        (None, None) => "",
-    };
-    let options = RtspOptions::parse(url)?.with(camera.transport, camera.fingerprint)?;
-    let allow = camera.allow.as_ref().map(peers).transpose()?;
-    let control = camera.control.as_ref().map(peers).transpose()?;
-    CameraAt::new(camera.path.as_deref(), options, allow, control.unwrap_or_default())
-}
-
-/// The viewer gateways of a list.
-fn peers(list: &Allow) -> Result<AllowList> {
-    match list {
-        Allow::File(path) => AllowList::read(path),
-        Allow::Peers(peers) => Ok(AllowList::of(peers.iter().map(peer).collect::<Result<Vec<_>>>()?)),
-    }
-}
-
-fn peer(text: &String) -> Result<PeerId> {
-    PeerId::parse(text).ok_or_else(|| {
-        let what = format!("\"{text}\" in a list of a camera is no peer id");
-        Failure::new(FailureKind::Config, what, "write it as `sealcast keygen` prints it")
-    })
+    distinct(lines.map(str::parse).collect::<Result<_>>()?)
 }
 
 async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {

@@ -15,7 +15,7 @@ use super::qr;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::files::End;
-use crate::keys::peers::{InviteRequest, Kind, PeerStore, PeersCommand, Terms, running};
+use crate::keys::peers::{CameraLimit, InviteRequest, Kind, PeerStore, PeersCommand, Terms, running};
 use crate::keys::publisher::control_socket;
 use crate::platform::wall_time::wall_time;
 use crate::run::ways::{remembered, with_invite};
@@ -34,7 +34,7 @@ pub(super) fn run(args: &InviteArgs) -> Result<()> {
         uses: args.uses,
         life: args.expires.0,
     };
-    let request = InviteRequest::new(terms, &args.label)?;
+    let request = InviteRequest::new(terms, &args.label, CameraLimit::to(&args.cameras)?)?;
     check_place(args.ticket_file.as_deref())?;
     let (invited, run_again) = make(args, &request)?;
     eprintln!("{}", invited.about);

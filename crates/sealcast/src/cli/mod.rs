@@ -3,6 +3,7 @@
 mod archive;
 mod args;
 mod build;
+mod cameras;
 mod clock;
 mod completions;
 mod control;
@@ -14,10 +15,12 @@ mod flags;
 mod gateway;
 mod hand_out;
 mod invite;
+mod list_cameras;
 mod log;
 mod peers;
 mod probe;
 mod publish;
+mod publish_cameras;
 mod publish_source;
 mod qr;
 mod record;
@@ -109,6 +112,7 @@ fn dispatch(arguments: Arguments) -> Result<()> {
     match arguments.command {
         Command::Keygen(args) => keygen(&args),
         Command::Devices(args) => devices::run(&args),
+        Command::Cameras(args) => list_cameras::run(&args),
         Command::Invite(args) => invite::run(&args),
         Command::Peers(args) => peers::run(&args),
         Command::Control(args) => control::run(&args),

@@ -85,8 +85,10 @@ async fn receive(
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let budget = ticket.latency.unwrap_or(DEFAULT_LATENCY_MS);
     let budget = args.latency.latency.unwrap_or(budget);
+    let mut offer = build::own_offer(&args.session, End::Viewer, sealing, settings)?;
+    offer.wish.camera = build::wished_camera(settings)?;
     let options = WatchOptions {
-        offer: build::own_offer(&args.session, End::Viewer, sealing, settings)?,
+        offer,
         publisher: PublisherAt::Connect(ticket),
         sink,
         budget: Duration::from_millis(budget.into()),

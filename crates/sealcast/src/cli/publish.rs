@@ -1,19 +1,19 @@
 //! `sealcast publish`.
 
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::Delivery;
-use sealcast_proto::unit::{Selection, Unit};
+use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::TransportKind;
+use tokio::sync::mpsc;
 
 use super::args::PublishArgs;
+use super::cameras::warn_of_fixed;
 use super::hand_out::{Start, TO_WATCH, listen_for_browsers, way_to};
-use super::publish_source::{Beginning, Opening, announce, source_url};
+use super::publish_cameras::{Opener, open_all};
 use super::ticket::ticket;
 use super::{build, peers, shutdown};
-use crate::archive::{MAX_RECIPIENTS, Recipient, parse_recipients};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
@@ -23,11 +23,9 @@ use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
 use crate::run::ways::{Way, Ways};
 use crate::run::{
-    Admission, ControlSocket, FrameProof, GROUP_STREAM, GroupOptions, Observation, Offer, PublishOptions, QueueLimits,
-    RelayUrl, Reopen, RuntimeSettings, Shape, Viewers, build_info, publish,
+    Admission, ControlSocket, Observation, Offer, PublishOptions, QueueLimits, RelayUrl, Renewal, Viewers, build_info,
+    publish,
 };
-use crate::source::SourceUrl;
-use crate::transport::udp::MulticastOut;
 use crate::transport::{ListenUrl, Listener, Mtu, NetworkOptions};
 
 pub(super) fn run(args: PublishArgs) -> Result<()> {
@@ -39,29 +37,23 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let hangups = shutdown::hangups()?;
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.publish;
-    let source_url = source_url(&settings.config)?;
-    // Reject an invalid source before anything is created or bound.
-    let checked = source_url.parse::<SourceUrl>();
-    let checked = checked.map_err(|failure| settings.placed("publish.source", failure))?;
-    let rate = build::rate(&settings.config)?;
-    let selection = build::selection(&settings)?;
     let sealing = publisher_sealing(&settings)?;
-    let publisher = peers::publisher(&settings, End::Publisher)?;
+    // Reject invalid cameras before anything is created or bound.
+    let opener = Arc::new(Opener::new(&settings, sealing.shape)?);
+    let cameras = opener.cameras(&args)?;
+    let publisher = Arc::new(peers::publisher(&settings, End::Publisher)?);
+    opener.publish_by(&publisher);
     let mut offer = build::offer_of(&args.session, Arc::clone(&publisher.identity), sealing, &settings)?;
-    let relays = build::relays(&settings, "publish.relay", &configured.relay)?;
-    let group = group(&settings, &publisher, offer.shape, selection)?;
-    build::check_relay_client(&relays)?;
-    let admission = admission(&settings, &relays, &publisher)?;
+    build::check_relay_client(opener.relays())?;
+    let admission = admission(&settings, opener.relays(), &publisher)?;
     let control = ControlSocket::open(configured.control.as_deref(), publisher.folder())?;
     let metrics = Metrics::new(build_info());
     let start = Start::of(&settings, &publisher, &admission, TO_WATCH)?;
-    let (viewers, ways) = viewers(&settings, &relays, &offer.identity, metrics.clone())?;
+    let (viewers, ways) = viewers(&settings, opener.relays(), &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
     build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
-    // Open the source first, so that the ticket is handed out only when there is something to see, or to wait for.
-    let proof = group.as_ref().map_or(FrameProof::None, GroupOptions::proof);
-    let opening = Opening::new(&source_url, offer.shape, proof, selection).with_sound(configured.sound);
-    let Beginning { source, reopen, rate } = opening.begin(&settings, &checked, rate).await?;
+    // Open the sources first, so that the ticket is handed out only when there is something to see, or to wait for.
+    let cameras = open_all(cameras).await?;
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.time())?;
     let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
@@ -70,35 +62,36 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         Ok(control) => control,
         Err(failure) => return observing.finish(Err(failure)),
     };
-    note_settings(&observation, &settings, &source_url, &offer);
-    announce(&source_url, source.as_deref().ok(), &offer);
-    let nudge = reopen.as_ref().map(Reopen::nudge);
+    note_settings(&observation, &settings, &offer);
+    let (renew, renewals) = mpsc::channel(1);
     let options = PublishOptions {
-        source,
-        reopen,
+        cameras,
         offer,
-        admission: Arc::clone(&admission),
+        admission,
         max_viewers: configured.max_viewers.get() as usize,
         queue: QueueLimits {
             frames: configured.queue_frames.get() as usize,
             ..QueueLimits::default()
         },
-        rate,
-        sound: configured.sound,
         viewers,
-        settings: RuntimeSettings::new(selection),
         control,
-        group,
-        relays,
+        renewals,
     };
-    let by_hand = || {
-        nudge.iter().for_each(|nudge| nudge.now());
-        peers::viewers_by_hand(&build::settings(&args.session)?, End::Publisher)
+    let read_again = async || {
+        let now = build::settings(&args.session)?;
+        let renewal = Renewal {
+            cameras: Arc::new(opener.renewed(&now)?).cameras(&args)?,
+            by_hand: peers::viewers_by_hand(&now, End::Publisher)?,
+        };
+        warn_of_fixed(&now.config, &settings.config);
+        // Sending fails only while the publisher is ending.
+        drop(renew.send(renewal).await);
+        Ok(())
     };
     service_manager::ready();
     let outcome = tokio::select! {
         outcome = publish(options, observation, stop) => outcome,
-        never = peers::read_again(hangups, &admission, by_hand) => match never {},
+        never = shutdown::on_hangup(hangups, read_again) => match never {},
     };
     observing.finish(outcome)
 }
@@ -111,106 +104,11 @@ fn admission(settings: &Settings, relays: &[RelayUrl], publisher: &Publisher) ->
     }
 }
 
-/// How frames are sealed once for all viewers, if they are.
-fn group(
-    settings: &Settings,
-    publisher: &Publisher,
-    shape: Shape,
-    selection: Selection,
-) -> Result<Option<GroupOptions>> {
-    let configured = &settings.config.publish;
-    let sign = build::sign_mode(settings, "publish.sign", &configured.sign)?;
-    let multicast = multicast(settings)?;
-    let archive_to = archive_to(settings)?;
-    let refused = |key: &str, what: &str, hint: &str| {
-        let failure = Failure::new(FailureKind::Usage, what.to_owned(), hint.to_owned());
-        Err(settings.placed(key, failure))
-    };
-    if !configured.group && configured.relay.is_empty() {
-        if multicast.is_some() {
-            let what = "a multicast group needs a stream that is the same for all";
-            return refused(
-                "publish.listen",
-                what,
-                "add --group: then each record is sealed once for all viewers",
-            );
-        }
-        if !archive_to.is_empty() {
-            let what = "an archive's node needs a stream that is the same for all";
-            return refused("publish.archive_node", what, "add --group");
-        }
-        return Ok(None);
-    }
-    let relays = !configured.relay.is_empty();
-    if !archive_to.is_empty() && selection != Selection::All {
-        let what = "for an archive's node everything is encrypted: it may open nothing";
-        return refused("publish.archive_node", what, "leave out --encrypt, or --archive-node");
-    }
-    if relays && selection != Selection::All {
-        let what = "for a relay everything is encrypted: who watches there agrees to nothing else";
-        return refused("publish.relay", what, "leave out --encrypt, or --relay");
-    }
-    if shape.cells().is_some() && (relays || multicast.is_some()) {
-        let (key, other) = match relays {
-            true => ("publish.relay", "a relay"),
-            false => ("publish.listen", "a multicast group"),
-        };
-        let what = format!("{other} has no constant rate: it gets frames as they come");
-        return refused(key, &what, "use --shape pad:padme, or leave out one of the two");
-    }
-    let numbers = publisher.epochs(GROUP_STREAM)?;
-    let open = |(local, group)| MulticastOut::open(local, group);
-    let multicast = multicast.map(open).transpose();
-    Ok(Some(GroupOptions {
-        sign,
-        numbers,
-        archive_to,
-        multicast: multicast.map_err(|failure| settings.placed("publish.listen", failure))?,
-    }))
-}
-
-/// Who can open what archive's nodes record; nobody if there are no such nodes.
-fn archive_to(settings: &Settings) -> Result<Vec<Recipient>> {
-    let configured = &settings.config.publish;
-    let place = |failure| settings.placed("publish.archive_to", failure);
-    let usage = |what: String, hint: &str| place(Failure::new(FailureKind::Usage, what, hint));
-    let parsed = configured.archive_to.iter().map(|text| parse_recipients(text));
-    let recipients: Vec<Recipient> = parsed.collect::<Result<Vec<_>>>().map_err(place)?.concat();
-    if recipients.len() > MAX_RECIPIENTS {
-        let what = format!("an archive has at most {MAX_RECIPIENTS} recipients");
-        return Err(usage(what, "name fewer of them"));
-    }
-    match (configured.archive_node.is_empty(), recipients.is_empty()) {
-        (false, true) => {
-            let what = "nobody could open what the archive's node records".to_owned();
-            Err(usage(
-                what,
-                "add --archive-to RECIPIENT; `sealcast archive keygen FILE` makes one",
-            ))
-        }
-        (true, false) => {
-            let what = "there is no archive's node to record for these recipients".to_owned();
-            Err(usage(
-                what,
-                "add --archive-node PEER, whose id `sealcast archive record` prints",
-            ))
-        }
-        _ => Ok(recipients),
-    }
-}
-
-/// The address that is listened at, and the multicast group, if there is one. Who connects to a viewer listens nowhere.
-fn multicast(settings: &Settings) -> Result<Option<(IpAddr, SocketAddr)>> {
-    if settings.config.publish.to.is_some() {
-        return Ok(None);
-    }
-    let listen = build::listen_url(settings)?;
-    Ok(listen.options.multicast.map(|group| (listen.address.ip(), group)))
-}
-
 /// What the report says of how this publisher was started.
-fn note_settings(observation: &Observation, settings: &Settings, source_url: &str, offer: &Offer) {
-    observation.setting("source", source_url);
+fn note_settings(observation: &Observation, settings: &Settings, offer: &Offer) {
+    if let Some(source) = &settings.config.publish.source {
+        observation.setting("source", source);
+    }
     observation.setting("peer", &offer.identity.peer_id().to_string());
     observation.setting("unit", &offer.unit.to_string());
     observation.setting("shape", &offer.shape.to_string());

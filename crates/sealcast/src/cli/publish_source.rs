@@ -1,30 +1,19 @@
 //! The source of `sealcast publish`: opened, or waited for.
 
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::unit::Selection;
 
+use super::cameras::SourceText;
+use crate::config::Config;
 use crate::config::secrets::redact;
-use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::words::words_of;
-use crate::private_file::read_secret_line;
-use crate::run::{FrameProof, Offer, Reopen, Shape, check_selection, passed_through};
+use crate::run::{FrameProof, Reopen, Shape, check_selection, passed_through};
 use crate::source::{self, Source, SourceUrl};
 
-pub(super) fn source_url(config: &Config) -> Result<String> {
-    match (&config.publish.source, &config.publish.source_file) {
-        (Some(url), _) => Ok(with_bitrate(url.clone(), config)),
-        (None, Some(path)) => Ok(read_secret_line(path)?.trim().to_owned()),
-        (None, None) => Err(Failure::new(
-            FailureKind::Usage,
-            "there is no source to publish",
-            format!("name one: {}", source::SOURCE_URLS),
-        )),
-    }
-}
-
 /// The source URL with the configured bit rates, for sources that are encoded here. Rates in the URL take precedence.
-fn with_bitrate(mut url: String, config: &Config) -> String {
+pub(super) fn with_bitrate(mut url: String, config: &Config) -> String {
     if !url.starts_with("test:") {
         return url;
     }
@@ -41,7 +30,7 @@ fn with_bitrate(mut url: String, config: &Config) -> String {
 /// How the source is opened, the first time and later.
 #[derive(Clone)]
 pub(super) struct Opening {
-    url: String,
+    source: SourceText,
     shape: Shape,
     proof: FrameProof,
     selection: Selection,
@@ -56,13 +45,15 @@ pub(super) struct Beginning {
     pub(super) reopen: Option<Reopen>,
     /// The bounds of its rate.
     pub(super) rate: RateConfig,
+    /// Its URL without secrets.
+    shown: String,
 }
 
 impl Opening {
-    /// Opens the source of this URL for viewers of that shape, under a selection that its codec must allow.
-    pub(super) fn new(url: &str, shape: Shape, proof: FrameProof, selection: Selection) -> Self {
+    /// Opens this source for viewers of that shape, under a selection that its codec must allow.
+    pub(super) fn new(source: SourceText, shape: Shape, proof: FrameProof, selection: Selection) -> Self {
         Self {
-            url: url.to_owned(),
+            source,
             shape,
             proof,
             selection,
@@ -79,16 +70,16 @@ impl Opening {
     ///
     /// # Errors
     /// It does not come by waiting, or nobody waits.
-    pub(super) async fn begin(self, settings: &Settings, url: &SourceUrl, rate: RateConfig) -> Result<Beginning> {
-        let retry = settings.config.publish.retry;
-        let reopen = retry.then(|| self.clone().again(settings.config.clone()));
+    pub(super) async fn begin(self, retry: bool, rate: RateConfig) -> Result<Beginning> {
+        let text = self.source.read()?;
+        let url: SourceUrl = text.parse()?;
+        let reopen = retry.then(|| self.clone().again());
         // Standard input does not come again.
         let waits = retry && !matches!(url, SourceUrl::Stdin(..));
         let opening = self.clone();
         let (source, rate) = match blocking(move || opening.open()).await {
             Ok(source) => {
-                let checked = self.check(&*source);
-                checked.map_err(|failure| settings.placed("publish.encrypt", failure))?;
+                self.check(&*source)?;
                 (Ok(source), rate)
             }
             Err(failure) if waits && matches!(failure.kind, FailureKind::Source | FailureKind::Refused) => {
@@ -101,13 +92,19 @@ impl Opening {
             }
             Err(failure) => return Err(failure),
         };
-        Ok(Beginning { source, reopen, rate })
+        Ok(Beginning {
+            source,
+            reopen,
+            rate,
+            shown: redact(&text).into_owned(),
+        })
     }
 
     fn open(&self) -> Result<Box<dyn Source>> {
+        let url = self.source.read()?;
         let mut source = match self.sound {
-            true => source::open(&self.url)?,
-            false => source::open_picture(&self.url)?,
+            true => source::open(&url)?,
+            false => source::open_picture(&url)?,
         };
         self.shape.prepare(&mut *source, self.proof)?;
         Ok(source)
@@ -122,17 +119,32 @@ impl Opening {
     }
 
     /// What opens it again. Its URL may be in a file, with a password that was mended.
-    fn again(mut self, config: Config) -> Reopen {
+    fn again(mut self) -> Reopen {
+        let text = self.source.clone();
         Reopen::new(move || {
             // A file that is being written has no URL in it for a moment.
-            let read = source_url(&config).ok().filter(|url| url.parse::<SourceUrl>().is_ok());
+            let read = text.read().ok().filter(|url| url.parse::<SourceUrl>().is_ok());
             if let Some(url) = read {
-                self.url = url;
+                self.source = SourceText::Said(url.to_string());
             }
             let source = self.open()?;
             self.check(&*source)?;
             Ok(source)
         })
+    }
+}
+
+impl Beginning {
+    /// Says in the log what is published, as far as the source is there: of which camera, if there are several.
+    pub(super) fn announce(&self, camera: Option<&str>, publisher: &PeerId) {
+        let (source, words) = (&self.shown, words_of(publisher));
+        match self.source.as_ref().map(|source| source.info()) {
+            Ok(info) => {
+                let (codec, size) = (info.codec.name(), format!("{}x{}", info.width, info.height));
+                tracing::info!(camera, source, codec, size, words, "publishing");
+            }
+            Err(_) => tracing::info!(camera, source, words, "publishing once the source is there"),
+        }
     }
 }
 
@@ -147,17 +159,4 @@ async fn blocking(open: impl FnOnce() -> Result<Box<dyn Source>> + Send + 'stati
         let what = format!("opening the source failed ({error})");
         Failure::new(FailureKind::Internal, what, "please report this")
     })?
-}
-
-/// Says in the log what is published, as far as the source is there.
-pub(super) fn announce(source_url: &str, opened: Option<&(dyn Source + 'static)>, offer: &Offer) {
-    let source = redact(source_url);
-    let words = words_of(&offer.identity.peer_id());
-    match opened.map(Source::info) {
-        Some(info) => {
-            let (codec, size) = (info.codec.name(), format!("{}x{}", info.width, info.height));
-            tracing::info!(%source, codec, size, words, "publishing");
-        }
-        None => tracing::info!(%source, words, "publishing once the source is there"),
-    }
 }

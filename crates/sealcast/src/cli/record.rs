@@ -24,6 +24,7 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let mut offer = build::own_offer(&args.session, End::Archive, sealing, &settings)?;
+    offer.wish.camera = build::wished_camera(&settings)?;
     // What is signed is for those who open it.
     offer.join_groups(GroupPolicy {
         sign: SignMode::Off,

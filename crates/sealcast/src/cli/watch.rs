@@ -42,6 +42,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let configured = &settings.config.watch;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let mut offer = build::own_offer(&args.session, End::Viewer, sealing, &settings)?;
+    offer.wish.camera = build::wished_camera(&settings)?;
     let sign = build::sign_mode(&settings, "watch.require_sign", &configured.require_sign)?;
     let ticket = || ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref());
     let ticket = (!listens).then(ticket).transpose()?;

@@ -1,34 +1,38 @@
-//! `[[gateway.camera]]`: a camera of the camera gateway.
+//! `[[camera]]`: a camera of `publish` or `gateway camera`.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::option::{Opt, key};
 use super::secrets::has_secret;
-use crate::keys::fingerprint::Fingerprint;
-use crate::rtsp::Transport;
 
-/// A camera's address, its path for players, and the viewer gateways that may see it.
+/// A camera: its name and source, who may see it, and what differs from the settings of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Camera {
-    /// Path that players use for it; without it, every path that no other camera has.
-    pub path: Option<String>,
-    /// Its RTSP URL, which must not contain a password.
-    pub url: Option<String>,
-    /// File whose first line is the URL, for a URL with a password.
-    pub url_file: Option<PathBuf>,
-    /// Fingerprint of the camera's certificate, for an `rtsps://` URL.
-    pub fingerprint: Option<Fingerprint>,
-    /// The viewer gateways that may see it; without it, all admitted ones.
+    /// Name by which viewers choose it, or the path that players use for it. Without one: every path that no other
+    /// camera has, and for `publish` the only camera.
+    pub name: Option<String>,
+    /// Where its pictures come from, which must not contain a password. `gateway camera` takes RTSP URLs alone.
+    pub source: Option<String>,
+    /// File whose first line is the source, for one with a password.
+    pub source_file: Option<PathBuf>,
+    /// The peers that may see it; without it, all admitted ones.
     pub allow: Option<Allow>,
-    /// The viewer gateways whose players may change it; without it, none.
+    /// The viewer gateways whose players may change it; without it, none. For `gateway camera` alone.
     pub control: Option<Allow>,
-    /// Transport of its packets.
-    pub transport: Option<Transport>,
+    /// What of it is encrypted, instead of `encrypt` in `[publish]`. For `publish` alone.
+    pub encrypt: Option<String>,
+    /// Whether it is sealed once for all viewers, instead of `group` in `[publish]`. For `publish` alone.
+    pub group: Option<bool>,
+    /// What it signs, instead of `sign` in `[publish]`. For `publish` alone.
+    pub sign: Option<String>,
+    /// Whether its sound is sent, instead of `sound` in `[publish]`. For `publish` alone.
+    pub sound: Option<bool>,
 }
 
-/// A list of viewer gateways.
+/// A list of peers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a file, or a list of peer ids")]
 pub enum Allow {
@@ -38,24 +42,38 @@ pub enum Allow {
     Peers(Vec<String>),
 }
 
-/// The cameras of the example file.
-pub(super) const EXAMPLE: &str = r#"# [[gateway.camera]]
-# path = "front"
-## Its URL. transport = "udp" asks the camera for UDP first; the default is "tcp".
-# url = "rtsp://192.0.2.10/stream1"
-# transport = "udp"
-## The viewer gateways that may see it: their peer ids, or a file with one per line. Without it, all.
-# allow = ["mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq"]
-## Those of them whose players may change it: SET_PARAMETER, and position and speed of PLAY. Without it, none.
-# control = ["mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq"]
+/// The option that holds all cameras. It stands beside the sections, since both `publish` and `gateway camera` have it.
+pub(super) const CAMERAS: Opt = Opt {
+    section: "camera",
+    key: "camera",
+    path: "camera",
+    help: "The cameras, one section each, at the end of the file. They are read again on SIGHUP, which adds, removes and \
+           changes cameras while the others go on. A viewer chooses a camera by its name, and gets the first one that it \
+           may see if it names none. Players of gateways request a camera by its name as a path; one without a name \
+           is served at all other paths",
+    ..key().excludes("publish.source_file").example(EXAMPLE)
+};
 
-# [[gateway.camera]]
-# path = "yard"
-## File that only you can read, whose first line is the URL, for a URL with a password. Excludes `url`.
-# url_file = "/etc/sealcast/yard-url"
-## SHA-256 fingerprint of the certificate of an rtsps:// camera. It alone decides whether the camera is trusted.
-# fingerprint = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+/// The cameras of the example file.
+const EXAMPLE: &str = r#"# [[camera]]
+# name = "front"
+## Its source, as of publish.source; for `gateway camera` an RTSP URL.
+# source = "rtsp://192.0.2.10/stream1"
+## Who may see it: peer ids, or a file with one a line. Without it, everybody who is admitted.
+# allow = ["mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq"]
+## Instead of what [publish] says of all cameras, for `publish`.
+# encrypt = "all"
+# group = true
+# sign = "both"
+# sound = false
+
+# [[camera]]
+# name = "yard"
+## File that only you can read, whose first line is the source, for one with a password. Excludes `source`.
+# source_file = "/etc/sealcast/yard-url"
 # allow = "/etc/sealcast/yard-allowed"
+## For `gateway camera`: whose players may change it, by SET_PARAMETER, and position and speed of PLAY. Without it, nobody's.
+# control = ["mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq"]
 "#;
 
 /// A problem with the camera at index `at`. Without a key, it concerns the whole camera.
@@ -69,14 +87,22 @@ pub(super) struct Problem {
 /// Check the conditions that the types of the fields cannot express.
 pub(super) fn check(cameras: &[Camera]) -> Result<(), Problem> {
     for (at, camera) in cameras.iter().enumerate() {
-        let (key, what, hint) = match (&camera.url, &camera.url_file) {
-            (Some(url), _) if has_secret(url) => (
-                "url",
-                "the url of a camera carries a password, which must not be in a configuration file",
-                "write the URL into a file that only you can read, and name that file in url_file",
+        let (key, what, hint) = match (&camera.source, &camera.source_file) {
+            (Some(source), _) if has_secret(source) => (
+                "source",
+                "the source of a camera carries a password, which must not be in a configuration file",
+                "write it into a file that only you can read, and name that file in source_file",
             ),
-            (Some(_), Some(_)) => ("url_file", "url and url_file exclude each other", "keep one of them"),
-            (None, None) => ("", "a camera has no url", "add url = \"rtsp://HOST/PATH\", or url_file"),
+            (Some(_), Some(_)) => (
+                "source_file",
+                "source and source_file exclude each other",
+                "keep one of them",
+            ),
+            (None, None) => (
+                "",
+                "a camera has no source",
+                "add source = \"rtsp://HOST/PATH\", or source_file",
+            ),
             _ => continue,
         };
         return Err(Problem { at, key, what, hint });
@@ -92,24 +118,18 @@ mod tests {
     use super::super::options::Config;
     use super::*;
 
-    const PIN: &str = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-
     #[test]
     fn cameras_have_sections_of_their_own() {
-        let text = format!(
-            "[gateway]\nrtsp = \"127.0.0.1:9554\"\n[[gateway.camera]]\npath = \"front\"\nurl = \"rtsps://cam/1\"\n\
-             fingerprint = \"{PIN}\"\nallow = [\"a\", \"b\"]\ntransport = \"tcp\"\n\
-             [[gateway.camera]]\nurl_file = \"/yard\"\nallow = \"/friends\"\n\
-             control = [\"c\"]\n"
-        );
-        let config: Config = toml::from_str(&text).unwrap();
-        let [front, yard] = &config.gateway.camera[..] else {
+        let text = "[gateway]\nrtsp = \"127.0.0.1:9554\"\n[[camera]]\nname = \"front\"\nsource = \"rtsps://cam/1\"\n\
+                    allow = [\"a\", \"b\"]\nencrypt = \"none\"\ngroup = true\nsound = false\n\
+                    [[camera]]\nsource_file = \"/yard\"\nallow = \"/friends\"\ncontrol = [\"c\"]\n";
+        let config: Config = toml::from_str(text).unwrap();
+        let [front, yard] = &config.camera[..] else {
             panic!("two cameras")
         };
-        assert_eq!(front.path.as_deref(), Some("front"));
-        assert_eq!(front.fingerprint.map(|pin| pin.to_string()).as_deref(), Some(PIN));
+        assert_eq!(front.name.as_deref(), Some("front"));
         assert_eq!(front.allow, Some(Allow::Peers(vec!["a".to_owned(), "b".to_owned()])));
-        assert_eq!(front.transport, Some(Transport::Tcp));
+        assert_eq!((front.group, front.sound), (Some(true), Some(false)));
         assert_eq!(yard.allow, Some(Allow::File("/friends".into())));
         let controls = [&front.control, &yard.control];
         assert_eq!(controls, [&None, &Some(Allow::Peers(vec!["c".to_owned()]))]);
@@ -117,30 +137,29 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_camera_is_placed_and_named() {
-        let camera = "[[gateway.camera]]\nurl = \"rtsp://cam/\"\n[[gateway.camera]]\n";
+        let camera = "[[camera]]\nsource = \"rtsp://cam/\"\n[[camera]]\n";
         for (keys, place, words) in [
-            ("path = \"x\"\n", "line 3, column 1", "a camera has no url"),
-            ("ulr = \"rtsp://cam/\"\n", "line 4, column 1", "did you mean `url`?"),
-            ("url = \"rtsp://u:hush@cam/\"\n", "line 4, column 1", "url_file"),
+            ("name = \"x\"\n", "line 3, column 1", "a camera has no source"),
             (
-                "url = \"rtsp://cam/\"\nurl_file = \"x\"\n",
+                "sorce = \"rtsp://cam/\"\n",
+                "line 4, column 1",
+                "did you mean `source`?",
+            ),
+            ("source = \"rtsp://u:hush@cam/\"\n", "line 4, column 1", "source_file"),
+            (
+                "source = \"rtsp://cam/\"\nsource_file = \"x\"\n",
                 "line 5, column 1",
                 "exclude each other",
             ),
             (
-                "url = \"rtsp://cam/\"\nallow = 3\n",
+                "source = \"rtsp://cam/\"\nallow = 3\n",
                 "line 5, column 9",
                 "a list of peer ids",
             ),
             (
-                "url = \"rtsp://cam/\"\ntransport = \"upd\"\n",
-                "line 5, column 13",
-                "did you mean `udp`?",
-            ),
-            (
-                "url = \"rtsps://cam/\"\nfingerprint = \"sha1:7\"\n",
-                "line 5, column 15",
-                "no fingerprint",
+                "source = \"rtsp://cam/\"\ngroup = \"yes\"\n",
+                "line 5, column 9",
+                "boolean",
             ),
         ] {
             let failure = parse(&format!("{camera}{keys}"), Path::new("some.toml"))

@@ -28,6 +28,8 @@ pub fn example() -> String {
             text.push_str(&entry(opt));
         }
     }
+    let tables = OPTIONS.iter().filter(|opt| opt.kind == Kind::Tables);
+    tables.for_each(|opt| text.push_str(&entry(opt)));
     text
 }
 
@@ -110,11 +112,11 @@ mod tests {
     #[test]
     fn the_example_shows_cameras_with_every_key() {
         let example = example();
-        let start = example.find("# [[gateway.camera]]").unwrap();
+        let start = example.find("# [[camera]]").unwrap();
         let section = example[start..].split("\n[").next().unwrap();
         let cameras: Vec<&str> = section.lines().filter_map(|line| line.strip_prefix("# ")).collect();
         let config: Config = toml::from_str(&cameras.join("\n")).unwrap();
-        let shown = serde_json::to_value(&config.gateway.camera).unwrap();
+        let shown = serde_json::to_value(&config.camera).unwrap();
         for (key, _) in serde_json::to_value(Camera::default()).unwrap().as_object().unwrap() {
             let set = |camera: &serde_json::Value| !camera[key].is_null();
             assert!(shown.as_array().unwrap().iter().any(set), "{key} is not in the example");

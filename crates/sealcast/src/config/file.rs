@@ -9,7 +9,7 @@ use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::camera;
-use super::option::{Opt, nearest};
+use super::option::{Kind, Opt, nearest};
 use super::options::{Config, OPTIONS};
 use super::secrets::{has_secret, redact};
 use crate::failure::{Failure, FailureKind, Result};
@@ -61,15 +61,21 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Entry>> {
     let values: Table = text.parse().map_err(refused)?;
     let spans = DeTable::parse(text).map_err(refused)?;
     let entry = |opt: &'static Opt| {
-        let section = spans.get_ref().get(opt.section)?.get_ref().as_table()?;
+        let (section, held) = match opt.kind {
+            Kind::Tables => (spans.get_ref(), &values),
+            _ => (
+                spans.get_ref().get(opt.section)?.get_ref().as_table()?,
+                values.get(opt.section)?.as_table()?,
+            ),
+        };
         let key = section.keys().find(|key| key.get_ref().as_ref() == opt.key)?;
-        let value = values.get(opt.section)?.get(opt.key)?.clone();
+        let value = held.get(opt.key)?.clone();
         let place = place(text, path, Some(key.span()));
         Some(Entry { opt, value, place })
     };
     let entries: Vec<Entry> = OPTIONS.iter().filter_map(entry).collect();
     check(&entries)?;
-    camera::check(&config.gateway.camera).map_err(|problem| {
+    camera::check(&config.camera).map_err(|problem| {
         let span = camera_span(spans.get_ref(), problem.at, problem.key);
         wrong(&place(text, path, span), problem.what, problem.hint)
     })?;
@@ -80,10 +86,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Entry>> {
 /// separate files.
 fn check(entries: &[Entry]) -> Result<()> {
     for Entry { opt, value, place } in entries {
-        if let Some(other) = entries
-            .iter()
-            .find(|other| opt.excludes == Some(other.opt.key) && opt.conflicts_with(other.opt))
-        {
+        if let Some(other) = entries.iter().find(|other| opt.rules_out(other.opt)) {
             let what = format!("{} and {} exclude each other", other.opt.path, opt.path);
             return Err(wrong(place, &what, "keep one of them"));
         }
@@ -145,7 +148,7 @@ fn hint(message: &str) -> String {
 
 /// The position of a camera's key, or of the whole camera if it lacks that key.
 fn camera_span(table: &DeTable<'_>, at: usize, key: &str) -> Option<Range<usize>> {
-    let camera = table.get("gateway")?.get_ref().get("camera")?.get_ref().get(at)?;
+    let camera = table.get("camera")?.get_ref().get(at)?;
     let mut keys = camera.get_ref().as_table()?.keys();
     let key = keys.find(|name| name.get_ref().as_ref() == key);
     Some(key.map_or_else(|| camera.span(), |key| key.span()))
@@ -255,8 +258,8 @@ mod tests {
                 "line 3, column 1: publish.listen and publish.to",
             ),
             (
-                "[gateway]\ncamera_file = \"a\"\n[[gateway.camera]]\nurl = \"rtsp://h/\"\n",
-                "line 2, column 1: gateway.camera and gateway.camera_file",
+                "[gateway]\ncamera_file = \"a\"\n[[camera]]\nsource = \"rtsp://h/\"\n",
+                "line 2, column 1: camera and gateway.camera_file",
             ),
         ] {
             let failure = failure(text);

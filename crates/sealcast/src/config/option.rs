@@ -126,7 +126,7 @@ pub struct Opt {
     pub example: Option<&'static str>,
     /// The kind of secret that its text may contain. A configuration file must not contain it.
     pub secret: Option<&'static str>,
-    /// Key of the same section that cannot be set together with it.
+    /// Key of the same section, or `section.key`, that cannot be set together with it.
     pub excludes: Option<&'static str>,
 }
 
@@ -218,7 +218,13 @@ impl Opt {
 
     /// True if the two options cannot be set together.
     pub fn conflicts_with(&self, other: &Self) -> bool {
-        self.section == other.section && (self.excludes == Some(other.key) || other.excludes == Some(self.key))
+        self.rules_out(other) || other.rules_out(self)
+    }
+
+    /// True if it names the other as one that cannot be set together with it.
+    pub fn rules_out(&self, other: &Self) -> bool {
+        self.excludes
+            .is_some_and(|key| key == other.path || (self.section, key) == (other.section, other.key))
     }
 
     /// Parse the text of a flag, a variable or a default.

@@ -25,6 +25,8 @@ macro_rules! options {
         #[serde(default, deny_unknown_fields)]
         pub struct Config {
             $($(#[doc = $about])+ pub $section: $Section,)*
+            /// The cameras.
+            pub camera: Vec<Camera>,
         }
 
         $($(#[doc = $about])+
@@ -52,7 +54,11 @@ macro_rules! options {
             kind: <$type as Setting>::KIND,
             accepts: accepts::<$type>,
             ..$more
-        }),*),*];
+        },)*)* Opt {
+            kind: <Vec<Camera> as Setting>::KIND,
+            accepts: accepts::<Vec<Camera>>,
+            ..camera::CAMERAS
+        }];
     };
 }
 
@@ -65,7 +71,9 @@ const DEMO: &[&str] = &["demo"];
 const CLOCK: &[&str] = &["clock"];
 const PROBE: &[&str] = &["probe"];
 const RECORD: &[&str] = &["record"];
-const PEERS: &[&str] = &["publish", "watch", "camera", "viewer", "probe", "record"];
+const PEERS: &[&str] = &["publish", "watch", "camera", "viewer", "probe", "record", "cameras"];
+const TICKET: &[&str] = &["watch", "cameras"];
+const ONE_CAMERA: &[&str] = &["watch", "probe", "record"];
 const ALL: &[&str] = &["publish", "watch", "camera", "viewer", "demo", "probe", "record"];
 
 /// Headings of options in the long help.
@@ -82,6 +90,7 @@ options! {
         /// rtsps://…?fingerprint=…, gst:PIPELINE, or - for standard input. docs/cameras.md has the options of cameras
         source: Option<String> {
             positional("SOURCE", PUBLISH)
+                .excludes("camera")
                 .secret("a password")
                 .example("test:640x480@25")
                 .brief("Camera or file: rtsp://HOST/PATH, v4l2:/dev/video0, file:CLIP.mp4, test:")
@@ -296,7 +305,7 @@ options! {
         /// The publisher's ticket, @FILE, or - for standard input. Other users of this machine can read arguments:
         /// prefer @FILE or SEALCAST_WATCH_TICKET for a ticket with an invite
         ticket: Option<String> {
-            positional("TICKET", WATCH)
+            positional("TICKET", TICKET)
                 .secret("an invite")
                 .example("sealcast://camera.example:9553/mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq")
                 .brief("Ticket or link of the publisher; @FILE keeps it secret, - reads it")
@@ -304,6 +313,15 @@ options! {
 
         /// File whose first line is the ticket, for a ticket with an invite
         ticket_file: Option<PathBuf> { key().excludes("ticket").example("/etc/sealcast/ticket") }
+
+        /// The camera to watch, of a publisher with several: `sealcast cameras` lists their names. It holds for `probe`
+        /// and `archive record`, too
+        camera: Option<String> {
+            flag("camera", "NAME", ONE_CAMERA)
+                .unset("the publisher's first")
+                .example("front")
+                .brief("Which camera, if the publisher has several")
+        }
 
         /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, archive:DIR?to=RECIPIENT, gst:PIPELINE,
         /// window:[?latency], - for standard output, or a page at http://127.0.0.1:9880[?token=@FILE], whose address is
@@ -411,10 +429,6 @@ options! {
         /// Serve players without a password: whoever reaches the address sees the cameras, on loopback every user of
         /// this machine
         rtsp_open: bool { on_flag("rtsp-open", VIEWER).brief("Serve players without a password") }
-
-        /// The cameras of `gateway camera`, one section each, after the other keys of [gateway]. They are read again on
-        /// SIGHUP. Players request a camera by its path; a camera without a path is served at all other paths
-        camera: Vec<Camera> { key().example(camera::EXAMPLE) }
     }
 
     /// Settings of `clock`.

@@ -108,6 +108,10 @@ impl Settings {
             let Some((_, value)) = self.values.get(opt.path) else {
                 continue;
             };
+            if opt.kind == Kind::Tables {
+                table.insert(opt.key.to_owned(), value.clone());
+                continue;
+            }
             let section = table.entry(opt.section).or_insert_with(|| Value::Table(Table::new()));
             if let Value::Table(section) = section {
                 section.insert(opt.key.to_owned(), value.clone());
@@ -117,6 +121,25 @@ impl Settings {
             let what = format!("the values do not fit together: {}", redact(error.message()));
             Failure::new(FailureKind::Internal, what, "please report this")
         })
+    }
+
+    /// These settings with the cameras of others.
+    pub fn with_cameras_of(&self, other: &Self) -> Self {
+        let mut settings = self.clone();
+        for path in ["camera", "publish.source", "publish.source_file"] {
+            match other.values.get_key_value(path) {
+                Some((path, value)) => settings.values.insert(*path, value.clone()),
+                None => settings.values.remove(path),
+            };
+        }
+        settings.config.camera.clone_from(&other.config.camera);
+        settings.config.publish.source.clone_from(&other.config.publish.source);
+        settings
+            .config
+            .publish
+            .source_file
+            .clone_from(&other.config.publish.source_file);
+        settings
     }
 
     /// Origin of `section.key`; `None` if nothing sets it.
@@ -304,7 +327,6 @@ mod tests {
             ("SEALCAST_PUBLISH_OPEN", "maybe", "true or false"),
             ("SEALCAST_PUBLISH_REKEY_SECONDS", "ten", "200ms, 90s, 10m"),
             ("SEALCAST_OBSERVE_METRICS", "here", "no ADDRESS:PORT"),
-            ("SEALCAST_GATEWAY_CAMERA", "rtsp://h/", "only the configuration file"),
         ] {
             let failure = Settings::gather(None, environment(&[(name, value)]), []).unwrap_err();
             assert_eq!(failure.kind, FailureKind::Config);

@@ -10,12 +10,13 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 
 use super::admitted_places::{AdmittedPlace, AdmittedPlaces, NoPlace};
+use super::registry::Seer;
 use crate::failure::Result;
 use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::peers::{
-    Decision, Edit, InviteRequest, LiveInvite, Origin, PeerLists, PeerStore, PeersCommand, Refusal, Terms, no_room,
-    read_lists,
+    CameraLimit, Decision, Edit, InviteRequest, LiveInvite, Origin, PeerLists, PeerStore, PeersCommand, Refusal, Terms,
+    no_room, read_lists,
 };
 use crate::platform::wall_time::wall_time;
 
@@ -137,7 +138,7 @@ impl Admission {
     /// # Errors
     /// As [`InviteRequest::make_while_running`].
     pub fn invite(&self, terms: Terms) -> Result<Invite> {
-        let live = self.invite_for(&InviteRequest::new(terms, "")?)?;
+        let live = self.invite_for(&InviteRequest::new(terms, "", CameraLimit::default())?)?;
         Ok(live.invite)
     }
 
@@ -360,6 +361,16 @@ impl Admission {
             self.tell_of_enrolment();
         }
         outcome
+    }
+
+    /// What a peer may see of the cameras.
+    pub(super) fn seer(&self, peer: &Peer) -> Seer {
+        let by_hand = self.by_hand().admits(&peer.id);
+        let limit = match by_hand {
+            true => CameraLimit::default(),
+            false => self.lists().cameras_of(peer),
+        };
+        Seer { peer: peer.id, limit }
     }
 
     /// True if the peer is an archive's node.

@@ -27,9 +27,9 @@ const COMMAND_PATIENCE: Duration = Duration::from_secs(30);
 const NOT_BY_HAND: &str = "only a program that was given --control PATH leaves something in clear while it runs; \
     start it with that, or with --encrypt";
 
-const HELP: &str = "encrypt all|none|rate:P|keyframes|headers|headers+keyframes|level:N, N from 1 to 4 \
+const HELP: &str = "encrypt [CAMERA] all|none|rate:P|keyframes|headers|headers+keyframes|level:N, N from 1 to 4 \
                     (a gateway: the first three); \
-                    rekey: new keys for every viewer; keyframe: ask the source for one; status; \
+                    rekey [CAMERA]: new keys for every viewer; keyframe [CAMERA]: ask the source for one; status; \
                     invite [uses=N] [seconds=N] [label=NAME], as `sealcast invite` says it; \
                     peers list, peers allow PEER-ID [NAME], peers rename PEER-ID NAME, peers remove PEER-ID|NAME, \
                     peers withdraw INVITE|all [with-peers]; help";
@@ -54,10 +54,28 @@ pub(super) struct CameraStatus {
     pub(super) away: Option<Arc<Away>>,
 }
 
+/// What seals media by settings that can be changed: a camera, or a gateway with all of its cameras.
+pub(super) trait Sealing {
+    fn settings(&self) -> &RuntimeSettings;
+
+    fn observation(&self) -> &Observation;
+
+    /// Returns the reason if it cannot encrypt by that selection.
+    fn check(&self, selection: Selection) -> Result<(), &'static str>;
+
+    /// Request a keyframe from the source. Returns the reason if that is impossible.
+    fn request_keyframe(&self) -> Result<(), &'static str>;
+}
+
 /// A listening end, as seen by its control socket.
 pub(super) trait Controlled: Send + Sync + 'static {
-    /// The settings that can be changed; `None` of an end that publishes nothing.
-    fn settings(&self) -> Option<&RuntimeSettings>;
+    /// Does something with the camera of this name, or with all of them. At an end that seals nothing nothing is done.
+    /// Returns how many did it.
+    fn each(
+        &self,
+        camera: Option<&str>,
+        act: &mut dyn FnMut(&dyn Sealing) -> Result<(), String>,
+    ) -> Result<usize, String>;
 
     fn observation(&self) -> &Observation;
 
@@ -67,14 +85,20 @@ pub(super) trait Controlled: Send + Sync + 'static {
     /// Its cameras, in the order in which they are shown; of a viewer the one that it watches.
     fn cameras(&self) -> Vec<CameraStatus>;
 
-    /// Returns the reason if the end cannot encrypt by that selection.
-    fn check(&self, _selection: Selection) -> Result<(), &'static str> {
-        Err(SEALS_NOTHING)
-    }
+    /// Others may see its cameras than before.
+    fn lists_changed(&self) {}
+}
 
-    /// Request a keyframe from the source. Returns the reason if that is impossible.
-    fn request_keyframe(&self) -> Result<(), &'static str> {
-        Err(SEALS_NOTHING)
+/// Does something with the camera of this name, or with all of them. Returns why not, also if there is none.
+fn sealing(
+    end: &dyn Controlled,
+    camera: Option<&str>,
+    act: &mut dyn FnMut(&dyn Sealing) -> Result<(), String>,
+) -> Result<(), String> {
+    match (end.each(camera, act)?, camera) {
+        (0, Some(_)) => Err("there is no camera of that name here; status shows them".to_owned()),
+        (0, None) => Err(SEALS_NOTHING.to_owned()),
+        _ => Ok(()),
     }
 }
 
@@ -134,21 +158,34 @@ fn answer(command: &str, commands: &Commands) -> Result<String, String> {
     let (verb, rest) = command.split_once(' ').unwrap_or((command, ""));
     match (verb, rest.trim()) {
         ("encrypt", "") => Err("encrypt what? help shows it".to_owned()),
-        ("encrypt", selection) => {
+        ("encrypt", what) => {
+            let (camera, selection) = match what.split_once(' ') {
+                Some((camera, selection)) => (Some(camera), selection.trim()),
+                None => (None, what),
+            };
             let selection = parse_selection(selection)?;
             if selection != Selection::All && !commands.by_hand {
                 return Err(NOT_BY_HAND.to_owned());
             }
-            select(end, selection)?;
+            select(end, camera, selection)?;
             Ok(format!("encrypt {selection}"))
         }
-        ("rekey", "") => {
-            end.settings().ok_or(SEALS_NOTHING)?.rekey();
-            let viewers: usize = end.cameras().iter().map(|camera| camera.viewers).sum();
+        ("rekey", camera) => {
+            let camera = (!camera.is_empty()).then_some(camera);
+            sealing(end, camera, &mut |sealing| {
+                sealing.settings().rekey();
+                Ok(())
+            })?;
+            let cameras = end.cameras();
+            let concerned = cameras
+                .iter()
+                .filter(|known| camera.is_none_or(|name| known.name == name));
+            let viewers: usize = concerned.map(|camera| camera.viewers).sum();
             Ok(format!("rekey with {viewers} viewers"))
         }
-        ("keyframe", "") => {
-            end.request_keyframe()?;
+        ("keyframe", camera) => {
+            let camera = (!camera.is_empty()).then_some(camera);
+            sealing(end, camera, &mut |sealing| Ok(sealing.request_keyframe()?))?;
             Ok("keyframe requested".to_owned())
         }
         ("status", "") => Ok(status(end)),
@@ -158,6 +195,7 @@ fn answer(command: &str, commands: &Commands) -> Result<String, String> {
                 .admission()
                 .command(&command)
                 .map_err(|failure| failure.to_string())?;
+            end.lists_changed();
             Ok(in_lines(answer))
         }
         ("invite", request) => invite(request, commands).map_err(|failure| failure.to_string()),
@@ -200,25 +238,32 @@ fn invite(request: &str, commands: &Commands) -> crate::failure::Result<String> 
 }
 
 /// Switch to the selection that a user writes. Returns why not.
-pub(super) fn choose(end: &dyn Controlled, selection: &str) -> Result<Selection, String> {
+pub(super) fn choose(sealing: &dyn Sealing, selection: &str) -> Result<Selection, String> {
     let selection = parse_selection(selection)?;
-    select(end, selection)?;
+    sealing.check(selection)?;
+    switch(sealing, selection);
     Ok(selection)
+}
+
+fn switch(sealing: &dyn Sealing, selection: Selection) {
+    if sealing.settings().selection() != selection {
+        sealing.settings().select(selection);
+        announce(THIS, selection);
+        sealing.observation().selection(selection);
+    }
 }
 
 fn parse_selection(text: &str) -> Result<Selection, String> {
     text.parse().map_err(|error: NoSelection| error.to_string())
 }
 
-fn select(end: &dyn Controlled, selection: Selection) -> Result<(), String> {
-    end.check(selection)?;
-    let settings = end.settings().ok_or(SEALS_NOTHING)?;
-    if settings.selection() != selection {
-        settings.select(selection);
-        announce(THIS, selection);
-        end.observation().selection(selection);
-    }
-    Ok(())
+/// Switches the camera of this name, or all of them: none, if one of them cannot.
+fn select(end: &dyn Controlled, camera: Option<&str>, selection: Selection) -> Result<(), String> {
+    sealing(end, camera, &mut |sealing| Ok(sealing.check(selection)?))?;
+    sealing(end, camera, &mut |sealing| {
+        switch(sealing, selection);
+        Ok(())
+    })
 }
 
 fn status(end: &dyn Controlled) -> String {
@@ -226,10 +271,16 @@ fn status(end: &dyn Controlled) -> String {
     let totals = metrics.totals();
     let cameras = end.cameras();
     let frames: u64 = cameras.iter().map(|camera| camera.frames).sum();
-    let Some(settings) = end.settings() else {
+    let mut selections = Vec::new();
+    let collected = end.each(None, &mut |sealing| {
+        selections.push(sealing.settings().selection().to_string());
+        Ok(())
+    });
+    if !collected.is_ok_and(|count| count > 0) {
         return format!("frames={frames}");
-    };
-    let mut text = format!("encrypt={}", settings.selection());
+    }
+    selections.dedup();
+    let mut text = format!("encrypt={}", selections.join(","));
     // Writing into a string cannot fail.
     let _ = write!(
         text,

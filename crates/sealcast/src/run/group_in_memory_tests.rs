@@ -15,10 +15,10 @@ use tokio::io::DuplexStream;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 
+use super::camera::Camera;
 use super::connection::{Connection, Ended};
 use super::group::drive;
 use super::in_memory_tests::{carrier_config, frame, observing, offer, publisher_of_group, responding};
-use super::publisher_state::PublisherState;
 use super::received::{Delivered, Receiver};
 use super::serve_viewer::{Departure, serve_viewer};
 use super::{FrameQueue, Observing, Offer, QueueLimits};
@@ -78,7 +78,7 @@ impl Member {
 
 /// A publisher whose tasks run when the test says so.
 struct Audience {
-    shared: Arc<PublisherState>,
+    shared: Arc<Camera>,
     sealing: Pin<Box<dyn Future<Output = failure::Result<Infallible>>>>,
     members: Vec<Member>,
     observing: Observing,

@@ -17,13 +17,13 @@ use tokio::task::JoinHandle;
 use super::accept::PendingSession;
 use super::admitted_places::AdmittedPlaces;
 use super::build_info;
+use super::camera::Camera;
 use super::connection::Connection;
 use super::exchange::HandshakeTimer;
 use super::group::{Group, GroupOptions, drive};
 use super::hub::SourceEnd;
 use super::offer::CarrierConfig;
 use super::publish::source_end;
-use super::publisher_state::PublisherState;
 use super::received::{Delivered, Receiver};
 use super::serve_viewer::{Departure, serve_viewer};
 use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Observing, Offer, QueueLimits, RuntimeSettings};
@@ -97,10 +97,11 @@ fn sound_info() -> SoundInfo {
 }
 
 /// A publisher of pictures, for one viewer.
-pub(super) fn publisher(observation: &Arc<Observation>, offer: Offer) -> PublisherState {
+pub(super) fn publisher(observation: &Arc<Observation>, offer: Offer) -> Camera {
     let hub = Hub::new(QueueLimits::default(), observation.metrics.clone());
     hub.set_info(info());
-    PublisherState {
+    Camera {
+        name: CameraName::NONE,
         hub: Arc::new(hub),
         observation: Arc::clone(observation),
         admission: Arc::new(Admission::in_memory()),
@@ -109,12 +110,13 @@ pub(super) fn publisher(observation: &Arc<Observation>, offer: Offer) -> Publish
         offer,
         settings: RuntimeSettings::new(Selection::All),
         stream_budget: Duration::ZERO,
+        leaves: AtomicBool::new(false),
         group: None,
     }
 }
 
 /// A publisher of pictures that are sealed for a group, and are not signed.
-pub(super) fn publisher_of_group(observation: &Arc<Observation>) -> (Arc<PublisherState>, Arc<Group>) {
+pub(super) fn publisher_of_group(observation: &Arc<Observation>) -> (Arc<Camera>, Arc<Group>) {
     let options = GroupOptions {
         sign: SignMode::Off,
         numbers: EpochNumbers::nowhere(),
@@ -122,9 +124,9 @@ pub(super) fn publisher_of_group(observation: &Arc<Observation>) -> (Arc<Publish
         archive_to: Vec::new(),
     };
     let offer = offer(2);
-    let group = Group::new(options, &offer, QueueLimits::default(), observation);
+    let group = Group::new(options, CameraName::NONE, &offer, QueueLimits::default(), observation);
     let group = Arc::new(group.expect("random bytes"));
-    let shared = PublisherState {
+    let shared = Camera {
         group: Some(Arc::clone(&group)),
         places: AdmittedPlaces::new(8),
         ..publisher(observation, offer)
@@ -139,7 +141,7 @@ pub(super) async fn observing() -> Observing {
 }
 
 /// A publisher's session with who is at the other end of a transport.
-pub(super) fn responding<T>(shared: &PublisherState, transport: T) -> PendingSession<T> {
+pub(super) fn responding<T>(shared: &Camera, transport: T) -> PendingSession<T> {
     let config = shared.offer.session(
         Role::Publisher,
         Side::Responder,
@@ -185,7 +187,7 @@ impl Ends {
         let hub = Arc::clone(&state.hub);
         let invite = state.admission.invite(Terms::hours(1, 1));
         let invite = invite.expect("random bytes");
-        let shared = Arc::new(PublisherState { stream_budget, ..state });
+        let shared = Arc::new(Camera { stream_budget, ..state });
         // Far smaller than a frame, so that both ends must wait for each other.
         let (near, far) = memory_pair(1000);
         let (stop, stopped) = watch::channel(false);

@@ -106,10 +106,10 @@ impl Offer {
     /// session, which then brings none.
     pub fn join_groups(&mut self, policy: GroupPolicy) {
         self.group = Some(policy);
-        self.wish = Wish::of(match policy.opened_by {
+        self.wish.media = match policy.opened_by {
             OpenedBy::Session => WishedMedia::Frames,
             OpenedBy::Program => WishedMedia::NothingYet,
-        });
+        };
     }
 
     pub(super) fn session(

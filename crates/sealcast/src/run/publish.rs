@@ -1,48 +1,34 @@
-//! The publisher: one source, a listening socket (or a viewer to connect to), and a task for every viewer.
+//! The publisher: its cameras, listening sockets (or a viewer to connect to), and a task for every viewer.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Role;
-use sealcast_proto::rate::RateConfig;
 use sealcast_proto::session::{Delivery, SessionError};
 use sealcast_proto::wire::{CloseReason, Ticket};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::accept::{Acceptor, PendingSession};
 use super::admitted_places::AdmittedPlaces;
 use super::attempts::Attempts;
-use super::connection::Ended;
+use super::camera::Camera;
+use super::camera_life::{CameraOptions, InCommon, Taps};
+use super::cameras::{CameraDefinition, Ended, PublishedCamera, PublishedCameras};
+use super::connection;
 use super::control::{self, Controlled};
 use super::ended::{handshake_failure, last_words_failure};
 use super::exchange::HandshakeTimer;
-use super::group::{Group, GroupOptions, drive};
-use super::hub::SourceEnd;
 use super::offer::CarrierConfig;
-use super::publisher_state::{PublisherState, WireTap};
-use super::relay::{Arrivals, Outlet, RelayUrl, feed};
+use super::registry::Renewal;
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
-use super::shape::FrameProof;
-use super::source_feed::Reopen;
-use super::source_thread::{self, Tap};
-use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, RuntimeSettings};
+use super::{Admission, ControlSocket, Observation, Offer, QueueLimits};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::source::Source;
-use crate::transport::{self, Listener, NetworkOptions, relayed_sessions};
+use crate::transport::{self, Listener, NetworkOptions, RelayedListener, relayed_sessions};
 
-/// The start rate for a source whose rate cannot be changed, bit/s: above the rate of most cameras.
-pub(super) const PASSED_THROUGH: u64 = 30_000_000;
 /// Time limit for sending the queued frames to the viewers after the source has ended.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
-
-/// Time limit for telling the relays that the stream is over.
-const RELAY_PATIENCE: Duration = Duration::from_secs(2);
-
-/// Time limit for the end of an attempt to open a source that is away.
-const AWAY_PATIENCE: Duration = Duration::from_millis(500);
 
 /// A connection that lasted this long counts as a success and resets the retry delay.
 const STABLE: Duration = Duration::from_secs(5);
@@ -64,171 +50,117 @@ pub enum Viewers {
 
 /// The settings of a publisher.
 pub struct PublishOptions {
-    /// The source of frames, or why it is not there yet: then `reopen` must open it.
-    pub source: Result<Box<dyn Source>>,
-    /// Opens the source again when it is away, if it should be waited for.
-    pub reopen: Option<Reopen>,
+    /// The cameras, and what they are opened to.
+    pub cameras: Vec<(PublishedCamera, CameraOptions)>,
     /// Identity, suites, mechanisms.
     pub offer: Offer,
     /// Decides which viewers are admitted.
     pub admission: Arc<Admission>,
-    /// Maximum number of viewers at once.
+    /// Maximum number of viewers at once, of all cameras together.
     pub max_viewers: usize,
     /// Limits of each viewer's queue.
     pub queue: QueueLimits,
-    /// Bounds of the bit rate. They apply where the path is measured and the source can change its rate.
-    pub rate: RateConfig,
-    /// False to leave out the sound of the source.
-    pub sound: bool,
     /// Origin of the viewers.
     pub viewers: Viewers,
-    /// Settings that can change at run time, such as the parts to encrypt.
-    pub settings: RuntimeSettings,
     /// The socket for commands.
     pub control: Option<ControlSocket>,
-    /// Seals each frame once for all viewers who are content with it.
-    pub group: Option<GroupOptions>,
-    /// Relays that are given what is sealed for the group, at most [`MAX_RELAYS`](super::MAX_RELAYS).
-    pub relays: Vec<RelayUrl>,
+    /// Other cameras and lists for the running publisher.
+    pub renewals: mpsc::Receiver<Renewal<CameraDefinition>>,
 }
 
-/// A publisher whose source is running.
+/// A publisher whose sources are running.
 pub struct Publisher {
-    shared: Arc<PublisherState>,
+    cameras: Arc<PublishedCameras>,
+    ends: mpsc::UnboundedReceiver<Ended>,
+    relayed: RelayedListener,
     viewers: Viewers,
-    source: JoinHandle<()>,
     control: Option<ControlSocket>,
-    outlets: Vec<Outlet>,
+    renewals: mpsc::Receiver<Renewal<CameraDefinition>>,
 }
 
-/// Publish until the source ends or `stop` turns true.
+/// Publish until all sources have ended or `stop` turns true.
 ///
 /// # Errors
-/// The source failed, or the viewer that the publisher connects to refuses it.
+/// All sources have ended and one failed, or the viewer that the publisher connects to refuses it.
 pub async fn publish(
     options: PublishOptions,
     observation: Arc<Observation>,
     stop: watch::Receiver<bool>,
 ) -> Result<()> {
-    Publisher::start(options, observation, None, None)?.run(stop).await
+    Publisher::start(options, observation, Taps::default())?.run(stop).await
 }
 
 impl Publisher {
-    pub(super) fn start(
-        options: PublishOptions,
-        observation: Arc<Observation>,
-        frame_tap: Option<Tap>,
-        wire_tap: Option<WireTap>,
-    ) -> Result<Self> {
-        options.settings.begin(&observation);
-        let mut source = options.source;
-        let rate = first_rate(source.as_deref_mut().ok(), options.rate);
-        let hub = Hub::new(options.queue, observation.metrics.clone()).with_rate(rate);
-        let hub = Arc::new(hub);
-        let (offer, queue) = (&options.offer, options.queue);
-        let proof = options.group.as_ref().map_or(FrameProof::None, GroupOptions::proof);
-        let group = options
-            .group
-            .map(|group| Group::new(group, offer, queue, &observation))
-            .transpose()?;
-        let outlets = match &group {
-            Some(group) => options.relays.into_iter().map(|relay| group.relay(relay)).collect(),
-            None => Vec::new(),
-        };
-        let source = source_thread::start(
-            (source, options.reopen, options.sound),
-            Arc::clone(&hub),
-            observation.metrics.clone(),
-            frame_tap,
-            (options.offer.shape, proof),
-            options.settings.selected(),
-        )?;
+    /// Starts the cameras; `taps` are of the first one.
+    pub(super) fn start(options: PublishOptions, observation: Arc<Observation>, taps: Taps) -> Result<Self> {
         let stream_budget = match &options.viewers {
             Viewers::Listen { stream_budget, .. } => *stream_budget,
             Viewers::Connect(_) => NetworkOptions::default().stream_latency,
         };
-        let shared = PublisherState {
-            hub,
+        let common = InCommon {
             observation,
             admission: options.admission,
             places: AdmittedPlaces::new(options.max_viewers),
-            wire_tap,
             offer: options.offer,
-            settings: options.settings,
+            queue: options.queue,
             stream_budget,
-            group: group.map(Arc::new),
         };
+        let (arrivals, relayed) = relayed_sessions();
+        let (ending, ends) = mpsc::unbounded_channel();
+        let cameras = PublishedCameras::new(common, arrivals, ending);
+        cameras.begin(options.cameras, taps)?;
         Ok(Self {
-            shared: Arc::new(shared),
+            cameras: Arc::new(cameras),
+            ends,
+            relayed,
             viewers: options.viewers,
-            source,
             control: options.control,
-            outlets,
+            renewals: options.renewals,
         })
     }
 
-    /// The hub of the frames, for the demo.
-    pub(super) fn hub(&self) -> Arc<Hub> {
-        Arc::clone(&self.shared.hub)
-    }
-
-    /// The publisher as a control socket sees it, for the demo.
-    pub(super) fn controlled(&self) -> Arc<dyn Controlled> {
-        Arc::<PublisherState>::clone(&self.shared)
+    /// Its first camera, for the demo.
+    pub(super) fn camera(&self) -> Arc<Camera> {
+        self.cameras.first()
     }
 
     pub(super) async fn run(self, mut stop: watch::Receiver<bool>) -> Result<()> {
         let Self {
-            shared,
+            cameras,
+            mut ends,
+            relayed,
             viewers,
-            source,
             control,
-            outlets,
+            mut renewals,
         } = self;
-        let end: Arc<dyn Controlled> = Arc::<PublisherState>::clone(&shared);
+        let end: Arc<dyn Controlled> = Arc::<PublishedCameras>::clone(&cameras);
         let controlled = control::commands(control, end);
         let (tasks_stop, tasks_stopped) = watch::channel(false);
+        let (over, is_over) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        let (arrivals, relayed) = relayed_sessions();
-        let mut fed = feed_all(&shared, outlets, &arrivals);
         let connects = matches!(viewers, Viewers::Connect(_));
         let outcome = {
-            let serving = async {
-                match viewers {
-                    Viewers::Listen {
-                        mut listeners,
-                        delivery,
-                        ..
-                    } => {
-                        listeners.push(Listener::Relayed(relayed));
-                        accept(&shared, listeners, delivery, &mut tasks, &tasks_stopped).await
-                    }
-                    Viewers::Connect(ticket) => {
-                        let behind_relays = vec![Listener::Relayed(relayed)];
-                        let accepting = accept(&shared, behind_relays, Delivery::default(), &mut tasks, &tasks_stopped);
-                        tokio::select! {
-                            outcome = keep_connected(&shared, &ticket, &tasks_stopped) => outcome,
-                            outcome = accepting => outcome,
-                        }
-                    }
+            let serving = serve(&cameras, viewers, relayed, &mut tasks, (&tasks_stopped, is_over));
+            let renewing = async {
+                while let Some(renewal) = renewals.recv().await {
+                    cameras.renew(renewal).await;
                 }
+                std::future::pending().await
             };
             tokio::pin!(serving);
             let outcome = tokio::select! {
                 outcome = &mut serving => Err(outcome),
                 never = controlled => match never {},
-                failed = seal_for_group(&shared) => Err(Err(failed)),
-                failed = cannot_feed(&mut fed) => Err(Err(failed)),
+                never = renewing => match never {},
                 _ = turned_on(&mut stop) => {
                     // Sending fails if all tasks have already ended.
                     let _ = tasks_stop.send(true);
                     Ok(Ok(()))
                 }
-                end = source_end(&shared) => Ok(match end {
-                    SourceEnd::Complete => Ok(()),
-                    SourceEnd::Failed(failure) => Err(failure),
-                }),
+                outcome = all_ended(&cameras, &mut ends) => Ok(outcome),
             };
+            // Who waits for it is gone if the program stops.
+            let _ = over.send(true);
             if outcome.is_ok() && connects {
                 // That viewer is served here and not in a task of its own: let it receive the rest of the stream and
                 // the close message.
@@ -240,134 +172,94 @@ impl Publisher {
         if tokio::time::timeout(DRAIN_PATIENCE, drained).await.is_err() {
             tracing::warn!("a viewer did not take the rest of the stream within 10 s and was cut off");
         }
-        finish_relays(&shared, fed).await;
-        shared.hub.stop();
-        end_of(source, shared.hub.standing.now().away.is_some()).await;
+        cameras.end_all().await;
         outcome
     }
 }
 
-/// Wait for the source's thread, which was told to end; not for long if the source is away, since an attempt to open it
-/// may last.
-async fn end_of(source: JoinHandle<()>, away: bool) {
-    let ended = async {
-        while !source.is_finished() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    match away {
-        // At the time limit it goes on, and ends with the program.
-        true => drop(tokio::time::timeout(AWAY_PATIENCE, ended).await),
-        false => ended.await,
-    }
-}
-
-/// Seal for the group, if there is one, as long as that goes well.
-async fn seal_for_group(shared: &Arc<PublisherState>) -> Failure {
-    match &shared.group {
-        Some(group) => match drive(Arc::clone(shared), Arc::clone(group)).await {
-            Ok(never) => match never {},
-            Err(failure) => failure,
-        },
-        None => std::future::pending().await,
-    }
-}
-
-/// Give each relay what is sealed for the group, in a task of its own.
-fn feed_all(shared: &Arc<PublisherState>, outlets: Vec<Outlet>, arrivals: &Arrivals) -> JoinSet<Result<()>> {
-    let mut fed = JoinSet::new();
-    if let Some(group) = &shared.group {
-        for outlet in outlets {
-            fed.spawn(feed(outlet, Arc::clone(shared), Arc::clone(group), arrivals.clone()));
+/// Wait until all cameras have ended. Returns the failure of the first that failed.
+async fn all_ended(cameras: &PublishedCameras, ends: &mut mpsc::UnboundedReceiver<Ended>) -> Result<()> {
+    let mut outcomes = Vec::new();
+    while let Some(ended) = ends.recv().await {
+        if let Some(outcome) = cameras.note_ended(ended, &mut outcomes) {
+            return outcome;
         }
     }
-    fed
+    std::future::pending().await
 }
 
-/// Wait until a relay cannot be given anything at all.
-async fn cannot_feed(fed: &mut JoinSet<Result<()>>) -> Failure {
-    loop {
-        match fed.join_next().await {
-            Some(Ok(Err(failure))) => return failure,
-            Some(Ok(Ok(()))) => {}
-            Some(Err(_)) => tracing::error!("a relay is given nothing any more: please report this"),
-            None => std::future::pending().await,
+/// Serve the viewers, wherever they come from.
+async fn serve(
+    cameras: &Arc<PublishedCameras>,
+    viewers: Viewers,
+    relayed: RelayedListener,
+    tasks: &mut JoinSet<()>,
+    (stop, over): (&watch::Receiver<bool>, watch::Receiver<bool>),
+) -> Result<()> {
+    match viewers {
+        Viewers::Listen {
+            mut listeners,
+            delivery,
+            ..
+        } => {
+            listeners.push(Listener::Relayed(relayed));
+            accept(cameras, listeners, delivery, tasks, stop).await
+        }
+        Viewers::Connect(ticket) => {
+            let behind_relays = vec![Listener::Relayed(relayed)];
+            let accepting = accept(cameras, behind_relays, Delivery::default(), tasks, stop);
+            tokio::select! {
+                outcome = keep_connected(cameras, &ticket, stop, over) => outcome,
+                outcome = accepting => outcome,
+            }
         }
     }
-}
-
-/// Let the clients tell their relays that the stream is over.
-async fn finish_relays(shared: &PublisherState, mut fed: JoinSet<Result<()>>) {
-    if let Some(group) = &shared.group {
-        group.finish();
-    }
-    let told = async { while fed.join_next().await.is_some() {} };
-    if tokio::time::timeout(RELAY_PATIENCE, told).await.is_err() {
-        tracing::warn!("a relay was not told that the stream is over: viewers there wait for a while");
-    }
-}
-
-/// The bounds of the rate for a source, or for one that is not there yet.
-fn first_rate(source: Option<&mut (dyn Source + 'static)>, rate: RateConfig) -> RateConfig {
-    match source.map(|source| source.set_bitrate(u64::MAX)) {
-        Some(false) => passed_through(rate),
-        Some(true) | None => rate,
-    }
-}
-
-/// The bounds of the rate for a source whose rate cannot be changed. It keeps its own rate: starting below that would
-/// gain nothing and lose pictures.
-pub fn passed_through(rate: RateConfig) -> RateConfig {
-    RateConfig {
-        start: PASSED_THROUGH.min(rate.max),
-        unsteered: true,
-        ..rate
-    }
-}
-
-/// Wait until the source has ended, and all of it is sealed for the group: that stops with the task that waits here.
-pub(super) async fn source_end(shared: &PublisherState) -> SourceEnd {
-    let over = || shared.group.as_ref().is_none_or(|group| group.is_over());
-    shared.hub.ended(over).await
 }
 
 /// Accept viewers and serve each in a task of its own.
 async fn accept(
-    shared: &Arc<PublisherState>,
+    cameras: &Arc<PublishedCameras>,
     listeners: Vec<Listener>,
     delivery: Delivery,
     tasks: &mut JoinSet<()>,
     stop: &watch::Receiver<bool>,
 ) -> Result<()> {
+    let common = &cameras.common;
     let door = Acceptor {
         role: Role::Publisher,
-        offer: &shared.offer,
-        admission: &shared.admission,
+        offer: &common.offer,
+        admission: &common.admission,
         delivery: Delivery {
-            rate: delivery.rate.map(|_| shared.hub.rate()),
+            rate: delivery.rate.map(|_| cameras.rate()),
             ..delivery
         },
-        clock: shared.observation.clock,
-        metrics: &shared.observation.metrics,
+        clock: common.observation.clock,
+        metrics: &common.observation.metrics,
     };
     let serve = |pending: PendingSession| {
-        let (shared, stop) = (Arc::clone(shared), stop.clone());
+        let (cameras, stop) = (Arc::clone(cameras), stop.clone());
         async move {
-            serve_viewer(shared, pending, stop).await;
+            serve_viewer(cameras, pending, stop).await;
         }
     };
     door.accept(listeners, tasks, serve).await
 }
 
 /// Keep a connection to a listening viewer, reconnecting after failures.
-async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &watch::Receiver<bool>) -> Result<()> {
-    let mut attempts = Attempts::new(shared.offer.attended);
+async fn keep_connected(
+    cameras: &Arc<PublishedCameras>,
+    ticket: &Ticket,
+    stop: &watch::Receiver<bool>,
+    is_over: watch::Receiver<bool>,
+) -> Result<()> {
+    let common = &cameras.common;
+    let mut attempts = Attempts::new(common.offer.attended);
     loop {
-        let metrics = shared.observation.metrics.clone();
-        let connect = transport::connect(ticket, Role::Publisher, shared.offer.unit, metrics);
+        let metrics = common.observation.metrics.clone();
+        let connect = transport::connect(ticket, Role::Publisher, common.offer.unit, metrics);
         let connected = tokio::select! {
             connected = connect => connected,
-            () = over(shared, stop) => return Ok(()),
+            () = over(is_over.clone(), stop) => return Ok(()),
         };
         let mut proved = None;
         let failed = match connected {
@@ -375,13 +267,13 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
                 let carrier_config = CarrierConfig {
                     carrier,
                     delivery: Delivery {
-                        rate: Some(shared.hub.rate()),
+                        rate: Some(cameras.rate()),
                         ..Delivery::default()
                     },
                 };
-                let initiated = shared
+                let initiated = common
                     .offer
-                    .initiate(Role::Publisher, ticket, carrier_config, &shared.observation)
+                    .initiate(Role::Publisher, ticket, carrier_config, &common.observation)
                     .await?;
                 proved = initiated.known.proved();
                 let pending = PendingSession {
@@ -394,7 +286,7 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
                     place: None,
                 };
                 let began = Instant::now();
-                let departure = serve_viewer(Arc::clone(shared), pending, stop.clone()).await;
+                let departure = serve_viewer(Arc::clone(cameras), pending, stop.clone()).await;
                 if departure.stood {
                     attempts.stood();
                     if began.elapsed() > STABLE {
@@ -406,7 +298,7 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
             Err(failure) => Some((failure, None)),
         };
         if let Some((mut failure, said)) = failed {
-            if shared.offer.looks_again(ticket, proved, &mut failure) {
+            if common.offer.looks_again(ticket, proved, &mut failure) {
                 continue;
             }
             if !attempts.go_on(&failure, said, Instant::now()) {
@@ -416,18 +308,18 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
         }
         tokio::select! {
             biased;
-            () = over(shared, stop) => return Ok(()),
+            () = over(is_over.clone(), stop) => return Ok(()),
             () = attempts.pause() => {}
         }
     }
 }
 
-/// Wait until the source has ended or the program should stop.
-async fn over(shared: &PublisherState, stop: &watch::Receiver<bool>) {
+/// Wait until all sources have ended or the program should stop.
+async fn over(mut is_over: watch::Receiver<bool>, stop: &watch::Receiver<bool>) {
     let mut stop = stop.clone();
     tokio::select! {
         _ = turned_on(&mut stop) => {}
-        _ = source_end(shared) => {}
+        _ = turned_on(&mut is_over) => {}
     }
 }
 
@@ -441,7 +333,7 @@ fn refusal(ticket: &Ticket, departure: &Departure) -> Option<Failure> {
             "ask it for a ticket with an invite, or to allow your peer id",
         )),
         (_, Some(CloseReason::Replaced)) => last_words_failure(&at, CloseReason::Replaced, ""),
-        (Ended::Session(SessionError::Handshake(error)), _) => Some(handshake_failure(&at, *error)),
+        (connection::Ended::Session(SessionError::Handshake(error)), _) => Some(handshake_failure(&at, *error)),
         _ => None,
     }
 }

@@ -3,22 +3,24 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{CameraName, Peer, Wish, WishedMedia};
+use sealcast_proto::keys::{CameraName, Peer, WishedMedia};
 use sealcast_proto::session::{Event, Input, OutgoingSound, Session};
-use sealcast_proto::wire::{CloseReason, MediaFrom};
+use sealcast_proto::wire::{CloseReason, MAX_CAMERAS, MediaFrom};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;
 use super::away::AwayCause;
+use super::camera::Camera;
 use super::camera_telling::CameraTelling;
+use super::cameras::{PublishedCameras, SeenCameras};
 use super::connection::{Ended, NoMedia};
 use super::delay_rate::DelayBasedRate;
 use super::group::{Membership, Told};
 use super::hub::{Joined, QueuedFrame, SourceEnd, Start};
 use super::lent::{Lender, LentFuture};
 use super::media_sender::MediaSender;
-use super::publisher_state::PublisherState;
 use super::queue::Queued;
+use super::registry::Lost;
 use super::runtime_settings::SettingsReceiver;
 use super::serve_member::MOST_WAIT;
 use super::session_task::{Role, SessionTask};
@@ -32,6 +34,8 @@ use crate::transport::Transport;
 const SETTLING: Duration = Duration::from_millis(20);
 /// Time limit for sending the close message.
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
+/// Interval at which a viewer that wished for the names of the cameras is told them again.
+const LIST_AGAIN: Duration = Duration::from_secs(1);
 /// The stream number of the video.
 pub(super) const VIDEO: u32 = 1;
 
@@ -102,7 +106,13 @@ pub(super) type Task<T> = SessionTask<T, NoMedia>;
 
 /// The publisher's end of a viewer's session.
 pub(super) struct ViewerRole {
-    pub(super) shared: Arc<PublisherState>,
+    /// The camera that it watches: the first one, before its wish is known.
+    pub(super) shared: Arc<Camera>,
+    seen: SeenCameras,
+    /// When a viewer that wished for the names of cameras is told them again.
+    list_due: Option<Instant>,
+    /// The names that the viewer was told.
+    told: Vec<CameraName>,
     pub(super) delay_rate: Option<DelayBasedRate>,
     pub(super) subscription: Option<Subscription>,
     /// How long media may wait for a byte stream: what the viewer said, or the publisher's own.
@@ -119,23 +129,24 @@ pub(super) struct ViewerRole {
 
 /// Serve one viewer until it leaves, the source ends or the program stops.
 pub(super) async fn serve_viewer<T: Transport + 'static>(
-    shared: Arc<PublisherState>,
+    cameras: Arc<PublishedCameras>,
     pending: PendingSession<T>,
     stop: watch::Receiver<bool>,
 ) -> Departure {
-    match shared.group {
-        // The task that seals for the group sends as well.
-        Some(_) => LentFuture::new(|lender| serve(shared, pending, stop, Some(lender))).await,
-        None => serve(shared, pending, stop, None).await,
+    match cameras.seal_for_groups() {
+        // The task that seals for a group sends as well.
+        true => LentFuture::new(|lender| serve(cameras, pending, stop, Some(lender))).await,
+        false => serve(cameras, pending, stop, None).await,
     }
 }
 
 async fn serve<T: Transport>(
-    shared: Arc<PublisherState>,
+    cameras: Arc<PublishedCameras>,
     pending: PendingSession<T>,
     stop: watch::Receiver<bool>,
     lender: Option<Lender>,
 ) -> Departure {
+    let shared = cameras.first();
     let mut task = SessionTask::new(
         pending.transport,
         pending.session,
@@ -152,6 +163,9 @@ async fn serve<T: Transport>(
         camera: CameraTelling::new(&shared.hub.standing),
         stream_budget: shared.stream_budget,
         shared,
+        seen: cameras.seen(),
+        list_due: None,
+        told: Vec::new(),
         delay_rate: pending.delay_rate,
         subscription: None,
         goes_on_without: false,
@@ -178,6 +192,8 @@ pub(super) enum Woken {
     Settings,
     /// There is something to say of the camera.
     Camera,
+    /// There are other cameras, others may see them, or it is time to tell them again.
+    Cameras,
     /// The group says something to this member, or nothing more.
     Told(Option<Told>),
 }
@@ -192,14 +208,22 @@ impl<T: Transport> Role<T> for ViewerRole {
     const STOPPING: &'static str = "the publisher stops";
 
     fn admit(&mut self, task: &mut Task<T>, peer: &Peer) -> Input<'static> {
-        let lacks = Role::<T>::lacks(self, peer.wish.as_ref());
+        let lacks = Role::<T>::lacks(self, peer);
         task.admit_by::<Self>(&self.shared.admission, peer, &self.shared.places, lacks)
     }
 
-    fn lacks(&self, wish: Option<&Wish>) -> Option<&'static str> {
-        let wish = wish?;
+    fn lacks(&mut self, peer: &Peer) -> Option<&'static str> {
+        let wish = peer.wish?;
+        let seer = self.shared.admission.seer(peer);
+        let camera = match wish.camera {
+            CameraName::NONE => self.seen.first(&seer),
+            name => self.seen.camera(name.as_str(), &seer),
+        };
+        let Some(camera) = camera else {
+            return Some("there is no camera of that name here");
+        };
+        self.turn_to(camera);
         match wish.media {
-            _ if wish.camera != CameraName::NONE => Some("there is no camera of that name here"),
             WishedMedia::Packets => Some(
                 "this publisher has pictures and no packets for a gateway: take its ticket to `sealcast watch`, or run \
                  `sealcast gateway camera` in its place",
@@ -212,6 +236,10 @@ impl<T: Transport> Role<T> for ViewerRole {
     }
 
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        self.tell_cameras(task)?;
+        if self.wishes(task, WishedMedia::Cameras) {
+            return Ok(());
+        }
         let session = &task.connection.session;
         let elsewhere = self.sends_nothing(task);
         // A constant rate has no room for what the viewer missed.
@@ -306,10 +334,16 @@ impl<T: Transport> Role<T> for ViewerRole {
             settings,
             camera,
             ready,
+            seen,
+            list_due,
             ..
         } = self;
         let Some(subscription) = subscription else {
-            return std::future::pending().await;
+            match list_due {
+                Some(due) => tokio::time::sleep_until((*due).into()).await,
+                None => std::future::pending().await,
+            }
+            return Woken::Cameras;
         };
         let alone = subscription.served_by_group().is_none();
         let settling = subscription.finished() || subscription.membership.as_ref().is_some_and(Membership::is_due);
@@ -321,6 +355,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             () = tokio::time::sleep(SETTLING), if settling => Woken::Frames,
             () = settings.changed() => Woken::Settings,
             () = camera.due() => Woken::Camera,
+            () = seen.changed() => Woken::Cameras,
         }
     }
 
@@ -329,6 +364,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             Woken::Frames => return Ok(true),
             Woken::Settings => self.apply_settings(task)?,
             Woken::Camera => self.tell_camera(task)?,
+            Woken::Cameras => self.take_cameras(task)?,
             Woken::Told(told) => self.tell_member(task, told)?,
         }
         Ok(false)
@@ -336,13 +372,62 @@ impl<T: Transport> Role<T> for ViewerRole {
 }
 
 impl ViewerRole {
+    /// From here on the viewer is one of this camera.
+    fn turn_to(&mut self, camera: Arc<Camera>) {
+        self.settings = camera.settings.subscribe();
+        self.camera = CameraTelling::new(&camera.hub.standing);
+        self.shared = camera;
+    }
+
+    /// Take over what has changed of the cameras, and who may see them: the session ends if its own is not among them.
+    fn take_cameras<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        let Some(peer) = task.peer.filter(|_| task.established) else {
+            return Ok(());
+        };
+        let (name, seer) = (self.shared.name.as_str(), self.shared.admission.seer(&peer));
+        // One that leaves says so when all that it gave is sent.
+        let gone = !self.shared.leaves() && self.seen.lost(Some(name), &self.shared, &seer) == Some(Lost::Gone);
+        if gone && self.list_due.is_none() {
+            let words = "there is no camera of that name here any more";
+            tracing::info!(viewer = %task.name(), camera = name, "{words}, or not for this viewer");
+            task.handle(Input::Close(CloseReason::NotOffered, words))?;
+            return Err(Ended::Closed);
+        }
+        self.tell_cameras(task)
+    }
+
+    /// Tell the viewer the names of the cameras that it may watch, if it wished for them, or there are several and they
+    /// are others than before.
+    fn tell_cameras<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        let Some(peer) = task.peer else { return Ok(()) };
+        let names = self.seen.names(&self.shared.admission.seer(&peer));
+        let names: Vec<CameraName> = names
+            .iter()
+            .filter_map(|name| CameraName::new(name))
+            .take(MAX_CAMERAS)
+            .collect();
+        let asked = self.wishes(task, WishedMedia::Cameras);
+        let news = names != self.told && (names.len() > 1 || self.told.len() > 1);
+        if asked {
+            self.list_due = Some(Instant::now() + LIST_AGAIN);
+        }
+        if names.is_empty() || !(asked || news) {
+            return Ok(());
+        }
+        self.told.clone_from(&names);
+        task.handle(Input::TellCameras(names))
+    }
+
+    /// True if the viewer wished for this.
+    fn wishes<T: Transport>(&self, task: &Task<T>, media: WishedMedia) -> bool {
+        let wish = task.peer.and_then(|peer| peer.wish);
+        wish.is_some_and(|wish| wish.media == media)
+    }
+
     /// True if nothing is sealed for the viewer alone: it wants nothing, what it wants comes through a relay, or it
     /// is an archive's node.
     fn sends_nothing<T: Transport>(&self, task: &Task<T>) -> bool {
-        let wish = task.peer.and_then(|peer| peer.wish);
-        wish.is_some_and(|wish| wish.media == WishedMedia::NothingYet)
-            || !task.connection.carries_media()
-            || self.is_archive(task)
+        self.wishes(task, WishedMedia::NothingYet) || !task.connection.carries_media() || self.is_archive(task)
     }
 
     /// True if the peer is an archive's node, which may open nothing.
@@ -391,6 +476,7 @@ impl ViewerRole {
         if self.has_sent_all(task)? {
             let (reason, text) = match self.shared.hub.end() {
                 // The failure may name the camera's address.
+                _ if self.shared.leaves() => (CloseReason::GoingAway, "this camera is started again, or taken away"),
                 Some(SourceEnd::Failed(failure)) => {
                     let words = AwayCause::of(&failure).unwrap_or(AwayCause::Failed).words();
                     (CloseReason::SourceFailed, words)

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::{Peer, Wish};
+use sealcast_proto::keys::Peer;
 use sealcast_proto::session::{Event, Facts, Input, Session};
 use sealcast_proto::sign::{GopOutcome, GopVerdict};
 use sealcast_proto::unit::Selection;
@@ -51,7 +51,7 @@ pub(super) trait Role<T: Transport>: Sized {
     }
 
     /// Returns the reason, in words, if this end does not have what its peer wishes.
-    fn lacks(&self, _wish: Option<&Wish>) -> Option<&'static str> {
+    fn lacks(&mut self, _peer: &Peer) -> Option<&'static str> {
         None
     }
 
@@ -328,6 +328,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             | Event::BudgetStated(_)
             | Event::Oriented(_)
             | Event::CameraTold { .. }
+            | Event::CamerasTold(_)
             | Event::Gateway(_)
             | Event::JoinsGroup(_)
             | Event::GroupSaid(_)
@@ -349,7 +350,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             known.keep(&secret);
             self.listener.enrolled();
         }
-        if let Some(why) = role.lacks(facts.peer.wish.as_ref()) {
+        if let Some(why) = role.lacks(&facts.peer) {
             // Who connected learns the wish of who listens here; who listens has judged it already.
             tracing::warn!(peer = %facts.peer.id, from = self.remote, "refused a {}: {why}", R::PEER);
             return self.handle(Input::Close(CloseReason::NotOffered, why));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use sealcast_proto::keys::Peer;
+use sealcast_proto::keys::{CameraName, Peer};
 use sealcast_proto::session::{Delivery, Event, Input, SessionError};
 use sealcast_proto::wire::{CloseReason, Ticket};
 use tokio::sync::watch;
@@ -91,6 +91,8 @@ pub(super) struct ViewerState {
     pub(super) without_session: bool,
     /// How far this end has come in the camera's group.
     pub(super) seen: Arc<SeenGroups>,
+    /// Who is told the cameras that the publisher names, instead of the log.
+    pub(super) cameras: Option<watch::Sender<Vec<CameraName>>>,
     /// False if the sound is left out.
     sound: bool,
     /// Who shows the age of the picture.
@@ -113,6 +115,7 @@ impl ViewerState {
             stream_budget: None,
             without_session: false,
             seen: SeenGroups::nowhere(),
+            cameras: None,
             sound: false,
             shows_age: None,
             shows_away: None,
@@ -183,6 +186,7 @@ pub async fn watch(
         keeps_sealed,
         without_session: options.without_session,
         seen: options.seen,
+        cameras: None,
         sound: options.sound,
         shows_age,
         shows_away,
@@ -314,6 +318,8 @@ pub(super) struct WatchingRole<'a> {
     pub(super) door: Option<&'a ListeningViewer>,
     /// How long media may wait for a byte stream, if the user says so.
     pub(super) stream_budget: Option<Duration>,
+    /// Who is told the cameras that the publisher names, instead of the log.
+    pub(super) cameras: Option<&'a watch::Sender<Vec<CameraName>>>,
 }
 
 impl Role<AnyTransport> for WatchingRole<'_> {
@@ -345,6 +351,16 @@ impl Role<AnyTransport> for WatchingRole<'_> {
             Event::GroupSaid(message) => task.listener.keep_proof(&message),
             Event::Oriented(orientation) => task.listener.orient(orientation),
             Event::CameraTold { on, since, why } => task.listener.camera_told(on, since, &why),
+            Event::CamerasTold(names) => match self.cameras {
+                Some(told) => drop(told.send_replace(names)),
+                None => {
+                    let names: Vec<&str> = names.iter().map(CameraName::as_str).collect();
+                    tracing::info!(
+                        cameras = names.join(", "),
+                        "cameras of this publisher: --camera NAME chooses one"
+                    );
+                }
+            },
             _ => {}
         }
         Ok(())

@@ -172,6 +172,7 @@ impl ConnectingViewer {
                 let mut role = WatchingRole {
                     door: None,
                     stream_budget: state.stream_budget,
+                    cameras: state.cameras.as_ref(),
                 };
                 run(state.task(pending), &mut role, stop).await
             }

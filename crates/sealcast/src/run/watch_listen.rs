@@ -8,11 +8,11 @@ use tokio::task::JoinSet;
 
 use super::accept::{Acceptor, PendingSession};
 use super::admitted_places::AdmittedPlaces;
-use super::control::{CameraStatus, Controlled, commands};
+use super::control::{CameraStatus, Controlled, Sealing, commands};
 use super::ended::turned_away;
 use super::retry::turned_on;
 use super::watch::{After, GOODBYE_PATIENCE, ViewerState, WatchingRole, after};
-use super::{Admission, ControlSocket, Observation, RuntimeSettings};
+use super::{Admission, ControlSocket, Observation};
 use crate::failure::Result;
 use crate::transport::Listener;
 
@@ -86,6 +86,7 @@ impl ListeningViewer {
         let mut task = self.state.task(pending);
         let mut role = WatchingRole {
             stream_budget: self.state.stream_budget,
+            cameras: None,
             door: Some(&*self),
         };
         let ended = task.run(&mut role, stop).await;
@@ -111,8 +112,8 @@ impl ListeningViewer {
 }
 
 impl Controlled for ListeningViewer {
-    fn settings(&self) -> Option<&RuntimeSettings> {
-        None
+    fn each(&self, _: Option<&str>, _: &mut dyn FnMut(&dyn Sealing) -> Result<(), String>) -> Result<usize, String> {
+        Ok(0)
     }
 
     fn observation(&self) -> &Observation {

@@ -1,12 +1,12 @@
 //! The two files of a listening end, one entry a line:
 //!
 //! ```text
-//! enrolled:  PEER-ID SECRET INVITE DATE COMMENT    SECRET and INVITE are "-" for a peer that was allowed by its id
-//! invites:   INVITE SECRET LEFT/ALLOWED EXPIRES ORIGIN LIFE LABEL    EXPIRES as in RFC 3339, LIFE in seconds
+//! enrolled:  PEER-ID SECRET INVITE DATE[/CAMERAS] COMMENT    SECRET and INVITE are "-" for a peer that was allowed by its id
+//! invites:   INVITE SECRET LEFT/ALLOWED EXPIRES ORIGIN LIFE[/CAMERAS] LABEL    EXPIRES as in RFC 3339, LIFE in seconds
 //! ```
 //!
 //! ORIGIN is `user`, or `start:CARRIER:NUMBER` of one that starts print. Earlier versions wrote neither it nor what
-//! follows.
+//! follows. CAMERAS are those that may be watched, as in `front,yard`, or `-front` for all but that one.
 //!
 //! Lines that begin with `#` are comments. The program owns both files: it leaves out lines that it cannot read.
 
@@ -19,13 +19,15 @@ use sealcast_proto::wire::TransportKind;
 use sealcast_proto::words::plain;
 use zeroize::Zeroizing;
 
+use super::limit::CameraLimit;
 use super::lists::{LiveInvite, MAX_INVITES, MAX_LIFE, MAX_USES, Origin};
 use super::roll::{Enrolment, ListedPeer, MAX_ENROLLED, Roll};
 
 /// Maximum length of a comment in characters.
 pub(super) const MAX_COMMENT: usize = 64;
-/// Maximum length of a line of either file in bytes: ids, secrets, a time, and a comment of four bytes a character.
-const MAX_LINE: usize = 400;
+/// Maximum length of a line of either file in bytes: ids, secrets, a time, eight cameras, and a comment of four bytes a
+/// character.
+const MAX_LINE: usize = 1000;
 /// Maximum length of the file `invites` in bytes; the rest of a longer one is not read.
 pub(super) const MAX_INVITES_FILE: usize = HEAD.len() + MAX_LINE * MAX_INVITES;
 /// Maximum length of the file `enrolled` in bytes, as [`MAX_INVITES_FILE`].
@@ -103,11 +105,13 @@ fn peer(line: &str, before: &Roll) -> Option<ListedPeer> {
             Some(kept.cloned().unwrap_or_else(|| Enrolment::new(secret, invite)))
         }
     };
+    let (since, cameras) = limited(words.next()?)?;
     Some(ListedPeer {
         id,
         enrolment,
-        since: words.next()?.parse().ok()?,
+        since: since.parse().ok()?,
         comment: one_line(words.next().unwrap_or_default()),
+        cameras,
     })
 }
 
@@ -118,9 +122,12 @@ fn invite(line: &str) -> Option<LiveInvite> {
     let (left, allowed) = words.next()?.split_once('/')?;
     let (left, allowed): (u32, u32) = (left.parse().ok()?, allowed.parse().ok()?);
     let expires = words.next()?.parse().ok()?;
-    let (origin, life) = match (words.next(), words.next()) {
-        (None, _) => (Origin::User, Duration::ZERO),
-        (Some(origin), life) => (parse_origin(origin)?, Duration::from_secs(life?.parse().ok()?)),
+    let (origin, life, cameras) = match (words.next(), words.next()) {
+        (None, _) => (Origin::User, Duration::ZERO, CameraLimit::default()),
+        (Some(origin), life) => {
+            let (life, cameras) = limited(life?)?;
+            (parse_origin(origin)?, Duration::from_secs(life.parse().ok()?), cameras)
+        }
     };
     let whole = left <= allowed && (1..=MAX_USES).contains(&allowed) && life <= MAX_LIFE;
     let named = PresharedKey::from_invite(&invite).name() == name;
@@ -133,7 +140,23 @@ fn invite(line: &str) -> Option<LiveInvite> {
         life,
         origin,
         label: one_line(words.next().unwrap_or_default()),
+        cameras,
     })
+}
+
+/// A word, and the cameras behind it.
+fn limited(word: &str) -> Option<(&str, CameraLimit)> {
+    match word.split_once('/') {
+        Some((word, cameras)) => Some((word, cameras.parse().ok()?)),
+        None => Some((word, CameraLimit::default())),
+    }
+}
+
+fn put_limit(text: &mut String, cameras: &CameraLimit) {
+    if !cameras.is_none() {
+        // Writing into a string cannot fail.
+        let _ = write!(text, "/{cameras}");
+    }
 }
 
 fn parse_origin(text: &str) -> Option<Origin> {
@@ -173,6 +196,7 @@ fn put_peers(text: &mut String, peers: &[ListedPeer]) {
         enrolment,
         since,
         comment,
+        cameras,
     } in peers
     {
         // Writing into a string cannot fail.
@@ -182,6 +206,7 @@ fn put_peers(text: &mut String, peers: &[ListedPeer]) {
             }
             None => write!(text, "{id} - - {since}"),
         };
+        put_limit(text, cameras);
         if !comment.is_empty() {
             let _ = write!(text, " {comment}");
         }
@@ -203,6 +228,7 @@ pub(super) fn of_invites(invites: &[LiveInvite]) -> Zeroizing<String> {
             "{name} {} {left}/{allowed} {expires} {origin} {life}",
             secret.as_str()
         );
+        put_limit(&mut text, &invite.cameras);
         if !invite.label.is_empty() {
             let _ = write!(text, " {}", invite.label);
         }

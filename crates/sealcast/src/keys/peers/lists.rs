@@ -8,6 +8,7 @@ use jiff::civil::Date;
 use sealcast_proto::keys::{Invite, MAX_PSKS, Peer, PeerId, PresharedKey, PskName};
 use sealcast_proto::wire::{CloseReason, TransportKind};
 
+use super::limit::CameraLimit;
 use super::roll::{Enrolment, ListedPeer, MAX_ENROLLED, Roll};
 
 /// Maximum number of live invites. One more is refused.
@@ -70,6 +71,8 @@ pub struct LiveInvite {
     pub origin: Origin,
     /// One line of text for the user, which the peers that it enrols inherit.
     pub label: String,
+    /// The cameras to which it is limited, and who is enrolled by it.
+    pub cameras: CameraLimit,
 }
 
 impl LiveInvite {
@@ -85,6 +88,7 @@ impl LiveInvite {
             life: terms.life,
             origin,
             label: String::new(),
+            cameras: CameraLimit::default(),
         }
     }
 
@@ -109,6 +113,9 @@ impl fmt::Display for LiveInvite {
         write!(f, "invite {}", self.name)?;
         if !self.label.is_empty() {
             write!(f, " for {}", self.label)?;
+        }
+        if !self.cameras.is_none() {
+            write!(f, " to {}", self.cameras)?;
         }
         let peers = if self.allowed == 1 { "peer" } else { "peers" };
         write!(f, ": {} {peers}, until {}", self.allowed, self.expires)
@@ -218,6 +225,8 @@ pub enum Edit {
         /// One line of text for the user.
         comment: String,
     },
+    /// Let a peer watch one camera less. It is removed if that leaves none.
+    TakeCamera(PeerId, String),
     /// Remove a peer. An invite that enrolled it and still has uses is withdrawn: the peer knows it.
     Remove(PeerId),
     /// Withdraw an invite, or all of them.
@@ -339,6 +348,20 @@ impl PeerLists {
         self.peer(id).is_some_and(|peer| proved || peer.enrolment.is_none())
     }
 
+    /// The cameras that a peer may watch that proved its identity, and perhaps a pre-shared key: those of the invite that
+    /// it comes by are added to those that it has.
+    pub fn cameras_of(&self, peer: &Peer) -> CameraLimit {
+        let invite = peer.psk.and_then(|psk| self.invite(psk));
+        match (self.peer(&peer.id), invite) {
+            (Some(listed), Some(invite)) if listed.enrolment.as_ref().map(|by| by.invite) != Some(invite.name) => {
+                listed.cameras.clone().and(&invite.cameras)
+            }
+            (Some(listed), _) => listed.cameras.clone(),
+            (None, Some(invite)) => invite.cameras.clone(),
+            (None, None) => CameraLimit::default(),
+        }
+    }
+
     /// The invite that a start prints again instead of making one of these terms and origin.
     pub fn printed_before(&self, origin: Origin, terms: Terms, now: Timestamp) -> Option<&LiveInvite> {
         let mut newest = self.invites.iter().rev();
@@ -379,6 +402,7 @@ impl PeerLists {
                     enrolment: None,
                     since,
                     comment: comment.clone(),
+                    cameras: CameraLimit::default(),
                 });
             }
             Edit::Rename { id, comment } => {
@@ -387,6 +411,13 @@ impl PeerLists {
                     self.peers.put(ListedPeer { comment, ..peer });
                 }
             }
+            Edit::TakeCamera(id, camera) => match self.peer(id).cloned() {
+                None => {}
+                Some(peer) => match peer.cameras.clone().without(camera) {
+                    Some(cameras) => self.peers.put(ListedPeer { cameras, ..peer }),
+                    None => self.apply(&Edit::Remove(*id), now),
+                },
+            },
             Edit::Remove(id) => {
                 let by = self.peer(id).and_then(|peer| peer.enrolment.as_ref());
                 if let Some(by) = by.map(|enrolment| enrolment.invite) {
@@ -413,10 +444,19 @@ impl PeerLists {
     /// A peer without a comment inherits the invite's label.
     fn enrol(&mut self, id: PeerId, enrolment: Enrolment, today: Date) {
         let before = self.peer(&id);
+        let granted = self
+            .invite(enrolment.invite)
+            .map(|invite| invite.cameras.clone())
+            .unwrap_or_default();
         let (since, mut comment) = before.map_or((today, String::new()), |peer| (peer.since, peer.comment.clone()));
         let again = before
             .and_then(|peer| peer.enrolment.as_ref())
             .is_some_and(|earlier| earlier.invite == enrolment.invite);
+        let cameras = match before {
+            Some(peer) if again => peer.cameras.clone(),
+            Some(peer) => peer.cameras.clone().and(&granted),
+            None => granted,
+        };
         if let Some(invite) = self.invite(enrolment.invite).filter(|_| comment.is_empty()) {
             comment.clone_from(&invite.label);
         }
@@ -428,6 +468,7 @@ impl PeerLists {
             enrolment: Some(enrolment),
             since,
             comment,
+            cameras,
         });
     }
 }

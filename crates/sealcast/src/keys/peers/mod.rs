@@ -3,6 +3,7 @@
 
 mod command;
 mod known;
+mod limit;
 mod lines;
 mod lists;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod store_tests;
 
 pub use command::{MAX_LISTED, MAX_TABLE, PeersCommand, table};
 pub use known::{KnownEnd, KnownPeers, Turn};
+pub use limit::{CameraLimit, check_camera_name};
 pub use lists::{
     Decision, Edit, LiveInvite, MAX_HOURS, MAX_INVITES, MAX_LIFE, MAX_USES, Origin, PeerLists, Refusal, Terms,
 };

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sealcast_proto::keys::Invite;
 
+use super::limit::CameraLimit;
 use super::lines::one_line;
 use super::lists::{Edit, LiveInvite, MAX_INVITES, MAX_LIFE, MAX_USES, Origin, Terms};
 use super::store::PeerStore;
@@ -16,14 +17,15 @@ use crate::keys::entropy;
 pub struct InviteRequest {
     terms: Terms,
     label: String,
+    cameras: CameraLimit,
 }
 
 impl InviteRequest {
-    /// A request for an invite of these terms. The label is what the peers that it enrols are called.
+    /// A request for an invite of these terms, to these cameras. The label is what the peers that it enrols are called.
     ///
     /// # Errors
     /// No invite can have these terms.
-    pub fn new(terms: Terms, label: &str) -> Result<Self> {
+    pub fn new(terms: Terms, label: &str, cameras: CameraLimit) -> Result<Self> {
         if !(1..=MAX_USES).contains(&terms.uses) {
             let what = format!("an invite cannot enrol {} peers", terms.uses);
             return Err(Failure::new(
@@ -41,17 +43,19 @@ impl InviteRequest {
             ));
         }
         let label = one_line(label);
-        Ok(Self { terms, label })
+        Ok(Self { terms, label, cameras })
     }
 
     /// The control command that says so to a running program.
     pub fn line(&self) -> String {
-        let Self { terms, label } = self;
-        format!(
-            "invite uses={} seconds={} label={label}",
-            terms.uses,
-            terms.life.as_secs()
-        )
+        let Self { terms, label, cameras } = self;
+        let (uses, seconds) = (terms.uses, terms.life.as_secs());
+        let cameras = if cameras.is_none() {
+            String::new()
+        } else {
+            format!(" cameras={cameras}")
+        };
+        format!("invite uses={uses} seconds={seconds}{cameras} label={label}")
     }
 
     /// Parse the words after `invite` in a control command. The label is what follows `label=`, to the end of the line.
@@ -60,19 +64,20 @@ impl InviteRequest {
     /// They are no request.
     pub fn parse(text: &str) -> Result<Self> {
         let (numbers, label) = text.split_once("label=").unwrap_or((text, ""));
-        let mut terms = Terms::hours(1, 24);
+        let (mut terms, mut cameras) = (Terms::hours(1, 24), CameraLimit::default());
         for word in numbers.split_whitespace() {
             let read = match word.split_once('=') {
                 Some(("uses", uses)) => uses.parse().map(|uses| terms.uses = uses).ok(),
+                Some(("cameras", text)) => text.parse().map(|limit| cameras = limit).ok(),
                 Some(("seconds", life)) => life.parse().map(|life| terms.life = Duration::from_secs(life)).ok(),
                 _ => None,
             };
             read.ok_or_else(|| {
-                let hint = "say invite [uses=N] [seconds=N] [label=NAME]";
+                let hint = "say invite [uses=N] [seconds=N] [cameras=NAME,NAME] [label=NAME]";
                 Failure::new(FailureKind::Usage, "that is no request for an invite", hint)
             })?;
         }
-        Self::new(terms, label)
+        Self::new(terms, label, cameras)
     }
 
     /// Make the invite, and write it into the lists.
@@ -104,6 +109,7 @@ impl InviteRequest {
         let invite = Invite::new(entropy::random()?);
         let mut live = LiveInvite::new(invite, self.terms, Origin::User, now);
         live.label.clone_from(&self.label);
+        live.cameras.clone_from(&self.cameras);
         // The files may have changed since they were read.
         store.read_again(now);
         if store.lists().room_for_invites(now) == 0 {
@@ -149,14 +155,18 @@ mod tests {
                 "invite uses=12288 seconds=31536000 label=uses=7 label=x",
             ),
         ] {
-            let request = InviteRequest::new(terms, label).expect("possible");
+            let request = InviteRequest::new(terms, label, CameraLimit::default()).expect("possible");
             assert_eq!(request.line(), line);
             let words = line.strip_prefix("invite ").expect("it begins so");
             assert_eq!(InviteRequest::parse(words).expect("the same"), request);
         }
-        let default = InviteRequest::new(Terms::hours(1, 24), "").expect("possible");
+        let default = InviteRequest::new(Terms::hours(1, 24), "", CameraLimit::default()).expect("possible");
         assert_eq!(InviteRequest::parse("").expect("nothing is needed"), default);
-        let harmless = InviteRequest::new(Terms::hours(1, 1), &("\u{7}\n".to_owned() + &"x".repeat(200)));
+        let harmless = InviteRequest::new(
+            Terms::hours(1, 1),
+            &("\u{7}\n".to_owned() + &"x".repeat(200)),
+            CameraLimit::default(),
+        );
         assert_eq!(harmless.expect("possible").label.chars().count(), 64);
     }
 
@@ -169,6 +179,7 @@ mod tests {
             ("seconds=0", "a year at most"),
             ("seconds=31536001", "a year at most"),
             ("hours=3", "no request"),
+            ("cameras=a/b", "no request"),
             ("grandma", "no request"),
         ] {
             let failure = InviteRequest::parse(words).expect_err("refused").to_string();

@@ -6,6 +6,8 @@ use jiff::civil::Date;
 use sealcast_proto::group::MAX_MEMBERS;
 use sealcast_proto::keys::{PeerId, PresharedKey, PskName};
 
+use super::limit::CameraLimit;
+
 /// Maximum number of peers that an end lists: enrolled by an invite, or allowed by a command.
 pub const MAX_ENROLLED: usize = 12_288;
 
@@ -47,6 +49,8 @@ pub(super) struct ListedPeer {
     /// The day on which it was first listed, in universal time.
     pub(super) since: Date,
     pub(super) comment: String,
+    /// The cameras that it may watch.
+    pub(super) cameras: CameraLimit,
 }
 
 /// The peers, at most [`MAX_ENROLLED`], each once.

@@ -13,8 +13,8 @@ use crate::media::StreamInfo;
 use crate::meter::paired::PairedSummary;
 use crate::meter::resources::figure;
 use crate::meter::stage::{Stage, StageSnapshot};
-use crate::run::control::Controlled;
-use crate::run::{Hub, Observing, RuntimeSettings, Shape};
+use crate::run::camera::Camera;
+use crate::run::{Hub, Observing, Shape};
 use crate::web::demo::{
     DemoStats, EavesdropperStats, Estimate, FrameCounts, MachineStats, Price, SessionStats, Spread, Stage as PageStage,
     StageStats,
@@ -37,15 +37,14 @@ const STAGES: [(Stage, PageStage); 11] = [
 
 /// The stream on the network: what its publisher encrypts, and who listens.
 pub(super) struct Network {
-    pub(super) publisher: Arc<dyn Controlled>,
+    pub(super) camera: Arc<Camera>,
     pub(super) shape: Shape,
     pub(super) eavesdropper: Arc<Eavesdropper>,
 }
 
 impl Network {
     fn selection(&self) -> Selection {
-        let settings = self.publisher.settings();
-        settings.map_or(Selection::All, RuntimeSettings::selection)
+        self.camera.settings.selection()
     }
 }
 

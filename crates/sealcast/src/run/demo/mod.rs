@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use self::page::{Page, ServedPage};
 use self::stream::{CameraEnd, Protection, Stream};
-use super::control::choose;
+use super::control::{Sealing, choose};
 use super::retry::turned_on;
 use super::{Observation, ObserveOptions, Observing, Shape, build_info};
 use crate::failure::Result;
@@ -144,11 +144,11 @@ impl<'a> Demo<'a> {
         let mut protection = self.protection.clone();
         match wish {
             Wish::Selection(selection) => {
-                let chosen = choose(stream.publisher(), &selection);
+                let chosen = choose(stream.camera(), &selection);
                 // So that the eavesdropper is shown from the beginning of a picture.
                 let granted = chosen.and_then(|chosen| {
                     self.protection.selection = chosen;
-                    stream.publisher().request_keyframe().map_err(str::to_owned)
+                    Sealing::request_keyframe(stream.camera()).map_err(str::to_owned)
                 });
                 return Ok(granted);
             }

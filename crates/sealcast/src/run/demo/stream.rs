@@ -9,7 +9,7 @@ use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{DEFAULT_BUDGET, Delivery, RekeyPolicy};
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::Ticket;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::DemoOptions;
@@ -23,11 +23,14 @@ use crate::keys::peers::{KnownPeers, MAX_HOURS, MAX_USES, Terms};
 use crate::keys::seen_groups::SeenGroups;
 use crate::media::StreamInfo;
 use crate::meter::paired::PairedSummary;
-use crate::run::control::Controlled;
+use crate::run::camera::{Camera, WireTap};
+use crate::run::camera_life::Taps;
 use crate::run::publish::{Publisher, Viewers};
-use crate::run::publisher_state::WireTap;
 use crate::run::watch::{PublisherAt, WatchOptions, watch};
-use crate::run::{Admission, FrameProof, Observation, Offer, PublishOptions, QueueLimits, RuntimeSettings, Shape};
+use crate::run::{
+    Admission, CameraOptions, FrameProof, Observation, Offer, PublishOptions, QueueLimits, RuntimeSettings, Shape,
+    only_camera,
+};
 use crate::source::{self, Source};
 use crate::transport::{ListenUrl, Listener, WebListener};
 use crate::web::demo::DemoFeeds;
@@ -59,7 +62,7 @@ pub(super) struct Protection {
 pub(super) struct Stream {
     figures: Figures,
     price: PriceMeter,
-    publisher: Arc<dyn Controlled>,
+    camera: Arc<Camera>,
     publishing: JoinHandle<Result<()>>,
     watching: JoinHandle<Result<()>>,
     publisher_stop: watch::Sender<bool>,
@@ -98,23 +101,29 @@ impl CameraEnd {
         let ticket = url.ticket(listener.local_address()?, self.identity.peer_id(), invite);
         let browsers = browsers.map(|browsers| Listener::Web(Box::new(browsers)));
         let options = PublishOptions {
-            source: Ok(source),
-            reopen: None,
+            cameras: only_camera(
+                "camera",
+                CameraOptions {
+                    source: Ok(source),
+                    reopen: None,
+                    rate: RateConfig::default(),
+                    sound: false,
+                    settings: RuntimeSettings::new(selection),
+                    group: None,
+                    relays: Vec::new(),
+                },
+            ),
             offer,
             admission: Arc::clone(&self.admission),
-            sound: false,
             max_viewers: 1 + MAX_PAGES,
             queue: QueueLimits::default(),
-            rate: RateConfig::default(),
             viewers: Viewers::Listen {
                 listeners: [listener].into_iter().chain(browsers).collect(),
                 delivery: Delivery::default(),
                 stream_budget: url.options.stream_latency,
             },
-            settings: RuntimeSettings::new(selection),
             control: None,
-            group: None,
-            relays: Vec::new(),
+            renewals: mpsc::channel(1).1,
         };
         Ok((options, ticket))
     }
@@ -152,8 +161,10 @@ impl Stream {
         let publisher = Publisher::start(
             publish_options,
             Arc::clone(&observation),
-            Some(Box::new(move |frame| camera_tap.take(frame))),
-            Some(tap),
+            Taps {
+                frames: Some(Box::new(move |frame| camera_tap.take(frame))),
+                wire: Some(tap),
+            },
         )?;
         let watch_options = WatchOptions {
             budget: DEFAULT_BUDGET,
@@ -168,19 +179,19 @@ impl Stream {
             seen: SeenGroups::nowhere(),
             relays: Vec::new(),
         };
-        let controlled = publisher.controlled();
+        let published = publisher.camera();
         let network = Network {
-            publisher: Arc::clone(&controlled),
+            camera: Arc::clone(&published),
             shape: protection.shape,
             eavesdropper,
         };
-        let figures = Figures::new(&options.source, &info, publisher.hub(), network);
+        let figures = Figures::new(&options.source, &info, Arc::clone(&published.hub), network);
         let (publisher_stop, publisher_stopped) = watch::channel(false);
         let (viewer_stop, viewer_stopped) = watch::channel(false);
         Ok(Self {
             figures,
             price,
-            publisher: controlled,
+            camera: published,
             publishing: tokio::spawn(publisher.run(publisher_stopped)),
             watching: tokio::spawn(watch(watch_options, observation, viewer_stopped)),
             publisher_stop,
@@ -208,9 +219,9 @@ impl Stream {
             .unwrap_or_else(|error| Err(panicked("the publisher", &error)))
     }
 
-    /// The publisher, as a control socket sees it.
-    pub(super) fn publisher(&self) -> &dyn Controlled {
-        &*self.publisher
+    /// The publisher's camera.
+    pub(super) fn camera(&self) -> &Camera {
+        &self.camera
     }
 
     pub(super) fn figures(&self) -> &Figures {

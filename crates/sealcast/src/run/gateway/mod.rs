@@ -21,7 +21,7 @@ mod viewer;
 
 #[cfg(feature = "fuzzing")]
 pub use camera::fuzzing;
-pub use camera::{CameraAt, CameraGatewayOptions, Cameras, Renewal, camera_gateway, check_selection};
+pub use camera::{CameraAt, CameraGatewayOptions, camera_gateway, check_selection};
 pub use viewer::{ViewerGatewayOptions, viewer_gateway};
 
 use std::time::Duration;

@@ -24,9 +24,9 @@ use crate::media::{Frame, SoundInfo, Track};
 use crate::meter::labels::{DropCause, SignatureWork};
 use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
+use crate::run::camera::Camera;
 use crate::run::clock::nanos_u32;
 use crate::run::lent::{Lender, Loan};
-use crate::run::publisher_state::PublisherState;
 
 /// More epoch numbers are reserved while fewer than this are left.
 const FEW_NUMBERS: u64 = 1 << 10;
@@ -47,7 +47,7 @@ struct Described {
 ///
 /// # Errors
 /// The keys have run out, or the system has no randomness: nothing more may be sent to the group.
-pub(in crate::run) async fn drive(shared: Arc<PublisherState>, group: Arc<Group>) -> Result<Infallible> {
+pub(in crate::run) async fn drive(shared: Arc<Camera>, group: Arc<Group>) -> Result<Infallible> {
     let queue = shared.hub.tap();
     let mut settings = shared.settings.subscribe();
     let mut enrolled = shared.admission.enrolments();
@@ -112,7 +112,7 @@ async fn sleep_until(instant: Option<Instant>) {
 
 impl Group {
     /// Announces what waits, and returns when something is due again.
-    fn announce(&self, shared: &PublisherState) -> Result<Duration> {
+    fn announce(&self, shared: &Camera) -> Result<Duration> {
         let mut state = self.lock();
         let state = &mut *state;
         if state.sealer.numbers_left() < FEW_NUMBERS {
@@ -173,7 +173,7 @@ impl Group {
     /// this one did.
     fn seal(
         self: &Arc<Self>,
-        shared: &PublisherState,
+        shared: &Camera,
         described: &Described,
         frame: &Frame,
         before: Duration,
@@ -225,7 +225,7 @@ impl Group {
     /// Seals a packet of sound once, and queues it for each member.
     fn seal_sound(
         self: &Arc<Self>,
-        shared: &PublisherState,
+        shared: &Camera,
         described: &Described,
         frame: &Frame,
         loans: &mut Vec<Loan>,
@@ -311,7 +311,7 @@ impl Group {
 
 impl Described {
     /// Asks the hub for what is new.
-    fn hear(&mut self, shared: &PublisherState) {
+    fn hear(&mut self, shared: &Camera) {
         let (version, newer) = shared.hub.info_since(self.version);
         if newer.is_some() {
             *self = Self {
@@ -371,7 +371,7 @@ impl State {
     /// theirs.
     fn give_members(
         &mut self,
-        shared: &PublisherState,
+        shared: &Camera,
         sealed: &Arc<SealedFrame>,
         frame: &Frame,
         answers: Option<Batch>,
@@ -409,13 +409,7 @@ impl State {
     }
 
     /// Queues a packet of sound for each member who gets it over its session.
-    fn give_members_sound(
-        &mut self,
-        shared: &PublisherState,
-        sealed: &Arc<SealedFrame>,
-        frame: &Frame,
-        loans: &mut Vec<Loan>,
-    ) {
+    fn give_members_sound(&mut self, shared: &Camera, sealed: &Arc<SealedFrame>, frame: &Frame, loans: &mut Vec<Loan>) {
         for seat in self.seats.iter_mut().filter(|seat| seat.shown && seat.gets_frames()) {
             loans.extend(seat.lend());
             let dropped = seat.frames.push_sound(MemberFrame {

@@ -221,6 +221,7 @@ impl Group {
     /// No numbers for its epochs can be reserved, or there is no randomness.
     pub(super) fn new(
         mut options: GroupOptions,
+        camera_name: CameraName,
         offer: &Offer,
         queue: QueueLimits,
         observation: &Observation,
@@ -236,7 +237,7 @@ impl Group {
         let config = GroupSealerConfig {
             identity: Arc::clone(&offer.identity),
             stream: GROUP_STREAM,
-            camera_name: CameraName::NONE,
+            camera_name,
             suite,
             sign: options.sign,
             unit: offer.unit,

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::{Group, State, group_of};
 use crate::meter::labels::DropCause;
-use crate::run::publisher_state::PublisherState;
+use crate::run::camera::Camera;
 use crate::run::relay::{Outlet, RelaySeat, RelayUrl};
 use crate::run::{Admission, FrameQueue, QueueLimits};
 
@@ -145,7 +145,7 @@ impl Relayed {
 
 impl State {
     /// Queues a frame for all relays.
-    pub(super) fn give_relays(&mut self, shared: &PublisherState, frame: &Arc<SealedFrame>) {
+    pub(super) fn give_relays(&mut self, shared: &Camera, frame: &Arc<SealedFrame>) {
         let epoch = self.sealer.epoch();
         let (dropped, wants_keyframe) = self.relayed.frame(frame, epoch);
         let metrics = &shared.observation.metrics;

@@ -12,8 +12,8 @@ use super::sessions::{RelayedSessions, Said};
 use super::url::RelayUrl;
 use crate::failure::Result;
 use crate::meter::labels::{PeerQueue, TurnedAway};
+use crate::run::camera::Camera;
 use crate::run::group::Group;
-use crate::run::publisher_state::PublisherState;
 use crate::run::{FrameQueue, Retry};
 use crate::transport::RelayedStream;
 
@@ -84,7 +84,7 @@ impl Pictures {
 /// The relay client cannot be started at all.
 pub(in crate::run) async fn feed(
     mut outlet: Outlet,
-    shared: Arc<PublisherState>,
+    shared: Arc<Camera>,
     group: Arc<Group>,
     arrivals: Arrivals,
 ) -> Result<()> {
@@ -115,7 +115,7 @@ impl Outlet {
     async fn feed(
         &mut self,
         feeding: &mut Feeding,
-        shared: &PublisherState,
+        shared: &Camera,
         group: &Group,
         arrivals: &Arrivals,
         retry: &mut Retry,

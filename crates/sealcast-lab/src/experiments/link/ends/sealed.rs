@@ -11,8 +11,8 @@ use sealcast::keys::{entropy, mechanism};
 use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StampKind, StreamInfo, Track};
 use sealcast::meter::metrics::Metrics;
 use sealcast::run::{
-    Admission, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt, QueueLimits, RuntimeSettings, Shape,
-    Viewers, WatchOptions, build_info,
+    Admission, CameraOptions, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt, QueueLimits,
+    RuntimeSettings, Shape, Viewers, WatchOptions, build_info, only_camera,
 };
 use sealcast::sink::Sink;
 use sealcast::source::Source;
@@ -23,7 +23,7 @@ use sealcast_proto::seal::suite::RECOMMENDED;
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::Ticket;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::{EndConfig, TICKET, hear, row, tell, told};
 use crate::experiments::link::BUDGET;
@@ -53,23 +53,29 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
         tell(&format!("{TICKET}{}", ticket.reveal()));
         let observing = Observation::start("publish", ObserveOptions::default(), metrics.clone()).await?;
         let options = PublishOptions {
-            source: Ok(Box::new(source)),
-            reopen: None,
+            cameras: only_camera(
+                "camera",
+                CameraOptions {
+                    source: Ok(Box::new(source)),
+                    reopen: None,
+                    rate: RateConfig::default(),
+                    sound: false,
+                    settings: RuntimeSettings::new(Selection::All),
+                    group: None,
+                    relays: Vec::new(),
+                },
+            ),
             offer: offer(identity),
             admission: Arc::new(admission),
-            sound: false,
             max_viewers: 1,
             queue: QueueLimits::default(),
-            rate: RateConfig::default(),
             viewers: Viewers::Listen {
                 listeners: vec![listener],
                 delivery: url.options.delivery(Mtu::default()),
                 stream_budget: url.options.stream_latency,
             },
-            settings: RuntimeSettings::new(Selection::All),
             control: None,
-            group: None,
-            relays: Vec::new(),
+            renewals: mpsc::channel(1).1,
         };
         let (_never, stop) = watch::channel(false);
         let published = sealcast::run::publish(options, observing.observation(), stop).await;

@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::cameras::Target;
 use crate::failure::{Failure, FailureKind, Result, SourceFault};
-use crate::rtsp::{self, Place, RtspConnection};
+use crate::rtsp::{self, Place, RtspConnection, RtspOptions};
 use crate::run::Retry;
 
 /// Connect timeout; after it the clients that asked for the camera get 503.
@@ -15,7 +14,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The camera cannot be reached, or does not have the pinned certificate.
-pub(super) async fn connect(target: &Target, place: &Place, away_until: Option<Instant>) -> Result<RtspConnection> {
+pub(super) async fn connect(
+    target: &RtspOptions,
+    place: &Place,
+    away_until: Option<Instant>,
+) -> Result<RtspConnection> {
     let until = away_until.unwrap_or_else(|| Instant::now() + CONNECT_TIMEOUT);
     let tried = tokio::time::timeout_at(until.into(), async {
         let mut retry = Retry::default();
@@ -23,7 +26,7 @@ pub(super) async fn connect(target: &Target, place: &Place, away_until: Option<I
             retry.wait().await;
         }
         loop {
-            match rtsp::connect(place, target.options.fingerprint).await {
+            match rtsp::connect(place, target.fingerprint).await {
                 Err(failure) if failure.fault == SourceFault::Unreachable => tracing::debug!("{failure}"),
                 connected => return connected,
             }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use sealcast_proto::unit::Selection;
 
 use super::CameraGateway;
-use crate::run::control::{CameraStatus, Controlled};
+use crate::run::control::{CameraStatus, Controlled, Sealing};
 use crate::run::{Admission, Observation, RuntimeSettings};
 
 /// Check that a selection is possible at a gateway, which seals packets without splitting them into frames and
@@ -23,9 +23,38 @@ pub fn check_selection(selection: Selection) -> Result<(), &'static str> {
     }
 }
 
+impl Sealing for CameraGateway {
+    fn settings(&self) -> &RuntimeSettings {
+        &self.settings
+    }
+
+    fn observation(&self) -> &Observation {
+        &self.observation
+    }
+
+    fn check(&self, selection: Selection) -> Result<(), &'static str> {
+        check_selection(selection)
+    }
+
+    fn request_keyframe(&self) -> Result<(), &'static str> {
+        Err("a gateway cannot ask a camera for a keyframe; its players can")
+    }
+}
+
 impl Controlled for CameraGateway {
-    fn settings(&self) -> Option<&RuntimeSettings> {
-        Some(&self.settings)
+    fn each(
+        &self,
+        camera: Option<&str>,
+        act: &mut dyn FnMut(&dyn Sealing) -> Result<(), String>,
+    ) -> Result<usize, String> {
+        match camera {
+            Some(_) => Err("a gateway seals all its cameras alike: name none".to_owned()),
+            None => act(self).map(|()| 1),
+        }
+    }
+
+    fn lists_changed(&self) {
+        self.registry.send_modify(|_| {});
     }
 
     fn observation(&self) -> &Observation {
@@ -42,13 +71,5 @@ impl Controlled for CameraGateway {
             viewers: self.viewers.load(Ordering::Relaxed),
             ..CameraStatus::default()
         }]
-    }
-
-    fn check(&self, selection: Selection) -> Result<(), &'static str> {
-        check_selection(selection)
-    }
-
-    fn request_keyframe(&self) -> Result<(), &'static str> {
-        Err("a gateway cannot ask a camera for a keyframe; its players can")
     }
 }

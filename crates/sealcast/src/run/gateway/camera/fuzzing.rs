@@ -17,8 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::yield_now;
 
 use super::super::request_mux::{Action, Request, RequestMux};
-use super::cameras::{CameraAt, Cameras, Target};
-use super::registry::Registry;
+use super::cameras::CameraAt;
 use super::{CameraGateway, session};
 use crate::keys::allow::AllowList;
 use crate::keys::peers::PeerStore;
@@ -259,9 +258,8 @@ fn take(step: Step, viewer: &mut Viewer, cameras: &mut Vec<FakeCamera>, shared: 
         Step::Renew(number) => {
             let peer = viewer.peer;
             let mut started = Vec::new();
-            let (registry, _) = shared.registry.borrow().renewed(all(peer, number), |target, requests| {
-                started.push(fake(requests, &target))
-            });
+            let fakes = |path: Option<&str>, target: &Arc<RtspOptions>| fake(&mut started, path, target);
+            let (registry, _) = shared.registry.borrow().renewed(all(peer, number), fakes);
             shared.registry.send_replace(registry);
             cameras.append(&mut started);
         }
@@ -294,7 +292,7 @@ async fn settle(viewer: &mut Viewer, cameras: &mut [FakeCamera]) {
 fn camera_gateway(peer: PeerId, observation: Arc<Observation>) -> (Arc<CameraGateway>, Vec<FakeCamera>) {
     let mut started = Vec::new();
     let cameras = all(peer, u8::MAX);
-    let (registry, _) = Registry::default().renewed(cameras, |target, requests| started.push(fake(requests, &target)));
+    let (registry, _) = Registry::default().renewed(cameras, |path, target| fake(&mut started, path, target));
     let everybody = ByHand {
         allow: AllowList::empty(),
         open: true,
@@ -312,20 +310,22 @@ fn camera_gateway(peer: PeerId, observation: Arc<Observation>) -> (Arc<CameraGat
     (Arc::new(gateway), started)
 }
 
-/// The camera behind `target`, whose URL ends with its path.
-fn fake(requests: mpsc::Receiver<Request>, target: &Target) -> FakeCamera {
+/// Starts the camera behind `target`, whose URL ends with its path.
+fn fake(started: &mut Vec<FakeCamera>, path: Option<&str>, target: &RtspOptions) -> Option<Arc<Camera>> {
     let url = target.url().to_string();
-    FakeCamera {
+    let (camera, requests) = Camera::at(path);
+    started.push(FakeCamera {
         requests,
         mux: RequestMux::default(),
         asked: false,
         controlled: url.ends_with("/controlled"),
         hidden: url.ends_with("/hidden"),
-    }
+    });
+    Some(Arc::new(camera))
 }
 
 /// The cameras; the one with this number is at another address than before.
-fn all(peer: PeerId, changed: u8) -> Cameras {
+fn all(peer: PeerId, changed: u8) -> Vec<CameraAt> {
     let cameras = PATHS.iter().enumerate().map(|(at, path)| {
         let moved = changed != u8::MAX && usize::from(changed) % PATHS.len() == at;
         let host = if moved { format!("h{changed}") } else { "h".to_owned() };
@@ -337,5 +337,5 @@ fn all(peer: PeerId, changed: u8) -> Cameras {
             ..camera
         }
     });
-    Cameras::new(cameras.collect()).unwrap_or_else(|failure| unreachable!("{failure}"))
+    cameras.collect()
 }

@@ -6,12 +6,11 @@ mod connect;
 mod control;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod registry;
 mod report_rate;
 mod session;
 mod upstream;
 
-pub use cameras::{CameraAt, Cameras};
+pub use cameras::CameraAt;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -25,13 +24,16 @@ use tokio::task::JoinSet;
 
 pub use control::check_selection;
 
-use self::registry::{Changes, Registry};
+use super::MAX_REQUESTS;
+use super::request_mux::Request;
 use crate::failure::Result;
+use crate::rtsp::RtspOptions;
 use crate::run::accept::{Acceptor, PendingSession};
 use crate::run::admitted_places::AdmittedPlaces;
 use crate::run::control::{Controlled, commands};
+use crate::run::registry::{Changes, Registry};
 use crate::run::retry::turned_on;
-use crate::run::{Admission, ByHand, ControlSocket, Observation, Offer, RuntimeSettings};
+use crate::run::{Admission, ControlSocket, Observation, Offer, Renewal, RuntimeSettings};
 use crate::transport::Listener;
 
 /// Start rate of a session, bit/s. A camera's rate cannot be steered, so its packets are slowed down only when the
@@ -45,7 +47,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(3);
 /// The settings of a camera gateway.
 pub struct CameraGatewayOptions {
     /// The cameras.
-    pub cameras: Cameras,
+    pub cameras: Vec<CameraAt>,
     /// Identity, suites, mechanisms.
     pub offer: Offer,
     /// Decides which viewer gateways are admitted.
@@ -61,20 +63,18 @@ pub struct CameraGatewayOptions {
     /// The socket for commands.
     pub control: Option<ControlSocket>,
     /// New cameras and lists for the running gateway.
-    pub renewals: mpsc::Receiver<Renewal>,
+    pub renewals: mpsc::Receiver<Renewal<RtspOptions>>,
 }
 
-/// A new set of cameras and lists, after the files were read again.
-pub struct Renewal {
-    /// The cameras.
-    pub cameras: Cameras,
-    /// The viewer gateways that the user admits. The session of one that is admitted no more ends.
-    pub by_hand: ByHand,
+/// A camera as its sessions know it. Its task ends when the last reference is dropped.
+struct Camera {
+    path: Option<String>,
+    requests: mpsc::Sender<Request>,
 }
 
 /// State shared by the sessions.
 struct CameraGateway {
-    registry: watch::Sender<Registry>,
+    registry: watch::Sender<Registry<RtspOptions, Camera>>,
     observation: Arc<Observation>,
     admission: Arc<Admission>,
     /// The places of viewer gateways.
@@ -84,12 +84,30 @@ struct CameraGateway {
     settings: RuntimeSettings,
 }
 
+impl Camera {
+    /// The camera at a path, and the requests for it.
+    fn at(path: Option<&str>) -> (Self, mpsc::Receiver<Request>) {
+        let (sender, requests) = mpsc::channel(MAX_REQUESTS);
+        let camera = Self {
+            path: path.map(str::to_owned),
+            requests: sender,
+        };
+        (camera, requests)
+    }
+}
+
 impl CameraGateway {
     /// Serve these cameras from now on. Sessions leave removed cameras, whose tasks then end.
-    fn serve_cameras(&self, cameras: Cameras, upstreams: &mut JoinSet<()>) -> Changes {
+    fn serve_cameras(&self, cameras: Vec<CameraAt>, upstreams: &mut JoinSet<()>) -> Changes {
         while upstreams.try_join_next().is_some() {}
-        let (registry, changes) = self.registry.borrow().renewed(cameras, |target, requests| {
-            upstreams.spawn(upstream::keep(target, requests, Arc::clone(&self.observation)));
+        let (registry, changes) = self.registry.borrow().renewed(cameras, |path, target| {
+            let (camera, requests) = Camera::at(path);
+            upstreams.spawn(upstream::keep(
+                Arc::clone(target),
+                requests,
+                Arc::clone(&self.observation),
+            ));
+            Some(Arc::new(camera))
         });
         self.registry.send_replace(registry);
         changes

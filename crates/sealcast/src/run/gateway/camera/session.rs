@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{CameraName, Peer, Wish, WishedMedia};
+use sealcast_proto::keys::{CameraName, Peer, WishedMedia};
 use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Parameters, Verb, put_packet};
 use sealcast_proto::session::{Event, Input, OutgoingPackets, Session};
 use sealcast_proto::unit::{Preamble, StampKind};
@@ -17,17 +17,18 @@ use super::super::arrivals::Arrivals;
 use super::super::request_mux::{Action, Question, Request};
 use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{GOODBYE_PATIENCE, MAX_EVENTS, PACKETS};
+use super::Camera;
 use super::CameraGateway;
-use super::cameras::shown;
 use super::command::{Judged, judge};
-use super::registry::{Camera, Snapshot};
 use super::report_rate::ReportRate;
 use crate::meter::labels::{DropCause, PeerQueue, RtcpRefusal};
 use crate::meter::stage::Stage;
+use crate::rtsp::RtspOptions;
 use crate::run::accept::PendingSession;
 use crate::run::clock::nanos;
 use crate::run::connection::{Ended, NoMedia};
 use crate::run::media_sender::MediaSender;
+use crate::run::registry::{Lost, Snapshot, shown};
 use crate::run::runtime_settings::SettingsReceiver;
 use crate::run::session_task::{Role, SessionTask};
 use crate::transport::Transport;
@@ -68,7 +69,7 @@ struct SessionRole {
     /// Template for its subscriptions; its slot belongs to no camera.
     subscriber: Subscriber,
     events: mpsc::Receiver<SubscriberEvent>,
-    snapshot: Snapshot,
+    snapshot: Snapshot<RtspOptions, Camera>,
     cameras: Vec<Known>,
     /// The latest requests.
     asked: VecDeque<Asked>,
@@ -160,12 +161,12 @@ impl<T: Transport> Role<T> for SessionRole {
     const STOPPING: &'static str = "the gateway stops";
 
     fn admit(&mut self, task: &mut Task<T>, peer: &Peer) -> Input<'static> {
-        let lacks = Role::<T>::lacks(self, peer.wish.as_ref());
+        let lacks = Role::<T>::lacks(self, peer);
         task.admit_by::<Self>(&self.shared.admission, peer, &self.shared.places, lacks)
     }
 
-    fn lacks(&self, wish: Option<&Wish>) -> Option<&'static str> {
-        let wish = wish?;
+    fn lacks(&mut self, peer: &Peer) -> Option<&'static str> {
+        let wish = peer.wish?;
         match wish.media {
             WishedMedia::Packets if wish.camera == CameraName::NONE => None,
             WishedMedia::Packets => Some("cameras of a gateway are named by the paths that players ask for"),
@@ -296,7 +297,10 @@ impl SessionRole {
 
     /// The slot of the camera at a path. It is assigned at the camera's first description and then kept.
     fn number_of(&mut self, path: &str) -> Result<u8, CarriedStatus> {
-        let seen = self.peer.and_then(|peer| self.snapshot.camera(path, &peer.id));
+        let admission = &self.shared.admission;
+        let seen = self
+            .peer
+            .and_then(|peer| self.snapshot.camera(path, &admission.seer(&peer)));
         let camera = seen.ok_or(CarriedStatus::of_camera(404))?;
         if let Some(at) = self.cameras.iter().position(|known| known.path == camera.path) {
             self.cameras[at].camera = Some(camera);
@@ -321,8 +325,13 @@ impl SessionRole {
         let Some(peer) = self.peer.filter(|_| task.established) else {
             return Ok(());
         };
+        let seer = self.shared.admission.seer(&peer);
         for slot in 0..self.cameras.len() {
-            let lost = |camera: &Arc<Camera>| self.snapshot.lost(camera, &peer.id);
+            let lost = |camera: &Arc<Camera>| match self.snapshot.lost(camera.path.as_deref(), camera, &seer)? {
+                // It may ask again.
+                Lost::Restarted => Some(CarriedStatus::of_camera(503)),
+                Lost::Gone => Some(CarriedStatus::of_camera(404)),
+            };
             let known = &mut self.cameras[slot].camera;
             if let Some(status) = known.as_ref().and_then(lost)
                 && let Some(camera) = known.take()

@@ -11,11 +11,10 @@ use sealcast_proto::rtsp::{
 use tokio::sync::mpsc;
 
 use super::super::request_mux::{Action, Request, RequestMux};
-use super::cameras::Target;
 use super::connect::connect;
 use crate::failure::Result;
 use crate::meter::labels::RtcpRefusal;
-use crate::rtsp::{CameraLink, LinkError, LinkEvent, Place, RtspConnection, after_others};
+use crate::rtsp::{CameraLink, LinkError, LinkEvent, Place, RtspConnection, RtspOptions, after_others};
 use crate::run::Observation;
 use crate::run::keyframe_requests::KeyframeRequests;
 use crate::run::task_timer::TaskTimer;
@@ -109,10 +108,14 @@ struct Referred {
 }
 
 /// Run the task of one camera until all senders of requests are gone.
-pub(super) async fn keep(target: Arc<Target>, mut requests: mpsc::Receiver<Request>, observation: Arc<Observation>) {
+pub(super) async fn keep(
+    target: Arc<RtspOptions>,
+    mut requests: mpsc::Receiver<Request>,
+    observation: Arc<Observation>,
+) {
     let mut mux = RequestMux::default();
     let mut away: Option<Away> = None;
-    let home = Place::of(&target.options);
+    let home = Place::of(&target);
     let mut next = (home.clone(), Referred::default());
     loop {
         while mux.is_idle() {
@@ -215,13 +218,13 @@ struct Upstream<'a> {
 
 impl<'a> Upstream<'a> {
     fn new(
-        target: &Target,
+        target: &RtspOptions,
         connection: RtspConnection,
         mux: &'a mut RequestMux,
         observation: &'a Arc<Observation>,
     ) -> Result<Self> {
         let now = observation.clock.now().monotonic;
-        let link = CameraLink::new(connection, &target.options, now)?;
+        let link = CameraLink::new(connection, target, now)?;
         tracing::info!(camera = target.url().as_str(), "connected to the camera");
         Ok(Self {
             mux,

@@ -1,14 +1,16 @@
-//! State shared by the tasks of a publisher's viewers.
+//! A camera of a publisher: what the tasks of its viewers share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use sealcast_proto::keys::CameraName;
 use sealcast_proto::session::OutgoingFrame;
 use sealcast_proto::unit::{Preamble, Selection};
 
 use super::admitted_places::AdmittedPlaces;
 use super::clock::{nanos, nanos_u32};
-use super::control::{CameraStatus, Controlled};
+use super::control::{CameraStatus, Sealing};
 use super::group::Group;
 use super::runtime_settings::check_selection;
 use super::serve_viewer::VIDEO;
@@ -18,23 +20,26 @@ use crate::media::{Codec, Frame};
 /// Inspects the sealed records of each frame on their way out, with the number of the viewer that they are for.
 pub(super) type WireTap = Box<dyn Fn(u64, &[u8]) + Send + Sync>;
 
-/// State shared by the viewers' tasks.
-pub(super) struct PublisherState {
+/// A camera, as the tasks of its viewers share it.
+pub(super) struct Camera {
+    pub(super) name: CameraName,
     pub(super) hub: Arc<Hub>,
     pub(super) observation: Arc<Observation>,
     pub(super) admission: Arc<Admission>,
-    /// The places of the viewers that connect.
+    /// The places of the viewers that connect, whatever camera they watch.
     pub(super) places: Arc<AdmittedPlaces>,
     pub(super) wire_tap: Option<WireTap>,
     pub(super) offer: Offer,
     pub(super) settings: RuntimeSettings,
     /// Latency budget of viewers on byte streams: age from which a frame gives way to a newer group of pictures.
     pub(super) stream_budget: Duration,
+    /// True once it is taken out of service, or started again with other settings, while the publisher goes on.
+    pub(super) leaves: AtomicBool,
     /// Viewers for whom each frame is sealed once.
     pub(super) group: Option<Arc<Group>>,
 }
 
-impl PublisherState {
+impl Camera {
     /// A frame on its way to viewers. `previous` are the times that the frame before took to seal and to send, in
     /// nanoseconds.
     pub(super) fn outgoing<'a>(
@@ -63,31 +68,33 @@ impl PublisherState {
             data: &frame.data,
         }
     }
-}
 
-impl Controlled for PublisherState {
-    fn settings(&self) -> Option<&RuntimeSettings> {
-        Some(&self.settings)
+    /// True once it is taken out of service, or started again with other settings.
+    pub(super) fn leaves(&self) -> bool {
+        self.leaves.load(Ordering::Relaxed)
     }
 
-    fn observation(&self) -> &Observation {
-        &self.observation
-    }
-
-    fn admission(&self) -> &Admission {
-        &self.admission
-    }
-
-    fn cameras(&self) -> Vec<CameraStatus> {
+    /// How it is now.
+    pub(super) fn status(&self) -> CameraStatus {
         let standing = self.hub.standing.now();
-        vec![CameraStatus {
-            name: String::new(),
+        CameraStatus {
+            name: self.name.as_str().to_owned(),
             frames: self.hub.frames(),
             viewers: self.hub.viewers(),
             info: self.hub.info(),
             since: Some(self.observation.clock.wall(standing.since)),
             away: standing.away,
-        }]
+        }
+    }
+}
+
+impl Sealing for Camera {
+    fn settings(&self) -> &RuntimeSettings {
+        &self.settings
+    }
+
+    fn observation(&self) -> &Observation {
+        &self.observation
     }
 
     fn check(&self, selection: Selection) -> Result<(), &'static str> {
