@@ -1,7 +1,9 @@
 //! Measurements of a stream's cost: stage times, counters, CPU, memory, temperature, energy, and the files that store
 //! them.
 
+mod camera;
 mod delivery;
+mod exposition;
 mod families;
 mod group;
 pub mod labels;
@@ -12,6 +14,7 @@ pub mod paired;
 pub mod peer_bytes;
 pub mod power;
 pub mod probe_rows;
+mod program;
 pub mod report;
 pub mod resources;
 pub mod serve;

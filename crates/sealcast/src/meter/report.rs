@@ -173,8 +173,7 @@ impl Report {
         self.totals = metrics.totals();
         self.shape = metrics.shape_report();
         self.stages = metrics
-            .stages()
-            .snapshots()
+            .stage_snapshots()
             .into_iter()
             .map(|(stage, times)| (stage.name(), times))
             .collect();

@@ -67,6 +67,28 @@ impl ShapeMeter {
     }
 }
 
+impl ShapeReport {
+    /// Adds the cells that `meter` counted.
+    pub(super) fn add(&mut self, meter: &ShapeMeter) {
+        self.cell_bytes += meter.bytes.get();
+        self.inner_bytes += meter.inner.get();
+        self.overhead_ratio = overhead_ratio(self.cell_bytes, self.inner_bytes);
+        self.late_ticks += meter.late.get();
+        self.skipped_ticks += meter.skipped_ticks.get();
+        self.skipped_pictures += meter.skipped_pictures.get();
+        self.dropped_frames += meter.dropped_frames.get();
+        self.dropped_control += meter.dropped_control.get();
+    }
+}
+
+fn overhead_ratio(cells: u64, inner: u64) -> f64 {
+    if inner == 0 {
+        0.0
+    } else {
+        cells as f64 / inner as f64 - 1.0
+    }
+}
+
 impl Metrics {
     /// Counts what a session's cells did since `counted`, and sets `counted` to `counts`.
     pub fn shaped(&self, counted: &mut ShapeCounts, counts: ShapeCounts) {
@@ -81,18 +103,8 @@ impl Metrics {
         meter
             .dropped_control
             .inc_by(since(counts.dropped_control, counted.dropped_control));
-        meter.overhead.set(self.shape_overhead());
+        meter.overhead.set(overhead_ratio(meter.bytes.get(), meter.inner.get()));
         *counted = counts;
-    }
-
-    fn shape_overhead(&self) -> f64 {
-        let meter = self.shape_meter();
-        let inner = meter.inner.get();
-        if inner == 0 {
-            0.0
-        } else {
-            meter.bytes.get() as f64 / inner as f64 - 1.0
-        }
     }
 
     /// Counts a picture that was not encoded because too much waits for cells.
@@ -103,22 +115,6 @@ impl Metrics {
     /// Counts frames that were dropped because they would have waited too long for cells.
     pub fn shape_dropped(&self, frames: u64) {
         self.shape_meter().dropped_frames.inc_by(frames);
-    }
-
-    /// The cells of this run; `None` if there were none.
-    pub fn shape_report(&self) -> Option<ShapeReport> {
-        let meter = self.shape_meter();
-        let cell_bytes = meter.bytes.get();
-        (cell_bytes > 0).then(|| ShapeReport {
-            cell_bytes,
-            inner_bytes: meter.inner.get(),
-            overhead_ratio: self.shape_overhead(),
-            late_ticks: meter.late.get(),
-            skipped_ticks: meter.skipped_ticks.get(),
-            skipped_pictures: meter.skipped_pictures.get(),
-            dropped_frames: meter.dropped_frames.get(),
-            dropped_control: meter.dropped_control.get(),
-        })
     }
 
     fn shape_meter(&self) -> &ShapeMeter {

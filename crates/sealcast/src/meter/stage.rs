@@ -167,6 +167,10 @@ fn count_in(histogram: &mut Histogram<u64>, magnitude: u64, times: u64) {
         .expect("a histogram grows to times of a minute");
 }
 
+fn add_to(all: &mut Histogram<u64>, more: &Histogram<u64>) {
+    all.add(more).expect("a histogram grows to times of a minute");
+}
+
 impl Cell {
     fn new() -> Self {
         Self {
@@ -192,6 +196,44 @@ impl Cell {
         let (from_mean, times) = (value - self.mean_ns, times as f64);
         self.mean_ns += from_mean * times / self.count() as f64;
         self.squares += times * from_mean * (value - self.mean_ns);
+    }
+
+    /// Adds all times that the other one counted.
+    fn add(&mut self, other: &Self) {
+        let (ours, theirs) = (self.count() as f64, other.count() as f64);
+        if theirs == 0.0 {
+            return;
+        }
+        // The means and squares of two sets as one: Chan, Golub, LeVeque, "Updating formulae", 1979.
+        let between = other.mean_ns - self.mean_ns;
+        let all = ours + theirs;
+        self.mean_ns += between * theirs / all;
+        self.squares += other.squares + between * between * ours * theirs / all;
+        add_to(&mut self.positive, &other.positive);
+        if let Some(negative) = &other.negative {
+            add_to(self.negative.get_or_insert_with(histogram), negative);
+        }
+        self.below_uncertainty += other.below_uncertainty;
+        self.impossible += other.impossible;
+    }
+
+    fn snapshot(&self) -> StageSnapshot {
+        let count = self.count();
+        if count == 0 {
+            return StageSnapshot::default();
+        }
+        StageSnapshot {
+            count,
+            min_ns: self.quantile(0.0),
+            p50_ns: self.quantile(0.50),
+            p90_ns: self.quantile(0.90),
+            p99_ns: self.quantile(0.99),
+            max_ns: self.quantile(1.0),
+            mean_ns: self.mean_ns,
+            stddev_ns: (self.squares / count as f64).sqrt(),
+            below_uncertainty: self.below_uncertainty,
+            impossible: self.impossible,
+        }
     }
 
     fn negatives(&self) -> u64 {
@@ -269,32 +311,14 @@ impl StageTimes {
 
     /// The statistics of `stage` so far.
     pub fn snapshot(&self, stage: Stage) -> StageSnapshot {
-        let cell = self.cell(stage);
-        let count = cell.count();
-        if count == 0 {
-            return StageSnapshot::default();
-        }
-        StageSnapshot {
-            count,
-            min_ns: cell.quantile(0.0),
-            p50_ns: cell.quantile(0.50),
-            p90_ns: cell.quantile(0.90),
-            p99_ns: cell.quantile(0.99),
-            max_ns: cell.quantile(1.0),
-            mean_ns: cell.mean_ns,
-            stddev_ns: (cell.squares / count as f64).sqrt(),
-            below_uncertainty: cell.below_uncertainty,
-            impossible: cell.impossible,
-        }
+        self.cell(stage).snapshot()
     }
 
-    /// All stages that have recorded anything, in the order in which a frame passes them.
-    pub fn snapshots(&self) -> Vec<(Stage, StageSnapshot)> {
-        Stage::ALL
-            .into_iter()
-            .map(|stage| (stage, self.snapshot(stage)))
-            .filter(|(_, snapshot)| snapshot.count > 0)
-            .collect()
+    /// The statistics of `stage` in all of these histograms, as if one had recorded everything.
+    pub fn together<'a>(all: impl Iterator<Item = &'a Self>, stage: Stage) -> StageSnapshot {
+        let mut sum = Cell::new();
+        all.for_each(|times| sum.add(&times.cell(stage)));
+        sum.snapshot()
     }
 
     /// The distribution of `stage` in Prometheus' form: sum in seconds, count, and for each upper bound (seconds,
@@ -394,6 +418,37 @@ mod tests {
         assert_eq!(count, 4);
         assert_eq!(buckets.iter().map(|bucket| bucket.1).collect::<Vec<_>>(), [2, 2, 0]);
         assert!((sum - 65e-6).abs() < 1e-12, "{sum}");
+    }
+
+    #[test]
+    fn what_several_histograms_recorded_is_told_as_if_one_had() {
+        // Parts of different length and reach, one of them empty, with negative times in the middle.
+        let parts = [
+            (1..400).map(|n| n * 7_001).collect::<Vec<i64>>(),
+            vec![],
+            (-50..3).map(|n| n * 90_011).collect(),
+            vec![2_500_000_000],
+        ];
+        let one = StageTimes::new();
+        let several = parts.map(|part| {
+            let times = StageTimes::new();
+            for ns in part {
+                [&one, &times].map(|times| times.record_between_clocks(Stage::Network, ns, 100_000));
+            }
+            times
+        });
+        for stage in [Stage::Network, Stage::Open] {
+            let (seen, expected) = (StageTimes::together(several.iter(), stage), one.snapshot(stage));
+            for (seen, expected) in [(seen.mean_ns, expected.mean_ns), (seen.stddev_ns, expected.stddev_ns)] {
+                assert!((seen - expected).abs() <= expected * 1e-12, "{seen} and {expected}");
+            }
+            let counted = |all: StageSnapshot| StageSnapshot {
+                mean_ns: 0.0,
+                stddev_ns: 0.0,
+                ..all
+            };
+            assert_eq!(counted(seen), counted(expected));
+        }
     }
 
     #[test]

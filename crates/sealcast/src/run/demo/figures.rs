@@ -80,7 +80,7 @@ impl Figures {
         let observation = observing.observation();
         let metrics = &observation.metrics;
         let totals = metrics.totals();
-        let snapshot = |stage| metrics.stages().snapshot(stage);
+        let snapshot = |stage| metrics.stage(stage);
         let resources = observing.resources();
         let handshake = observation.last_handshake();
         let end_to_end = snapshot(Stage::EndToEnd);
@@ -158,7 +158,7 @@ impl Figures {
             "{:<12}{:>8}{:>12}{:>12}{:>12}{:>12}",
             "stage", "frames", "p50 µs", "p99 µs", "max µs", "sd µs"
         );
-        for (stage, times) in observation.metrics.stages().snapshots() {
+        for (stage, times) in observation.metrics.stage_snapshots() {
             let micros = |nanos: i64| format!("{:.1}", nanos as f64 / 1e3);
             let _ = writeln!(
                 text,
