@@ -126,6 +126,12 @@ impl<T: Transport> Connection<T> {
         self
     }
 
+    /// Counts into `metrics` of the same program from now on. What the session counts itself, and what the carrier has
+    /// not taken, goes on from where it is.
+    pub(super) fn count_into(&mut self, metrics: Metrics) {
+        self.metrics = metrics;
+    }
+
     /// The session is over, whatever it still has to send.
     pub(super) fn leave_phase(&mut self) {
         self.phase = None;

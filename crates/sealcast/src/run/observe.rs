@@ -51,14 +51,21 @@ impl ObserveOptions {
     }
 }
 
-/// All observations of one run, shared by its tasks.
+/// All observations of one run, shared by its tasks, with the counters of the whole program or of one of its cameras.
 pub struct Observation {
     /// Counters and stage times.
     pub metrics: Metrics,
     /// The program's clocks.
     pub clock: Clock,
+    /// The camera's name, if this is the observation of one.
+    camera: Option<String>,
+    shared: Arc<Shared>,
+}
+
+/// The observations that there are once in a program.
+struct Shared {
     /// The sessions, from which the phase follows.
-    pub(super) phases: Phases,
+    phases: Phases,
     logs: Option<LogHandle>,
     report: Mutex<Report>,
     sampled: Mutex<Sampled>,
@@ -102,9 +109,24 @@ pub fn build_info() -> BuildInfo {
 }
 
 impl Observation {
+    /// The observation of one camera: only its counters, and its settings in the report, are its own.
+    pub fn of_camera(&self, name: &str) -> Arc<Self> {
+        Arc::new(Self {
+            metrics: self.metrics.of_camera(name),
+            clock: self.clock,
+            camera: Some(name.to_owned()),
+            shared: Arc::clone(&self.shared),
+        })
+    }
+
+    /// The sessions, from which the phase follows.
+    pub(super) fn phases(&self) -> &Phases {
+        &self.shared.phases
+    }
+
     /// A viewer has not reached its publisher.
     pub(super) fn unreached(&self, failure: Failure) {
-        *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        *self.shared.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
     }
 
     /// A viewer reached its publisher.
@@ -114,7 +136,7 @@ impl Observation {
 
     /// Why a viewer has not reached its publisher once, if it has not.
     pub fn take_unreached(&self) -> Option<Failure> {
-        let mut unreached = self.unreached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unreached = self.shared.unreached.lock().unwrap_or_else(PoisonError::into_inner);
         unreached.take()
     }
 
@@ -130,9 +152,7 @@ impl Observation {
             meter.begin(command)?;
         }
         let log_dir = options.log_dir.as_deref().map(LogDir::create).transpose()?;
-        let observation = Arc::new(Self {
-            metrics: metrics.clone(),
-            clock: Clock::default(),
+        let shared = Shared {
             logs: log_dir.as_ref().map(LogDir::handle),
             report: Mutex::new(Report::new(command, build_info(), wall_time())),
             phases: Phases::default(),
@@ -147,6 +167,12 @@ impl Observation {
             requests: OnceLock::new(),
             meter_step: energy.meter.as_ref().map(|meter| meter.about().step),
             unreached: Mutex::default(),
+        };
+        let observation = Arc::new(Self {
+            metrics: metrics.clone(),
+            clock: Clock::default(),
+            camera: None,
+            shared: Arc::new(shared),
         });
         if let Some(url) = &options.metrics {
             let server = MetricsServer::bind(url, metrics).await?;
@@ -160,7 +186,7 @@ impl Observation {
         let logging = Arc::clone(&observation);
         let sampler = ResourceSampler::start(energy.meter, period, move |sample| logging.log_sample(sample, None))?;
         if asked {
-            observation.requests.get_or_init(|| sampler.requests());
+            observation.shared.requests.get_or_init(|| sampler.requests());
         }
         Ok(Observing {
             observation,
@@ -190,12 +216,12 @@ impl Observation {
     }
 
     fn report<R>(&self, change: impl FnOnce(&mut Report) -> R) -> R {
-        change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.shared.report.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Phase of the stream.
     pub fn phase(&self) -> Phase {
-        self.phases.phase()
+        self.phases().phase()
     }
 
     /// Take a sample, since the stream enters another phase: what was used so far belongs to the phase before.
@@ -209,7 +235,7 @@ impl Observation {
 
     /// Read the energy meter, if there is one, as soon as the sampler's thread runs; the reading comes then.
     pub(super) fn read_meter(self: &Arc<Self>) -> Option<Arc<OnceLock<Reading>>> {
-        self.meter_step?;
+        self.shared.meter_step?;
         let reading = Arc::new(OnceLock::new());
         let (observation, place) = (Arc::clone(self), Arc::clone(&reading));
         self.ask(move |taken| {
@@ -224,14 +250,14 @@ impl Observation {
 
     /// Call `then` with a sample taken for it; with `None` if there is no sampler, or it has too much to do.
     fn ask(&self, then: impl FnOnce(Option<(Instant, &ResourceSample)>) + Send + 'static) {
-        match self.requests.get() {
+        match self.shared.requests.get() {
             Some(requests) => requests.ask(then),
             None => then(None),
         }
     }
 
     fn sampled(&self) -> MutexGuard<'_, Sampled> {
-        self.sampled.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.sampled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Count the energy since the last sample to the phase since then.
@@ -261,7 +287,7 @@ impl Observation {
             missed: sampled.missed && next.is_some(),
         };
         let last = std::mem::replace(&mut *sampled, next);
-        let Some(logs) = &self.logs else { return };
+        let Some(logs) = &self.shared.logs else { return };
         let seconds = now.duration_since(last.at).as_secs_f64().max(1e-6);
         logs.steady(SteadyRow {
             time: wall_time(),
@@ -291,13 +317,16 @@ impl Observation {
     pub fn selection(&self, selection: Selection) {
         let selection = selection.to_string();
         self.metrics.set_selection(&selection);
-        self.setting("encrypt", &selection);
+        match &self.camera {
+            Some(name) => self.setting(&format!("encrypt of {name}"), &selection),
+            None => self.setting("encrypt", &selection),
+        }
     }
 
     /// Record the end of a handshake. With a meter, the row is kept once its energy is known.
     pub(super) fn handshake(self: &Arc<Self>, mut row: HandshakeRow, exchange: &Exchange) {
         self.metrics.record_handshake(row.outcome);
-        let Some(metering) = Metering::new(exchange, self.meter_step) else {
+        let Some(metering) = Metering::new(exchange, self.shared.meter_step) else {
             return self.keep_handshake(row);
         };
         let observation = Arc::clone(self);
@@ -311,7 +340,7 @@ impl Observation {
     }
 
     fn keep_handshake(&self, row: HandshakeRow) {
-        if let Some(logs) = &self.logs {
+        if let Some(logs) = &self.shared.logs {
             logs.handshake(row.clone());
         }
         self.report(|report| report.handshake(row));
@@ -418,7 +447,7 @@ impl Observation {
 
     /// The CSV logs, if they are enabled.
     pub fn logs(&self) -> Option<&LogHandle> {
-        self.logs.as_ref()
+        self.shared.logs.as_ref()
     }
 }
 

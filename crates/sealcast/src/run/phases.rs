@@ -105,7 +105,7 @@ impl SessionPhase {
         let observation = &self.observation;
         let from = std::mem::replace(&mut self.state, to);
         observation
-            .phases
+            .phases()
             .change(from, to, |phase| observation.phase_entered(phase));
     }
 }

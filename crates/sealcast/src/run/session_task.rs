@@ -135,6 +135,13 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
+    /// From now on the session is observed by `observation`, of the same program: that of the camera which its peer
+    /// wishes. Call it when the peer is admitted, before any media.
+    pub(super) fn observe_by(&mut self, observation: &Arc<Observation>) {
+        self.observation = Arc::clone(observation);
+        self.connection.count_into(observation.metrics.clone());
+    }
+
     /// The session holds this place until it is established, and ends if the place is taken away.
     pub(super) fn at_place(mut self, place: Option<Place>) -> Self {
         self.place = place;
