@@ -195,7 +195,7 @@ impl Program {
         fetch_metrics(&metrics_address(&self.said()))
     }
 
-    /// The value of the metric with this name and these labels; 0 if it does not exist yet.
+    /// The value of the metric with this name and these labels, [`value_of`] its metrics.
     pub fn counts(&self, name: &str) -> f64 {
         let [value] = self.counts_of([name]);
         value
@@ -239,12 +239,23 @@ pub fn fetch_metrics(address: &str) -> String {
     answer
 }
 
-/// The value of the metric with this name and these labels; 0 if it does not exist yet.
+/// The value of the metric with this name and these labels; 0 if it does not exist yet. Without the label `camera` it
+/// is the sum over all cameras.
 pub fn value_of(metrics: &str, name: &str) -> f64 {
-    let value = metrics
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    value.map_or(0.0, |value| value.parse().expect("a number"))
+    let samples = metrics.lines().filter_map(|line| line.trim().rsplit_once(' '));
+    let asked = samples.filter(|(sample, _)| *sample == name || of_any_camera(sample).as_deref() == Some(name));
+    asked.fold(0.0, |sum, (_, value)| sum + value.parse::<f64>().expect("a number"))
+}
+
+/// The name and labels of a sample without its label `camera`, which is the first; `None` if it has none.
+fn of_any_camera(sample: &str) -> Option<String> {
+    let (family, labels) = sample.split_once("{camera=\"")?;
+    let without_escaped = labels.replace(r"\\", "__").replace(r#"\""#, "__");
+    let others = &labels[without_escaped.find('"')? + 1..];
+    Some(match others.strip_prefix(',') {
+        Some(others) => format!("{family}{{{others}"),
+        None => family.to_owned(),
+    })
 }
 
 /// Calls `happened` repeatedly until it returns true.

@@ -433,7 +433,8 @@ mod tests {
         let several = parts.map(|part| {
             let times = StageTimes::new();
             for ns in part {
-                [&one, &times].map(|times| times.record_between_clocks(Stage::Network, ns, 100_000));
+                let both = [&one, &times].into_iter();
+                both.for_each(|times| times.record_between_clocks(Stage::Network, ns, 100_000));
             }
             times
         });

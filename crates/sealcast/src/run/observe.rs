@@ -502,3 +502,43 @@ fn listed(counts: &BTreeMap<&'static str, u64>) -> String {
         words.join(", ")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_camera_has_counters_and_settings_of_its_own_and_all_else_is_the_programs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("report.json");
+        let options = ObserveOptions {
+            report: Some(path.clone()),
+            ..ObserveOptions::default()
+        };
+        let started = Observation::start("publish", options, Metrics::new(build_info())).await;
+        let observing = started.expect("the place is there");
+        let whole = observing.observation();
+        let cameras = ["front", "yard"].map(|name| whole.of_camera(name));
+        whole.selection(Selection::All);
+        cameras[1].selection(Selection::None);
+        cameras[1].setting("source", "test:");
+        cameras[0].frame_sealed(SealedRecords::default(), 100, Duration::from_millis(1));
+        cameras[1].frame_sealed(SealedRecords::default(), 20, Duration::from_millis(3));
+        cameras[0].unreached(Failure::new(crate::failure::FailureKind::Sink, "why", "how"));
+        assert!(whole.take_unreached().is_some() && std::ptr::eq(whole.phases(), cameras[0].phases()));
+        observing.finish(Ok(())).expect("the report is written");
+        let text = std::fs::read_to_string(path).expect("the report");
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        for (pointer, value) in [
+            ("/configuration/encrypt", "\"all\""),
+            ("/configuration/encrypt of yard", "\"none\""),
+            ("/configuration/source", "\"test:\""),
+            ("/totals/frames_out", "2"),
+            ("/totals/bytes_out", "120"),
+            ("/stages/seal/count", "2"),
+        ] {
+            let seen = report.pointer(pointer).map(ToString::to_string);
+            assert_eq!(seen.as_deref(), Some(value), "{pointer} in {text}");
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use sealcast_testkit::media::{ffmpeg, path};
-use sealcast_testkit::program::{Program, file_url, home, until, watch};
+use sealcast_testkit::program::{Program, file_url, home, until, value_of, watch};
 use serde_json::Value;
 
 use crate::guest::{Guest, has_kernel};
@@ -274,12 +274,8 @@ fn frames_that_the_driver_drops_are_counted_and_h264_goes_on_at_a_keyframe() {
     recorder.gets(2 * GROUP);
     let (metrics, _) = guest.shell("wget -q -O - http://127.0.0.1:9100/metrics | grep frames_dropped");
     let counted = |cause: &str| {
-        let begin = format!("sealcast_frames_dropped_total{{cause=\"{cause}\"}} ");
-        let line = metrics.lines().find_map(|line| line.trim().strip_prefix(&begin));
-        let count: u64 = line
-            .and_then(|count| count.parse().ok())
-            .unwrap_or_else(|| panic!("{metrics}"));
-        count
+        let name = format!("sealcast_frames_dropped_total{{cause=\"{cause}\"}}");
+        value_of(&metrics, &name) as u64
     };
     // Of the eight that came meanwhile the driver keeps four at most.
     assert!(counted("source") >= 4, "{metrics}");

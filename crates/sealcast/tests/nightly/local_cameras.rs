@@ -235,14 +235,20 @@ fn what_a_real_driver_drops_or_damages_is_counted() {
     let source = "v4l2:/dev/video0?size=320x180&fps=10&format=yuyv";
     publish(&mut guest, source, "--metrics 127.0.0.1:9100");
     let metrics = "wget -q -O - http://127.0.0.1:9100/metrics";
-    guest.until(metrics, "sealcast_frames_dropped_total{cause=\"damaged\"} 0");
+    guest.until(
+        metrics,
+        "sealcast_frames_dropped_total{camera=\"camera\",cause=\"damaged\"} 0",
+    );
     let mut set = |control: &str| {
         let (said, code) = guest.shell(&format!("v4l2-ctl -d /dev/video0 -c {control} 2>&1"));
         assert_eq!(code, 0, "{said}");
     };
     set("inject_v4l2_buf_flag_error=1");
     set("percentage_of_dropped_buffers=60");
-    guest.until(metrics, "sealcast_frames_dropped_total{cause=\"damaged\"} 1");
+    guest.until(
+        metrics,
+        "sealcast_frames_dropped_total{camera=\"camera\",cause=\"damaged\"} 1",
+    );
     let lost = format!("{metrics} | grep 'cause=\"source\"' | grep -v ' 0$'");
     guest.until(&lost, "sealcast_frames_dropped_total");
 }

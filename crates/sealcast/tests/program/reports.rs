@@ -4,7 +4,7 @@ use super::stages::check_stages;
 use jiff::Timestamp;
 use sealcast::keys::files;
 use sealcast_testkit::media::path;
-use sealcast_testkit::program::{PATIENCE, home, invite, number, publish, report, unbroken, watch};
+use sealcast_testkit::program::{PATIENCE, home, invite, number, publish, report, unbroken, value_of, watch};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -197,19 +197,18 @@ fn check_latencies(viewer: &End) {
 }
 
 fn check_metrics(end: &End, frames: &str) {
-    let value = |name: &str| -> f64 {
-        let line = end.metrics.lines().find(|line| line.starts_with(&format!("{name} ")));
-        let value = line
-            .and_then(|line| line.rsplit(' ').next())
-            .and_then(|value| value.parse().ok());
-        value.unwrap_or_else(|| panic!("no {name} in {}", end.metrics))
-    };
+    let value = |name: &str| value_of(&end.metrics, name);
     assert!(value(frames) >= FRAMES);
     assert!(value("sealcast_cpu_seconds_total") > 0.0 && value("sealcast_rss_bytes") > 1e6);
     assert_eq!(value("sealcast_handshakes_total{outcome=\"established\"}"), 1.0);
     assert_eq!(value("sealcast_open_failures_total{reason=\"tag\"}"), 0.0);
-    assert!(end.metrics.contains("sealcast_build_info{"));
-    assert!(end.metrics.contains("sealcast_stage_seconds_bucket{"));
+    for family in ["build_info", "open_failures_total", "stage_seconds_bucket"] {
+        assert!(
+            end.metrics.contains(&format!("\nsealcast_{family}{{")),
+            "{}",
+            end.metrics
+        );
+    }
 }
 
 /// The secret seed of an identity, as text from its file.

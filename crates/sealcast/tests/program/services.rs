@@ -6,8 +6,11 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use sealcast::meter::labels::{Direction, HandshakeOutcome};
+use sealcast::meter::metrics::Metrics;
+use sealcast::run::build_info;
 use sealcast_testkit::gateways::{camera_gateway, viewer_gateway};
-use sealcast_testkit::program::{PATIENCE, Program, free_port, home, publish, publish_by, sealcast, watch};
+use sealcast_testkit::program::{PATIENCE, Program, free_port, home, publish, publish_by, sealcast, value_of, watch};
 
 fn packaging(place: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -218,6 +221,32 @@ fn alerts_and_dashboard_ask_for_metrics_and_labels_that_there_are() {
                 assert!(there, "{file}: no {name} has {label}: {lines:?}");
             }
         }
+    }
+}
+
+#[test]
+fn a_metric_that_is_asked_for_without_a_camera_is_that_of_all_cameras() {
+    let metrics = Metrics::new(build_info());
+    metrics.record_handshake(HandshakeOutcome::Established);
+    let alone = metrics.encode();
+    for (name, epoch) in [("front", 3), (r#"a\\"b"} 9"#, 4)] {
+        let camera = metrics.of_camera(name);
+        camera.set_epoch(epoch);
+        (0..epoch).for_each(|_| camera.record_frame(Direction::Out));
+    }
+    let several = metrics.encode();
+    for (text, name, value) in [
+        (&alone, "sealcast_epoch", 0.0),
+        (&alone, "sealcast_handshakes_total{outcome=\"established\"}", 1.0),
+        (&several, "sealcast_handshakes_total{outcome=\"established\"}", 1.0),
+        (&several, "sealcast_epoch", 7.0),
+        (&several, "sealcast_epoch{camera=\"front\"}", 3.0),
+        (&several, "sealcast_frames_total{dir=\"out\"}", 7.0),
+        (&several, "sealcast_frames_total{camera=\"front\",dir=\"out\"}", 3.0),
+        (&several, "sealcast_frames_total{camera=\"front\"}", 0.0),
+        (&several, "sealcast_frames_total", 0.0),
+    ] {
+        assert_eq!(value_of(text, name), value, "{name} in {text}");
     }
 }
 
