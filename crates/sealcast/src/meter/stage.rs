@@ -1,6 +1,6 @@
 //! Duration of each stage that a frame passes: one histogram per stage, cheap to record into.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -236,6 +236,27 @@ impl Cell {
         }
     }
 
+    /// See [`StageTimes::buckets`].
+    fn buckets(&self, upper_bounds_seconds: &[f64]) -> (f64, u64, Vec<(f64, u64)>) {
+        // Negative times are below every bound.
+        let negatives = self.negatives();
+        let (mut from, mut counted) = (0, 0);
+        let mut buckets = Vec::with_capacity(upper_bounds_seconds.len() + 1);
+        for &bound in upper_bounds_seconds {
+            let to = (bound * 1e9).round() as u64;
+            let count = self.positive.count_between(from, to).min(self.positive.len() - counted);
+            let below = if buckets.is_empty() { negatives } else { 0 };
+            buckets.push((bound, below + count));
+            counted += count;
+            // Above 2 µs the histogram's slots are wider than 1 ns, so the next bucket begins with the slot after
+            // this one.
+            from = self.positive.next_non_equivalent(to);
+        }
+        buckets.push((f64::MAX, self.positive.len() - counted));
+        let count = self.count();
+        (self.mean_ns * count as f64 / 1e9, count, buckets)
+    }
+
     fn negatives(&self) -> u64 {
         self.negative.as_ref().map_or(0, Histogram::len)
     }
@@ -267,7 +288,8 @@ fn signed(ns: u64) -> i64 {
 /// only for a time that is at least twice as long as all before. Clones record into the same histograms.
 #[derive(Clone, Debug)]
 pub struct StageTimes {
-    cells: Arc<[Mutex<Cell>; Stage::ALL.len()]>,
+    /// Made with the first time of a stage: a program, and each of its cameras, passes through few of them.
+    cells: Arc<[OnceLock<Mutex<Cell>>; Stage::ALL.len()]>,
 }
 
 impl Default for StageTimes {
@@ -280,7 +302,7 @@ impl StageTimes {
     /// Empty histograms.
     pub fn new() -> Self {
         Self {
-            cells: Arc::new(std::array::from_fn(|_| Mutex::new(Cell::new()))),
+            cells: Arc::new(std::array::from_fn(|_| OnceLock::new())),
         }
     }
 
@@ -311,45 +333,40 @@ impl StageTimes {
 
     /// The statistics of `stage` so far.
     pub fn snapshot(&self, stage: Stage) -> StageSnapshot {
-        self.cell(stage).snapshot()
+        self.seen(stage)
+            .map_or_else(StageSnapshot::default, |cell| cell.snapshot())
     }
 
     /// The statistics of `stage` in all of these histograms, as if one had recorded everything.
     pub fn together<'a>(all: impl Iterator<Item = &'a Self>, stage: Stage) -> StageSnapshot {
         let mut sum = Cell::new();
-        all.for_each(|times| sum.add(&times.cell(stage)));
+        all.filter_map(|times| times.seen(stage))
+            .for_each(|cell| sum.add(&cell));
         sum.snapshot()
     }
 
     /// The distribution of `stage` in Prometheus' form: sum in seconds, count, and for each upper bound (seconds,
     /// ascending; the last one unbounded) the number of times between it and the previous bound.
     pub fn buckets(&self, stage: Stage, upper_bounds_seconds: &[f64]) -> (f64, u64, Vec<(f64, u64)>) {
-        let cell = self.cell(stage);
-        // Negative times are below every bound.
-        let negatives = cell.negatives();
-        let (mut from, mut counted) = (0, 0);
-        let mut buckets = Vec::with_capacity(upper_bounds_seconds.len() + 1);
-        for &bound in upper_bounds_seconds {
-            let to = (bound * 1e9).round() as u64;
-            let count = cell.positive.count_between(from, to).min(cell.positive.len() - counted);
-            let below = if buckets.is_empty() { negatives } else { 0 };
-            buckets.push((bound, below + count));
-            counted += count;
-            // Above 2 µs the histogram's slots are wider than 1 ns, so the next bucket begins with the slot after
-            // this one.
-            from = cell.positive.next_non_equivalent(to);
-        }
-        buckets.push((f64::MAX, cell.positive.len() - counted));
-        let count = cell.count();
-        (cell.mean_ns * count as f64 / 1e9, count, buckets)
+        self.seen(stage).map_or_else(
+            || Cell::new().buckets(upper_bounds_seconds),
+            |cell| cell.buckets(upper_bounds_seconds),
+        )
     }
 
-    /// Ignores lock poisoning: a panic elsewhere leaves at most one record half counted.
     fn cell(&self, stage: Stage) -> MutexGuard<'_, Cell> {
-        self.cells[stage as usize]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(self.cells[stage as usize].get_or_init(|| Mutex::new(Cell::new())))
     }
+
+    /// The times of a stage that has any.
+    fn seen(&self, stage: Stage) -> Option<MutexGuard<'_, Cell>> {
+        self.cells[stage as usize].get().map(lock)
+    }
+}
+
+/// Ignores lock poisoning: a panic elsewhere leaves at most one record half counted.
+fn lock(cell: &Mutex<Cell>) -> MutexGuard<'_, Cell> {
+    cell.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
