@@ -305,6 +305,7 @@ impl Opener {
             settings: RuntimeSettings::new(said.selection),
             group,
             relays: self.relays.clone(),
+            among_others: said.among_others,
         })
     }
 

@@ -47,6 +47,8 @@ pub struct CameraOptions {
     pub group: Option<GroupOptions>,
     /// Relays that are given what is sealed for the group, at most [`MAX_RELAYS`](super::MAX_RELAYS).
     pub relays: Vec<RelayUrl>,
+    /// True if it is one of several: the log then says which one it is about.
+    pub among_others: bool,
 }
 
 /// What all cameras of a publisher have in common.
@@ -81,11 +83,16 @@ impl CameraLife {
     /// # Errors
     /// No numbers for the epochs of its group can be reserved, or the system gives no thread or no random bytes.
     pub(super) fn start(name: CameraName, options: CameraOptions, common: &InCommon, taps: Taps) -> Result<Self> {
-        let observation = Arc::clone(&common.observation);
+        let observation = common.observation.of_camera(name.as_str());
         options.settings.begin(&observation);
         let mut source = options.source;
         let rate = first_rate(source.as_deref_mut().ok(), options.rate);
-        let hub = Arc::new(Hub::new(common.queue, observation.metrics.clone()).with_rate(rate));
+        let span = match options.among_others {
+            true => tracing::info_span!("camera", name = name.as_str()),
+            false => tracing::Span::none(),
+        };
+        let hub = Hub::new(common.queue, observation.metrics.clone());
+        let hub = Arc::new(hub.with_rate(rate).within(span));
         let (offer, queue) = (&common.offer, common.queue);
         let proof = options.group.as_ref().map_or(FrameProof::None, GroupOptions::proof);
         let group = options
@@ -171,7 +178,7 @@ pub fn passed_through(rate: RateConfig) -> RateConfig {
 }
 
 /// Wait until the source has ended, and all of it is sealed for the group: that stops with the task that waits here.
-async fn source_end(camera: &Camera) -> SourceEnd {
+pub(super) async fn source_end(camera: &Camera) -> SourceEnd {
     let over = || camera.group.as_ref().is_none_or(|group| group.is_over());
     camera.hub.ended(over).await
 }

@@ -13,6 +13,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
+#[cfg(test)]
+use super::QueueLimits;
 use super::camera::Camera;
 use super::camera_life::{CameraLife, CameraOptions, InCommon, Taps};
 use super::control::{CameraStatus, Controlled, Sealing};
@@ -21,6 +23,8 @@ use super::relay::Arrivals;
 use super::{Admission, Observation};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
+#[cfg(test)]
+use crate::transport::relayed_sessions;
 
 /// Time limit for a camera to end that is started again, or is taken out of service.
 const END_PATIENCE: Duration = Duration::from_secs(5);
@@ -102,6 +106,32 @@ impl PublishedCameras {
             living: Mutex::default(),
             ends,
         }
+    }
+
+    /// The publisher of this camera alone, which does not end.
+    #[cfg(test)]
+    pub(super) fn of(camera: &Arc<Camera>) -> Arc<Self> {
+        let common = InCommon {
+            observation: Arc::clone(&camera.observation),
+            admission: Arc::clone(&camera.admission),
+            places: Arc::clone(&camera.places),
+            offer: camera.offer.clone(),
+            queue: QueueLimits::default(),
+            stream_budget: camera.stream_budget,
+        };
+        let cameras = Self::new(common, relayed_sessions().0, mpsc::unbounded_channel().0);
+        let configured = Configured {
+            name: Some(camera.name.as_str().to_owned()),
+            definition: CameraDefinition {
+                said: Zeroizing::default(),
+                open: Box::new(|| unreachable!("it is open")),
+            },
+            allow: None,
+            control: AllowList::default(),
+        };
+        let (registry, _) = Registry::default().renewed(vec![configured], |_, _| Some(Arc::clone(camera)));
+        cameras.registry.send_replace(registry);
+        Arc::new(cameras)
     }
 
     fn living(&self) -> MutexGuard<'_, Vec<Living>> {

@@ -271,9 +271,10 @@ fn status(end: &dyn Controlled) -> String {
     let totals = metrics.totals();
     let cameras = end.cameras();
     let frames: u64 = cameras.iter().map(|camera| camera.frames).sum();
-    let mut selections = Vec::new();
+    let (mut selections, mut epoch) = (Vec::new(), 0);
     let collected = end.each(None, &mut |sealing| {
         selections.push(sealing.settings().selection().to_string());
+        epoch = sealing.observation().metrics.epoch().max(epoch);
         Ok(())
     });
     if !collected.is_ok_and(|count| count > 0) {
@@ -286,7 +287,7 @@ fn status(end: &dyn Controlled) -> String {
         text,
         " viewers={} frames={frames} epoch={} records_out={} records_in_clear={}",
         cameras.iter().map(|camera| camera.viewers).sum::<usize>(),
-        metrics.epoch(),
+        epoch,
         totals.records_sealed,
         totals.records_sealed_in_clear,
     );

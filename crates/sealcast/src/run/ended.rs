@@ -75,7 +75,7 @@ pub(super) fn last_words_failure(remote: &str, reason: CloseReason, text: &str) 
         CloseReason::TooManyViewers => broken(FailureKind::Refused, "try again when somebody has left"),
         CloseReason::NotOffered => broken(
             FailureKind::Refused,
-            "take another ticket, or start the program that it says",
+            "take another ticket, or start the program that it says; `sealcast cameras TICKET` lists the cameras",
         ),
         CloseReason::Replaced => broken(
             FailureKind::Network,

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 
 use super::camera::Camera;
+use super::cameras::PublishedCameras;
 use super::connection::{Connection, Ended};
 use super::group::drive;
 use super::in_memory_tests::{carrier_config, frame, observing, offer, publisher_of_group, responding};
@@ -132,7 +133,11 @@ impl Audience {
         let pending = responding(&self.shared, near);
         let queue = Arc::new(FrameQueue::new(QueueLimits::default()));
         self.members.push(Member {
-            serving: Box::pin(serve_viewer(Arc::clone(&self.shared), pending, self.stop.subscribe())),
+            serving: Box::pin(serve_viewer(
+                PublishedCameras::of(&self.shared),
+                pending,
+                self.stop.subscribe(),
+            )),
             woken: Arc::new(Woken(AtomicBool::new(true))),
             receiver: Receiver::new(session.assembles_stream(), Arc::clone(&observation), Arc::clone(&queue)),
             viewer: Connection::new(far, session, observation.clock, observation.metrics.clone()),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::keys::PeerId;
 use sealcast_proto::rate::RateConfig;
 use tokio::sync::Notify;
+use tracing::Span;
 
 use super::away::StandingWatch;
 use super::group::MemberFrame;
@@ -143,6 +144,8 @@ pub struct Hub {
     limits: QueueLimits,
     metrics: Metrics,
     rate: RateConfig,
+    /// What the source's thread logs is within this.
+    pub(super) span: Span,
     /// Target rate of the source in bit/s, or [`NO_TARGET`] if no viewer has set one.
     target: AtomicU64,
     wants_keyframe: AtomicBool,
@@ -180,6 +183,7 @@ impl Hub {
             standing: StandingWatch::new(metrics.clone()),
             metrics,
             rate: RateConfig::default(),
+            span: Span::none(),
             target: AtomicU64::new(NO_TARGET),
             wants_keyframe: AtomicBool::new(false),
             plays_once: AtomicBool::new(false),
@@ -193,6 +197,12 @@ impl Hub {
     /// Sets the bounds of the viewers' targets. However slow a path is, the source keeps the minimum.
     pub fn with_rate(mut self, rate: RateConfig) -> Self {
         self.rate = rate;
+        self
+    }
+
+    /// Sets what the source's thread logs within.
+    pub(super) fn within(mut self, span: Span) -> Self {
+        self.span = span;
         self
     }
 

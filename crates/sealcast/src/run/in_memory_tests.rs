@@ -1,10 +1,11 @@
 //! A publisher's task and a viewer's session on carriers in memory instead of TCP.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::keys::{HelloKeys, Identity, PresharedKey, Role, Side, Wish};
+use sealcast_proto::keys::{CameraName, HelloKeys, Identity, PresharedKey, Role, Side, Wish};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Input, RekeyPolicy, Session};
 use sealcast_proto::sign::SignMode;
@@ -18,12 +19,13 @@ use super::accept::PendingSession;
 use super::admitted_places::AdmittedPlaces;
 use super::build_info;
 use super::camera::Camera;
+use super::camera_life::source_end;
+use super::cameras::PublishedCameras;
 use super::connection::Connection;
 use super::exchange::HandshakeTimer;
 use super::group::{Group, GroupOptions, drive};
 use super::hub::SourceEnd;
 use super::offer::CarrierConfig;
-use super::publish::source_end;
 use super::received::{Delivered, Receiver};
 use super::serve_viewer::{Departure, serve_viewer};
 use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Observing, Offer, QueueLimits, RuntimeSettings};
@@ -101,7 +103,7 @@ pub(super) fn publisher(observation: &Arc<Observation>, offer: Offer) -> Camera 
     let hub = Hub::new(QueueLimits::default(), observation.metrics.clone());
     hub.set_info(info());
     Camera {
-        name: CameraName::NONE,
+        name: CameraName::new("camera").expect("a name"),
         hub: Arc::new(hub),
         observation: Arc::clone(observation),
         admission: Arc::new(Admission::in_memory()),
@@ -192,7 +194,7 @@ impl Ends {
         let (near, far) = memory_pair(1000);
         let (stop, stopped) = watch::channel(false);
         let pending = responding(&shared, near);
-        let serving = tokio::spawn(serve_viewer(shared, pending, stopped));
+        let serving = tokio::spawn(serve_viewer(PublishedCameras::of(&shared), pending, stopped));
         let publisher = Identity::from_seed(&[2; 32]).peer_id();
         let config = offer(1).session(
             Role::Viewer,

@@ -236,6 +236,7 @@ impl<T: Transport> Role<T> for ViewerRole {
     }
 
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        task.observe_by(&self.shared.observation);
         self.tell_cameras(task)?;
         if self.wishes(task, WishedMedia::Cameras) {
             return Ok(());

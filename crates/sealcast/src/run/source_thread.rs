@@ -42,6 +42,7 @@ pub(super) fn start(
             .for_each(|away| hub.standing.away(began, away)),
     }
     let body = move || {
+        let _within = hub.span.clone().entered();
         let forward = || {
             let mut waiting = waiting;
             let source = match source {

@@ -414,7 +414,7 @@ fn what_is_encrypted_changes_while_the_stream_runs() {
     assert_eq!(publishing.stop(), 0);
     assert!(!socket.exists(), "the socket is removed");
     assert_accounted(&viewer, &clip, observed(&proxy).len());
-    assert_eq!(home.report("report.json")["configuration"]["encrypt"], "all");
+    assert_eq!(home.report("report.json")["configuration"]["encrypt of camera"], "all");
 }
 
 #[test]

@@ -111,6 +111,7 @@ impl CameraEnd {
                     settings: RuntimeSettings::new(selection),
                     group: None,
                     relays: Vec::new(),
+                    among_others: false,
                 },
             ),
             offer,

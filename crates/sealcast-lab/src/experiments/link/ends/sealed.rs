@@ -63,6 +63,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
                     settings: RuntimeSettings::new(Selection::All),
                     group: None,
                     relays: Vec::new(),
+                    among_others: false,
                 },
             ),
             offer: offer(identity),

@@ -18,13 +18,15 @@ use tokio::task::yield_now;
 
 use super::super::request_mux::{Action, Request, RequestMux};
 use super::cameras::CameraAt;
-use super::{CameraGateway, session};
+use super::{Camera, CameraGateway, session};
 use crate::keys::allow::AllowList;
 use crate::keys::peers::PeerStore;
 use crate::meter::metrics::{BuildInfo, Metrics};
+use crate::rtsp::RtspOptions;
 use crate::run::accept::PendingSession;
 use crate::run::admitted_places::AdmittedPlaces;
 use crate::run::exchange::HandshakeTimer;
+use crate::run::registry::Registry;
 use crate::run::{Admission, ByHand, Observation, ObserveOptions, Observing, RuntimeSettings};
 use crate::transport::{Progress, StreamTransport, Transport, memory_pair};
 
