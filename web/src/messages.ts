@@ -47,6 +47,8 @@ export interface RelayWish {
 export type ToWorker =
   | {
     readonly type: "watch"; readonly ticket: string; readonly options: WatchOptions;
+    /** The camera's name; empty for the one that the publisher gives to who names none. */
+    readonly camera: string;
     /** What is drawn on (transferred). */
     readonly canvas: OffscreenCanvas;
   }
@@ -265,6 +267,11 @@ export type FromWorker =
   | { readonly type: "event"; readonly at: number; readonly words: string; readonly bad: boolean }
   /** Viewer: whether the publisher's camera gives pictures; since when by its clock (ms since 1970), and its words. */
   | { readonly type: "camera"; readonly on: boolean; readonly since: number; readonly why: string }
+  /**
+   * Viewer: the cameras that it may watch, none twice, when this browser is enrolled, and when they change. The names
+   * are as they came, so they are to be shown by `plain`.
+   */
+  | { readonly type: "cameras"; readonly names: readonly string[] }
   /** The first picture is on the canvas, or another size is. */
   | { readonly type: "size"; readonly width: number; readonly height: number }
   /** Viewer: the stream has sound, or it turned out that it cannot be played. */

@@ -258,6 +258,7 @@ test("a camera that is off is said to be off, whatever is drawn, until it is on 
   board.take(state("live"), 0);
   board.take(camera(false), 0);
   same(board.at(0), "away", "it was off before");
+  assert(board.reason("away").words?.includes("it cannot be reached") === true, "and why");
   board.take(camera(true), 100);
   same(board.at(100), "waiting", "no picture yet");
   board.take(SIZE, 200);

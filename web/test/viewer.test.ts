@@ -9,7 +9,7 @@ import { Viewer } from "../src/worker/viewer.ts";
 import { Camera } from "./support/camera.ts";
 import { clipFrames, clipParameters } from "./support/clip.ts";
 import { DEAF } from "./support/deaf.ts";
-import { assert, same, test } from "./support/harness.ts";
+import { assert, same, show, test } from "./support/harness.ts";
 import { frame } from "./support/pair.ts";
 import { VirtualTime, until } from "./support/virtual-time.ts";
 
@@ -26,7 +26,8 @@ class Seat {
   units = 0;
   done = false;
 
-  constructor(time: VirtualTime, camera: Camera, ticket: string, store = new MemoryStore(), decodes = true) {
+  constructor(time: VirtualTime, camera: Camera, ticket: string, store = new MemoryStore(), decodes = true,
+    name = "") {
     this.time = time;
     this.camera = camera;
     const surface = {
@@ -65,7 +66,7 @@ class Seat {
       },
     }, 0);
     this.viewer = new Viewer({
-      ticket, time,
+      ticket, time, camera: name,
       openStore: () => Promise.resolve(store),
       connect: camera.connect,
       random: () => crypto.getRandomValues(new Uint8Array(32)),
@@ -279,4 +280,62 @@ test("a keyframe is asked for on command, and where a frame cannot be decoded", 
   await until(() => one.posted.some(renewed), "there are new keys");
   one.viewer.command({ type: "stop" });
   await until(() => one.done, "it has ended");
+});
+
+/** A store that keeps an enrolment when it is told to. */
+class SlowStore extends MemoryStore {
+  keep: () => void = () => undefined;
+
+  override async keepEnrolment(...enrolment: Parameters<MemoryStore["keepEnrolment"]>): Promise<void> {
+    await new Promise<void>((done) => {
+      this.keep = done;
+    });
+    await super.keepEnrolment(...enrolment);
+  }
+}
+
+test("cameras are told once other sessions can go by the enrolment, and again only when they change", async () => {
+  const store = new SlowStore();
+  const one = await seat(true, store);
+  const told = (): unknown => one.posted.flatMap((message) => message.type === "cameras" ? [message.names] : []);
+  await one.comesTo("live");
+  const { driver } = one.camera.last;
+  const tell = (names: readonly string[]): Promise<void> =>
+    driver.step((session, now) => session.tellOfCameras(now, { type: "cameras", names }));
+  await tell(["front", "yard", "front"]);
+  await one.film();
+  same(told(), [], "before the enrolment is kept");
+  store.keep();
+  await until(() => show(told()) === show([["front", "yard"]]), "they are told, none twice");
+  await tell(["front", "yard"]);
+  await tell(["yard"]);
+  await until(() => show(told()) === show([["front", "yard"], ["yard"]]), "what changed is told");
+  const other = new Seat(one.time, one.camera, one.camera.ticket(false), store);
+  await other.comesTo("live");
+  same(one.camera.last.proved, (await one.camera.names()).kept, "what the other session proves");
+  for (const { viewer } of [one, other]) {
+    viewer.command({ type: "stop" });
+  }
+  await until(() => one.done && other.done, "both have ended");
+});
+
+test("a viewer wishes its camera by name, and is told in words where there is none of that name", async () => {
+  const time = new VirtualTime();
+  const camera = await Camera.create(time);
+  camera.offers = ["front"];
+  const named = (name: string): Seat =>
+    new Seat(time, camera, camera.ticket(), new MemoryStore(), true, name);
+  const [unknown, wrong] = [named("nowhere"), named("x".repeat(65))];
+  await until(() => unknown.done && wrong.done, "they are refused");
+  same([unknown.end, wrong.end], [["refused", "not-offered"], ["failed", "camera"]], "ends");
+  const words = [unknown, wrong].map(({ posted }) => posted.findLast((message) => message.type === "state")?.words);
+  same(words, [
+    "What this page asks for is not there. It said: there is no such camera",
+    "A camera's name has at most 64 bytes and no control characters.",
+  ], "words");
+  const right = named("front");
+  await right.comesTo("live");
+  same(camera.last.wished, "front", "the wish");
+  right.viewer.command({ type: "stop" });
+  await until(() => right.done, "it has ended");
 });

@@ -9,7 +9,8 @@ import { age, count } from "../page/format.ts";
 import { Lock } from "../page/lock.ts";
 import { LogView } from "../page/log-view.ts";
 import { NoticeBoard } from "../page/notice.ts";
-import { Picture, type Reason } from "../page/picture.ts";
+import { Picture } from "../page/picture.ts";
+import { watching } from "../page/watching.ts";
 import { NOTICES } from "../page/wording.ts";
 import { type Restarts } from "./controls.ts";
 import { FlipView } from "./flip-view.ts";
@@ -33,7 +34,6 @@ export class Viewing implements Restarts {
   readonly #unable: (why: string) => void;
   #connection: Connection | undefined;
   #board = new NoticeBoard("watch");
-  #reason: Reason = {};
   /** Why the user made the session end, until the next one stands. */
   #restarting = "";
   #protection: Protection | undefined;
@@ -63,7 +63,6 @@ export class Viewing implements Restarts {
   async begin(): Promise<void> {
     this.#connection?.close();
     this.#board = new NoticeBoard("watch");
-    this.#reason = {};
     this.#lock.begin("watch", false);
     this.#figures.begin("watch");
     this.#show();
@@ -72,14 +71,11 @@ export class Viewing implements Restarts {
       this.#take({ type: "state", state: "failed", cause: "ticket", words: "The demo does not answer." });
       return;
     }
-    const canvas = document.createElement("canvas");
-    canvas.role = "img";
-    canvas.ariaLabel = "Your picture, opened in this page, live";
-    const drawn = canvas.transferControlToOffscreen();
-    this.#picture.place(canvas);
-    const options = { carrier: "websocket", jitter: 0 } as const;
+    const { first, transfer, picture } = watching(ticket, "", { carrier: "websocket", jitter: 0 });
+    picture.ariaLabel = "Your picture, opened in this page, live";
+    this.#picture.place(picture);
     // A worker of this name tells of each frame, so that the page knows how long the picture stood still.
-    this.#connection = new Connection({ type: "watch", ticket, canvas: drawn, options }, [drawn], (message) => {
+    this.#connection = new Connection(first, transfer, (message) => {
       this.#take(message);
     }, "measure");
   }
@@ -104,7 +100,6 @@ export class Viewing implements Restarts {
     this.#board.take(message, performance.now());
     switch (message.type) {
       case "state":
-        this.#reason = { cause: message.cause, words: message.words };
         this.#stateChanged(message);
         break;
       case "protection":
@@ -164,23 +159,17 @@ export class Viewing implements Restarts {
 
   #show(): void {
     const { over, state } = this.#board;
-    this.#picture.notice(this.#board.at(performance.now()), this.#noticeReason());
-    if (state === "lost" && this.#restarting !== "") {
+    const notice = this.#board.at(performance.now());
+    const restarting = state === "lost" && this.#restarting !== "";
+    const words = `${this.#restarting} The page comes back by itself, as the same viewer, with other keys.`;
+    this.#picture.notice(notice, restarting ? { words } : this.#board.reason(notice));
+    if (restarting) {
       say(byId("notice-title", HTMLElement), "The stream begins anew");
     }
     this.#again.hidden = !over;
     this.#rekey.disabled = state !== "live";
     this.#flip.enable(state === "live");
     this.#showKeys();
-  }
-
-  /** The worker's words belong to its state; a picture that does not come has the page's own. */
-  #noticeReason(): Reason {
-    const { state } = this.#board;
-    if (state === "lost" && this.#restarting !== "") {
-      return { words: `${this.#restarting} The page comes back by itself, as the same viewer, with other keys.` };
-    }
-    return state === "live" ? {} : this.#reason;
   }
 
   #showKeys(): void {

@@ -75,7 +75,13 @@ export function roleIn(query: string): Role {
   return new URLSearchParams(query).has("publish") ? "publish" : "watch";
 }
 
-/** The address of this page for a role: without a fragment, so that no invite stays in it. */
-export function pageFor(role: Role, path: string): string {
-  return role === "publish" ? `${path}?publish` : path;
+/** The camera that the query of the page's address names; empty without one. */
+export function cameraIn(query: string): string {
+  return new URLSearchParams(query).get("camera") ?? "";
+}
+
+/** The address of this page for a role and a camera: without a fragment, so that no invite stays in it. */
+export function pageFor(role: Role, path: string, camera = ""): string {
+  const named = camera === "" ? "" : `?camera=${encodeURIComponent(camera)}`;
+  return `${path}${role === "publish" ? "?publish" : named}`;
 }

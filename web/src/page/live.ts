@@ -1,6 +1,6 @@
 // The view of one connection, of a viewer or of a publisher: picture, lock, controls, figures, events.
 
-import { type CarrierChoice, type FromWorker, type ToWorker } from "../messages.ts";
+import { type CarrierChoice, type FromWorker, type ToWorker, type WatchOptions } from "../messages.ts";
 import { AgeView } from "./age-view.ts";
 import { AudienceView } from "./audience-view.ts";
 import { ChartView } from "./chart-view.ts";
@@ -12,9 +12,9 @@ import { Lock } from "./lock.ts";
 import { LogView } from "./log-view.ts";
 import { Microphone, type SoundBegin } from "./microphone.ts";
 import { NoticeBoard } from "./notice.ts";
-import { Picture, type Reason } from "./picture.ts";
+import { Picture } from "./picture.ts";
 import { Sound } from "./sound.ts";
-import { NOTICES, SELECTIONS, awayWords } from "./wording.ts";
+import { NOTICES, SELECTIONS } from "./wording.ts";
 
 /** How often the page looks whether the worker is silent, and how old the keys are; ms. */
 const TICK = 500;
@@ -30,6 +30,8 @@ export interface LiveActions {
   readonly again: () => void;
   readonly otherRole: () => void;
   readonly otherTicket: () => void;
+  /** The publisher told which cameras this viewer may watch. */
+  readonly told: (names: readonly string[]) => void;
 }
 
 /** What a connection begins with. */
@@ -60,15 +62,14 @@ export class Live {
   readonly #selection = byId("selection", HTMLSelectElement);
   readonly #jitter = byId("jitter", HTMLSelectElement);
   readonly #carrier = byId("carrier", HTMLSelectElement);
+  readonly #told: LiveActions["told"];
   #connection: Connection | undefined;
   #board = new NoticeBoard("watch");
-  #reason: Reason = {};
-  /** What there is to say while the camera is off. */
-  #away: Reason = {};
   #release: (() => void) | undefined;
   #wasLive = false;
 
   constructor(actions: LiveActions) {
+    this.#told = actions.told;
     fillSelect(this.#selection, SELECTIONS);
     this.#onClick("again", actions.again);
     this.#onClick("reconnect", actions.again);
@@ -80,7 +81,7 @@ export class Live {
       this.stop("You stopped it.");
     });
     this.#jitter.addEventListener("change", () => {
-      this.#connection?.send({ type: "jitter", milliseconds: this.jitter });
+      this.#connection?.send({ type: "jitter", milliseconds: this.options.jitter });
     });
     this.#selection.addEventListener("change", () => {
       this.#connection?.send({ type: "select", selection: this.#selection.value });
@@ -90,12 +91,8 @@ export class Live {
     }, TICK);
   }
 
-  get jitter(): number {
-    return Number(this.#jitter.value);
-  }
-
-  get carrier(): CarrierChoice {
-    return this.#carrier.value as CarrierChoice;
+  get options(): WatchOptions {
+    return { carrier: this.#carrier.value as CarrierChoice, jitter: Number(this.#jitter.value) };
   }
 
   /** Starts a connection, and shows it. */
@@ -105,7 +102,6 @@ export class Live {
     this.#section.dataset["through"] = first.type === "publish-relay" ? "relay" : "session";
     this.#section.hidden = false;
     this.#board = new NoticeBoard(role);
-    this.#reason = {};
     this.#wasLive = false;
     this.#release = release;
     this.#picture.place(picture);
@@ -125,7 +121,8 @@ export class Live {
     if (first.type === "publish") {
       this.#selection.value = first.options.selection;
     }
-    this.#log.add(new Date(), role === "watch" ? "Connecting as a viewer." : "Connecting as a publisher.", false);
+    const of = first.type === "watch" && first.camera !== "" ? ` of ${first.camera}` : "";
+    this.#log.add(new Date(), `Connecting as a ${role === "watch" ? "viewer" : "publisher"}${of}.`, false);
     this.#connection = new Connection(first, transfer, (message) => {
       this.#take(message);
     });
@@ -172,12 +169,12 @@ export class Live {
     this.#board.take(message, performance.now());
     switch (message.type) {
       case "state":
-        this.#reason = { cause: message.cause, words: message.words };
         this.#stateChanged(message);
         break;
-      case "camera":
-        this.#away = message.on ? {} : { words: awayWords(message.since, message.why) };
-        break;
+      case "cameras":
+        // It may show something else now.
+        this.#told(message.names);
+        return;
       case "protection":
         this.#lock.show(message.protection);
         this.#selection.value = message.protection.selection;
@@ -238,20 +235,15 @@ export class Live {
   #show(): void {
     const { over, state } = this.#board;
     const notice = this.#board.at(performance.now());
-    this.#picture.notice(notice, notice === "away" ? this.#away : this.#noticeReason());
+    this.#picture.notice(notice, this.#board.reason(notice));
     for (const id of ["again", "other-ticket"]) {
       byId(id, HTMLElement).hidden = !over;
     }
-    byId("other-role", HTMLElement).hidden = !(over && WRONG_ROLE.includes(this.#reason.cause));
+    byId("other-role", HTMLElement).hidden = !(over && WRONG_ROLE.includes(this.#board.cause));
     for (const id of ["keyframe", "rekey", "selection"]) {
       byId(id, HTMLElement).toggleAttribute("disabled", state !== "live");
     }
     byId("stop", HTMLButtonElement).disabled = over;
-  }
-
-  /** The worker's words belong to its state; a picture that does not come has the page's own. */
-  #noticeReason(): Reason {
-    return this.#board.state === "live" ? {} : this.#reason;
   }
 
   #tick(): void {

@@ -7,8 +7,8 @@ import { age, hexGroups } from "./format.ts";
 import { type Role } from "./link.ts";
 import { peerWords } from "./peer-name.ts";
 import {
-  carrierWords, encryptsAll, mechanismKind, mechanismWords, sealedForWords, selectionWarning, selectionWords,
-  signedWords,
+  carrierWords, encryptsAll, mechanismKind, mechanismWords, protectionWords, sealedForWords, selectionWarning,
+  selectionWords, signedWords,
 } from "./wording.ts";
 
 /** From this width on there is room for everything beside the picture. */
@@ -34,6 +34,7 @@ export class Lock {
       }
       const { activeElement } = document;
       if (activeElement === this.#button || this.#panel.contains(activeElement)) {
+        event.preventDefault();
         this.#open(false);
         this.#button.focus();
       }
@@ -73,7 +74,7 @@ export class Lock {
     this.#protection = protection;
     this.#epochBegan = performance.now() - protection.epochAge * 1_000;
     const all = encryptsAll(protection.selection);
-    const words = all ? "Encrypted end to end" : protection.selection === "none" ? "Not encrypted" : "Partly in clear";
+    const words = protectionWords(protection.selection);
     this.#button.dataset["lock"] = all ? "closed" : "open";
     byId("lock-sign", SVGUseElement).setAttribute("href", all ? "#lock-closed" : "#lock-open");
     say(byId("lock-words", HTMLElement), words);

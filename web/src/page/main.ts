@@ -1,15 +1,19 @@
 // The page: finds out what it was opened for, and switches between its views. All secret work is the worker's.
 
+import { plain } from "../plain.ts";
 import { ProtocolError } from "../protocol/error.ts";
 import { showBundle } from "./bundle-view.ts";
 import { openMicrophone, soundConstraints } from "./capture-sound.ts";
 import { type Capture, capture } from "./capture.ts";
 import { byId, say } from "./dom.ts";
-import { type Destination, type Link, type Role, pageFor, readLink, readRelay, roleIn } from "./link.ts";
+import { Grid } from "./grid.ts";
+import { type Destination, type Link, type Role, cameraIn, pageFor, readLink, readRelay, roleIn } from "./link.ts";
 import { Live } from "./live.ts";
 import { type SoundBegin } from "./microphone.ts";
 import { needs, showShortage } from "./needs.ts";
+import { isTyping } from "./picture.ts";
 import { PublishForm, type Wish } from "./publish-form.ts";
+import { watching } from "./watching.ts";
 import { MICROPHONE } from "./wording.ts";
 
 /**
@@ -26,6 +30,16 @@ function kept(state: unknown, name: "ticket" | "relay"): string | undefined {
 /** The page as a whole. */
 class Page {
   readonly #live: Live;
+  readonly #grid = new Grid({
+    // Who was told of cameras is enrolled, so that the invite is left to the session that proves it.
+    watch: (camera) => watching(this.#link?.bare ?? "", camera, this.#live.options),
+    open: (camera) => {
+      this.#openCamera(camera);
+    },
+    told: (names) => {
+      this.#told(names);
+    },
+  });
   readonly #form = new PublishForm((wish) => this.#publish(wish));
   readonly #enter = byId("enter", HTMLElement);
   readonly #ticket = byId("ticket", HTMLTextAreaElement);
@@ -33,10 +47,15 @@ class Page {
     watch: byId("go-watch", HTMLButtonElement), publish: byId("go-publish", HTMLButtonElement),
   };
   readonly #relay = byId("relay", HTMLInputElement);
+  readonly #allCameras = byId("all-cameras", HTMLButtonElement);
   #link: Link | undefined;
   /** The relay to publish through, in the place of a ticket. */
   #place: Destination | undefined;
   #role: Role = "watch";
+  /** The camera that the address names; empty for the grid, or for the publisher's only one. */
+  #camera = "";
+  /** The cameras of which the sessions that run were told. */
+  #names: readonly string[] = [];
 
   constructor() {
     this.#live = new Live({
@@ -50,14 +69,28 @@ class Page {
         const relay = this.#place !== undefined;
         this.#link = undefined;
         this.#place = undefined;
+        this.#camera = "";
         this.#enterRole(this.#role);
         this.#choose(relay ? "relay" : this.#role);
         (relay ? this.#relay : this.#ticket).focus();
       },
+      told: (names) => {
+        this.#told(names);
+      },
+    });
+    this.#allCameras.addEventListener("click", () => {
+      this.#backToGrid();
+    });
+    document.addEventListener("keydown", (event) => {
+      const meant = event.key === "Escape" && !event.defaultPrevented && !isTyping(event);
+      if (meant && document.fullscreenElement === null && this.#allCameras.checkVisibility()) {
+        this.#backToGrid();
+      }
     });
     byId("roles", HTMLElement).hidden = false;
     for (const role of ["watch", "publish"] as const) {
       this.#buttons[role].addEventListener("click", () => {
+        this.#names = [];
         this.#enterRole(role);
       });
     }
@@ -80,12 +113,20 @@ class Page {
     });
     addEventListener("pagehide", () => {
       this.#live.stop("The page was left.");
+      this.#grid.hide();
+    });
+    addEventListener("pageshow", ({ persisted }) => {
+      // The browser kept the page while it was left.
+      if (persisted && this.#role === "watch" && this.#isGrid()) {
+        this.#enterRole("watch");
+      }
     });
   }
 
   /** Takes the ticket out of the address, or the one that a reload left. */
   openAddress(): void {
     this.#role = roleIn(location.search);
+    this.#camera = cameraIn(location.search);
     const inAddress = location.hash.slice(1);
     if (inAddress !== "") {
       this.open(inAddress);
@@ -105,6 +146,7 @@ class Page {
   open(pasted: string): void {
     this.#link = undefined;
     this.#place = undefined;
+    this.#names = [];
     let error = "";
     try {
       this.#link = readLink(pasted);
@@ -162,9 +204,12 @@ class Page {
     const state: Kept | null = link !== undefined ? { ticket: link.bare }
       : place?.kind === "relay" ? { relay: place.address } : null;
     // Whatever stood behind # is gone from the address from here on.
-    history.replaceState(state, "", pageFor(role, location.pathname));
+    history.replaceState(state, "", pageFor(role, location.pathname, this.#camera));
     this.#live.hide();
+    this.#grid.hide();
     this.#form.hide();
+    byId("camera-bar", HTMLElement).hidden = role === "publish" || this.#camera === "";
+    say(byId("camera-name", HTMLElement), plain(this.#camera));
     this.#enter.hidden = link !== undefined || place !== undefined;
     say(byId("ticket-error", HTMLElement), error === "" ? "" : `${error.charAt(0).toUpperCase()}${error.slice(1)}.`);
     this.#ticket.ariaInvalid = error === "" ? null : "true";
@@ -178,13 +223,42 @@ class Page {
   }
 
   #watch(link: Link): void {
-    const picture = document.createElement("canvas");
-    picture.role = "img";
-    picture.ariaLabel = "The publisher's picture, live";
-    const canvas = picture.transferControlToOffscreen();
-    const options = { carrier: this.#live.carrier, jitter: this.#live.jitter };
-    const first = { type: "watch", ticket: link.text, canvas, options } as const;
-    this.#live.begin({ role: "watch", first, transfer: [canvas], picture });
+    if (this.#isGrid()) {
+      this.#grid.show(this.#names);
+    } else {
+      this.#live.begin({ role: "watch", ...watching(link.text, this.#camera, this.#live.options) });
+    }
+  }
+
+  #isGrid(): boolean {
+    return this.#camera === "" && this.#names.length > 1;
+  }
+
+  /** Follows what a session was told: a publisher of several cameras is shown as a grid, unless one was named. */
+  #told(names: readonly string[]): void {
+    const before = this.#isGrid();
+    this.#names = names;
+    const after = this.#isGrid();
+    if (before !== after) {
+      this.#enterRole("watch");
+    } else if (after) {
+      this.#grid.show(names);
+    }
+  }
+
+  /** Shows one camera alone. Its session tells anew which there are. */
+  #openCamera(camera: string): void {
+    this.#camera = camera;
+    this.#names = [];
+    this.#enterRole("watch");
+    this.#allCameras.focus();
+  }
+
+  #backToGrid(): void {
+    const camera = this.#camera;
+    this.#camera = "";
+    this.#enterRole("watch");
+    this.#grid.focus(camera);
   }
 
   async #publish(wish: Wish): Promise<void> {

@@ -2,7 +2,8 @@
 
 import { type Figures, type FromWorker, type LinkState } from "../messages.ts";
 import { type Role } from "./link.ts";
-import { type Notice } from "./wording.ts";
+import { type Reason } from "./picture.ts";
+import { type Notice, awayWords } from "./wording.ts";
 
 /**
  * After so many milliseconds without a new picture the last one is not shown any more: somebody on the path may
@@ -26,7 +27,9 @@ export class NoticeBoard {
   /** Refused records in all, and how many of them had been refused when a new picture was drawn last. */
   #refused = 0;
   #refusedThen = 0;
-  #away = false;
+  /** What there is to say while the camera is off. */
+  #away: Reason | undefined;
+  #reason: Reason = {};
   #heard = 0;
   /** When a new picture was drawn last. */
   #drew = 0;
@@ -44,6 +47,17 @@ export class NoticeBoard {
     return this.#state === "ended" || this.#state === "refused" || this.#state === "failed";
   }
 
+  /** Why the connection is in its state, as a word for programs. */
+  get cause(): string | undefined {
+    return this.#reason.cause;
+  }
+
+  /** What there is to say to a notice beside its own words: a picture that does not come has these alone. */
+  reason(notice: Notice): Reason {
+    const reason = this.#state === "live" ? {} : this.#reason;
+    return notice === "away" ? (this.#away ?? reason) : reason;
+  }
+
   /** Takes a message. What comes after the end is ignored. */
   take(message: FromWorker, now: number): void {
     if (this.over) {
@@ -57,12 +71,13 @@ export class NoticeBoard {
           this.#picture = false;
           this.#drawn = undefined;
           this.#refusedThen = this.#refused;
-          this.#away = false;
+          this.#away = undefined;
         }
+        this.#reason = { cause: message.cause, words: message.words };
         this.#state = message.state;
         break;
       case "camera":
-        this.#away = !message.on;
+        this.#away = message.on ? undefined : { words: awayWords(message.since, message.why) };
         break;
       case "size":
         this.#picture = this.#state === "live";
@@ -92,7 +107,7 @@ export class NoticeBoard {
     if (now - this.#heard > SILENCE) {
       return "silent";
     }
-    if (this.#away) {
+    if (this.#away !== undefined) {
       return "away";
     }
     if (this.#role === "publish" || (this.#picture && now - this.#drew <= SILENCE)) {

@@ -10,7 +10,7 @@ export interface Reason {
 }
 
 /** A key press that is meant for a form and not for the picture. */
-function isTyping(event: KeyboardEvent): boolean {
+export function isTyping(event: KeyboardEvent): boolean {
   return event.target instanceof Element && event.target.closest("input, select, textarea") !== null;
 }
 

@@ -136,6 +136,11 @@ export function encryptsAll(selection: string): boolean {
   return selection === "all" || selection === "level:4";
 }
 
+/** The lock's words for a selection. */
+export function protectionWords(selection: string): string {
+  return encryptsAll(selection) ? "Encrypted end to end" : selection === "none" ? "Not encrypted" : "Partly in clear";
+}
+
 /** The warning for a selection, or nothing. */
 export function selectionWarning(selection: string): string {
   if (encryptsAll(selection)) {

@@ -34,6 +34,8 @@ const FIGURES_INTERVAL = 500;
 export interface LinkParts {
   /** The ticket's text. */
   readonly ticket: string;
+  /** Viewer: the camera's name; without one it is the one that the publisher gives. */
+  readonly camera?: string;
   readonly openStore: () => Promise<KeyStore>;
   readonly connect: (ticket: Ticket, signal: AbortSignal) => Promise<Carrier>;
   readonly time: Time;
@@ -90,8 +92,11 @@ interface Live {
   since: number | undefined;
   epochSince: number;
   goodbye: Goodbye | undefined;
-  /** What the publisher said of its camera: it repeats that. */
+  /** What the publisher said of its camera, and of which there are: it repeats that. */
   camera: string;
+  cameras: string;
+  /** Settled once the enrolment is kept, if there is one. */
+  kept: Promise<void>;
   /** Records refused so far, as the log has them. */
   refused: Readonly<Record<string, number>>;
 }
@@ -244,7 +249,7 @@ export class Link {
     const carrier = await connect(ticket, this.#abort.signal);
     this.#progress("handshake");
     const relayed = carrier.beside !== undefined;
-    const wish = { media: relayed ? "nothing-yet" : "frames", camera: "" } as const;
+    const wish = { media: relayed ? "nothing-yet" : "frames", camera: this.#parts.camera ?? "" } as const;
     const handshake = { ...this.#role.handshake, identity, helloKeys, wish };
     let session: Session;
     try {
@@ -284,7 +289,7 @@ export class Link {
       });
       const live: Live = {
         base, driver, proof, clock, member, since: undefined, epochSince: 0, goodbye: undefined, camera: "",
-        refused: {},
+        cameras: "", kept: Promise.resolve(), refused: {},
       };
       this.#live = live;
       if (this.#isStopped()) {
@@ -323,6 +328,9 @@ export class Link {
       case "camera":
         this.#camera(live, event);
         break;
+      case "cameras":
+        void this.#cameras(live, event.names);
+        break;
       case "closed":
         live.goodbye = { reason: event.reason, text: plain(event.text) };
         break;
@@ -356,6 +364,21 @@ export class Link {
     }
   }
 
+  /** Tells the page of the cameras, once another session can go by the enrolment. A relay's ticket is of one camera. */
+  async #cameras(live: Live, told: readonly string[]): Promise<void> {
+    const names = [...new Set(told)];
+    // No name has this character.
+    const said = names.join("\0");
+    if (said === live.cameras || live.driver.carrier.beside !== undefined) {
+      return;
+    }
+    live.cameras = said;
+    await live.kept;
+    if (live === this.#live && said === live.cameras) {
+      this.#parts.post({ type: "cameras", names });
+    }
+  }
+
   #established(live: Live, now: number): void {
     live.since = now;
     live.epochSince = now;
@@ -365,7 +388,7 @@ export class Link {
     this.#stood = true;
     this.#tell("live");
     this.#protection(live);
-    void this.#keepEnrolment(live);
+    live.kept = this.#keepEnrolment(live);
     this.#role.established(live.driver);
     this.#showFigures();
   }

@@ -33,7 +33,7 @@ function random(): Bytes {
 }
 
 /** Begins to watch. */
-export const startWatching: Start<WatchMessage> = ({ ticket, canvas, options }, post) => {
+export const startWatching: Start<WatchMessage> = ({ ticket, camera, canvas, options }, post) => {
   const failed = (cause: string, words: string): ReturnType<typeof startWatching> => {
     post({ type: "state", state: "failed", cause, words });
     return { command: () => undefined };
@@ -87,7 +87,7 @@ export const startWatching: Start<WatchMessage> = ({ ticket, canvas, options }, 
   const player = new Player(parts, events, options.jitter);
   const open: OpenRelay = (address, signal) => openRelay(pageOrigin(), address, signal);
   const viewer = new Viewer({
-    ticket,
+    ticket, camera,
     openStore: () => IndexedDbStore.open(),
     connect: (to, signal) => to.transport === "relay" ? meet(to, { openRelay: open, time: REAL_TIME, random }, signal)
       : connect(options.carrier, waysTo(pageOrigin(), to.certHashes), signal),

@@ -21,6 +21,8 @@ export interface CameraSession {
   keyframes: number;
   /** Names of the key that the viewer proved; `none` without one. */
   proved: string;
+  /** The name of the camera that the viewer wishes. */
+  wished: string;
   isOver: boolean;
 }
 
@@ -32,6 +34,8 @@ export class Camera {
   /** False: it says nothing to anybody. */
   answers = true;
   admits = true;
+  /** Names of its cameras; whoever wishes another one is refused. */
+  offers: readonly string[] = [""];
   attempts = 0;
   #invites = 1;
   #enrolled: PresharedKey[] = [];
@@ -92,7 +96,8 @@ export class Camera {
       event: (event) => {
         if (event.type === "peer-proved") {
           one.proved = event.peer.pskName === undefined ? "none" : toHex(event.peer.pskName);
-          void this.#judge(driver);
+          one.wished = event.peer.wish?.camera ?? "";
+          void this.#judge(one);
         } else if (event.type === "keyframe-requested") {
           one.keyframes += 1;
         }
@@ -102,11 +107,15 @@ export class Camera {
         one.isOver = true;
       },
     }, this.#time);
-    const one: CameraSession = { driver, carrier, keyframes: 0, proved: "", isOver: false };
+    const one: CameraSession = { driver, carrier, keyframes: 0, proved: "", wished: "", isOver: false };
     this.sessions.push(one);
   }
 
-  async #judge(driver: SessionDriver): Promise<void> {
+  async #judge({ driver, wished }: CameraSession): Promise<void> {
+    if (!this.offers.includes(wished)) {
+      await driver.close(Close.NotOffered, "there is no such camera");
+      return;
+    }
     if (!this.admits) {
       await driver.close(Close.NotAuthorised, "not you");
       return;

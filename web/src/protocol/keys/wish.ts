@@ -1,7 +1,7 @@
 // What a viewer wants of a publisher (protocol.md, section 3).
 
 import { type Bytes } from "../bytes.ts";
-import { misuse } from "../error.ts";
+import { ProtocolError } from "../error.ts";
 
 /** Longest name of a camera in bytes. */
 const MAX_CAMERA = 64;
@@ -10,24 +10,33 @@ export const WISH_LEN = 2 + MAX_CAMERA;
 /** The wish of a publisher, which has none. */
 export const NO_WISH: Bytes = new Uint8Array(WISH_LEN);
 
-const MEDIA = ["frames", "packets", "nothing-yet"] as const;
+const MEDIA = ["frames", "packets", "nothing-yet", "cameras"] as const;
 
 export interface Wish {
-  /** Pictures and sound, packets of RTSP cameras, or nothing before the viewer says more. */
+  /**
+   * Pictures and sound, packets of RTSP cameras, nothing before the viewer says more, or the names of the cameras and
+   * nothing else.
+   */
   readonly media: (typeof MEDIA)[number];
-  /** The camera's name; empty for the publisher's only one. */
+  /** The camera's name; empty for the publisher's only one, or the one that it gives to who names none. */
   readonly camera: string;
 }
 
 /** The wish of a viewer that does not say. */
 export const FRAMES: Wish = { media: "frames", camera: "" };
 
-/** @throws ProtocolError `misuse` if the name is too long or has control characters. */
-export function wishBytes({ media, camera }: Wish): Bytes {
+/** The bytes of a camera's name. @throws ProtocolError `camera` if it is too long or has control characters */
+export function cameraBytes(camera: string): Bytes {
   const name = new TextEncoder().encode(camera);
   if (name.length > MAX_CAMERA || /\p{Cc}/u.test(camera)) {
-    throw misuse("a camera's name has at most 64 bytes and no control characters");
+    throw new ProtocolError("camera");
   }
+  return name;
+}
+
+/** @throws ProtocolError `camera` */
+export function wishBytes({ media, camera }: Wish): Bytes {
+  const name = cameraBytes(camera);
   const bytes = new Uint8Array(WISH_LEN);
   bytes.set([MEDIA.indexOf(media) + 1, name.length]);
   bytes.set(name, 2);

@@ -46,6 +46,8 @@ export type SessionEvent =
   | { readonly type: "orientation"; readonly orientation: Orientation }
   /** Viewer: whether the publisher's camera gives pictures, since when by its clock (ns), and why, in its words. */
   | { readonly type: "camera"; readonly on: boolean; readonly since: bigint; readonly why: string }
+  /** Viewer: the cameras that it may watch, as the publisher of several tells them. The names may turn text around. */
+  | { readonly type: "cameras"; readonly names: readonly string[] }
   /** A reading of the peer's clock. */
   | { readonly type: "clock"; readonly reading: ClockReading }
   /** Viewer: it is a member of the publisher's group, which signs this. Media is sealed for all from here on. */

@@ -297,6 +297,9 @@ export class PeerLink {
         this.#out.event({ type: "camera", on: state === 1, since, why: printable(why) });
         return;
       }
+      case "cameras":
+        this.#out.event({ type: "cameras", names: message.names });
+        return;
       case "group-terms":
       case "key-sheet":
       case "answer":

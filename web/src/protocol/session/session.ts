@@ -18,7 +18,7 @@ import { SOUND_STREAM, type SoundInfo, soundInfoBytes } from "../unit/sound-info
 import { type Unsplit } from "../unit/planner.ts";
 import { type Preamble, preambleBytes } from "../unit/preamble.ts";
 import { checkUnit } from "../unit/unit.ts";
-import { Close } from "../wire/control.ts";
+import { Close, type Control } from "../wire/control.ts";
 import { MAX_CONTROL_RECORD, MAX_HANDSHAKE_MESSAGE, MAX_RECORD } from "../wire/framing.ts";
 import { CHALLENGE_LEN, type GroupMessage } from "../wire/group-message.ts";
 import { CONFIG_FLAGS, Flag, MAX_STREAM, frameFlags } from "../wire/header.ts";
@@ -314,9 +314,8 @@ export class Session {
   }
 
   /**
-   * The secret of this handshake that both ends keep if the responder enrols the initiator: the pre-shared key of
-   * their later handshakes. It can be taken once: by a responder from `peer-proved` on, by an initiator from
-   * `established` on.
+   * The secret that both ends keep if the responder enrols the initiator: the pre-shared key of their later handshakes.
+   * It can be taken once: by a responder from `peer-proved` on, by an initiator from `established` on.
    */
   async takeEnrolment(): Promise<PresharedKey | undefined> {
     const keys = this.#state.name === "expect-welcome" ? undefined : this.#keys;
@@ -328,10 +327,7 @@ export class Session {
     return PresharedKey.fromBytes(bytes);
   }
 
-  /**
-   * The same for a publisher that leads a group: the pre-shared key of later handshakes, and what the viewer's member
-   * key follows from, also without a session.
-   */
+  /** The same for a publisher that leads a group, with what the viewer's member key follows from without a session. */
   async takeGuest(): Promise<{ readonly psk: PresharedKey; readonly secret: EnrolledSecret } | undefined> {
     const bytes = this.#keys?.enrolment;
     const secret = bytes && (await EnrolledSecret.fromBytes(bytes));
@@ -359,6 +355,11 @@ export class Session {
       // Answers use up the control key.
       await epochs.ifDue(now);
     });
+  }
+
+  /** Publisher: tells the viewer which cameras it may watch, or whether this one gives pictures. */
+  tellOfCameras(now: Now, message: Extract<Control, { type: "cameras" | "camera" }>): Promise<void> {
+    return this.#step(now, () => this.#established().peer.link.sendControl(now, message));
   }
 
   /** Responder: admits the peer of `peer-proved`. */

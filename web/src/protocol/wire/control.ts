@@ -2,6 +2,7 @@
 
 import { type Bytes, isZero } from "../bytes.ts";
 import { malformed, misuse } from "../error.ts";
+import { cameraBytes, parseCamera } from "../keys/wish.ts";
 import { type CellPlan, readCellPlan, writeCellPlan } from "./cell.ts";
 import { GROUP_PARSERS, type GroupMessage, writeGroupMessage } from "./group-message.ts";
 import { MAX_STREAM } from "./header.ts";
@@ -19,6 +20,8 @@ export const MAX_PARTS = 4;
 export const MAX_NACK_ENTRIES = 64;
 /** Bytes of `received` at most. */
 export const MAX_RECEIVED = 128;
+/** Cameras of a publisher at most. */
+export const MAX_CAMERAS = 32;
 /** Longest message between gateways. */
 export const MAX_GATEWAY_MESSAGE = 4_096;
 const TOKEN_LEN = 8;
@@ -96,6 +99,8 @@ export type Control =
   | ({ readonly type: "orientation" } & Orientation)
   /** Whether the publisher's camera gives pictures (1) or not (2). `since` is the publisher's wall clock, ns. */
   | { readonly type: "camera"; readonly state: number; readonly since: bigint; readonly why: string }
+  /** The cameras that a viewer may watch: first the one for who names none. */
+  | { readonly type: "cameras"; readonly names: readonly string[] }
   | {
       readonly type: "part"; readonly message: number; readonly index: number; readonly count: number;
       readonly bytes: Bytes;
@@ -169,6 +174,12 @@ export function controlBytes(message: Control): Bytes {
       return out.u8(39).u8(message.turns).u8(message.mirrored).done();
     case "camera":
       return out.u8(36).u8(message.state).u64(message.since).bytes16(cutText(message.why)).done();
+    case "cameras":
+      out.u8(42).u8(message.names.length);
+      for (const name of message.names) {
+        out.bytes8(cameraBytes(name));
+      }
+      return out.done();
     case "gateway":
       return out.u8(16).bytes(message.message).done();
     case "shape":
@@ -242,6 +253,20 @@ function parseNack(reader: Reader): Control {
     entries.push([reader.u32(), reader.u8()]);
   }
   return { type: "nack", entries };
+}
+
+function parseCameras(reader: Reader): Control {
+  const count = reader.u8();
+  check(count, count >= 1 && count <= MAX_CAMERAS);
+  return { type: "cameras", names: Array.from({ length: count }, () => parseName(reader)) };
+}
+
+function parseName(reader: Reader): string {
+  const name = parseCamera(reader.bytes8());
+  if (name === undefined || name === "") {
+    throw malformed();
+  }
+  return name;
 }
 
 function parsePart(reader: Reader): Control {
@@ -321,6 +346,7 @@ const PARSERS: Readonly<Record<number, (reader: Reader) => Control>> = {
   35: (reader) => ({ type: "budget", milliseconds: atMost(MAX_LATENCY, reader.u16()) }),
   39: (reader) => ({ type: "orientation", turns: atMost(3, reader.u8()), mirrored: atMost(1, reader.u8()) }),
   36: (reader) => ({ type: "camera", state: cameraState(reader.u8()), since: reader.u64(), why: parseText(reader) }),
+  42: parseCameras,
 };
 
 /**

@@ -14,6 +14,7 @@ import { HelloKeys } from "../../../src/protocol/keys/psk.ts";
 import { Session } from "../../../src/protocol/session/session.ts";
 import { type StreamInfo } from "../../../src/protocol/unit/info.ts";
 import { type SoundInfo } from "../../../src/protocol/unit/sound-info.ts";
+import { Close } from "../../../src/protocol/wire/control.ts";
 import { readClocks } from "../../../src/worker/clock.ts";
 import { SessionDriver } from "../../../src/worker/driver.ts";
 import { BUILT, EMBEDDED, FILES, FROM_DIST } from "./built-page.ts";
@@ -79,17 +80,25 @@ class ServerCarrier implements Carrier {
 
 /** One viewer, to whom anything can be sent. */
 export class Viewer {
+  /** The camera that it wants; empty for any. */
+  readonly camera: string;
   readonly #driver: SessionDriver;
   #frame = 0n;
   #packet = 0n;
 
-  constructor(driver: SessionDriver) {
+  constructor(driver: SessionDriver, camera: string) {
     this.#driver = driver;
+    this.camera = camera;
   }
 
   /** True once nobody watches any more. */
   get isOver(): boolean {
     return this.#driver.isOver;
+  }
+
+  /** Which cameras there are, or whether this one is on. */
+  tellOfCameras(message: Parameters<Session["tellOfCameras"]>[1]): Promise<void> {
+    return this.#driver.step((session, now) => session.tellOfCameras(now, message));
   }
 
   /** A codec configuration. */
@@ -136,8 +145,13 @@ export class PagePublisher {
     this.link = link;
   }
 
-  /** `publish` sends to one viewer; it ends when the viewer is gone. */
-  static async start(publish: (viewer: Viewer) => Promise<void>): Promise<PagePublisher> {
+  /**
+   * `publish` sends to one viewer; it ends when the viewer is gone. `lacks` says why a camera of this name is not
+   * offered, if it is not.
+   */
+  static async start(
+    publish: (viewer: Viewer) => Promise<void>, lacks: (camera: string) => string | undefined = () => undefined,
+  ): Promise<PagePublisher> {
     const identity = await generateIdentity();
     const helloKeys = await HelloKeys.create(identity.peerId, []);
     const handshake = {
@@ -153,7 +167,13 @@ export class PagePublisher {
       const driver: SessionDriver = new SessionDriver(session, new ServerCarrier(socket), {
         event(event) {
           if (event.type === "peer-proved") {
-            void driver.step((one, now) => one.admit(now)).then(() => publish(new Viewer(driver)))
+            const camera = event.peer.wish?.camera ?? "";
+            const why = lacks(camera);
+            if (why !== undefined) {
+              void driver.close(Close.NotOffered, why);
+              return;
+            }
+            void driver.step((one, now) => one.admit(now)).then(() => publish(new Viewer(driver, camera)))
               // The viewer may leave at any time; a test sees at the page what is missing then.
               .catch(() => undefined);
           }

@@ -1,0 +1,141 @@
+// One camera in the grid: its picture without sound and its name, or what there is instead of the picture.
+
+import { type FromWorker, type Membership } from "../messages.ts";
+import { plain } from "../plain.ts";
+import { Connection } from "./connection.ts";
+import { element, say, svgElement } from "./dom.ts";
+import { NoticeBoard } from "./notice.ts";
+import { type Watchable } from "./tiles.ts";
+import { type Watching } from "./watching.ts";
+import { NOTICES, encryptsAll, protectionWords } from "./wording.ts";
+
+/** What a tile asks of the grid. */
+export interface TileActions {
+  readonly watch: (camera: string) => Watching;
+  /** The user chose this camera. */
+  readonly open: (camera: string) => void;
+  /** The publisher told which cameras there are. */
+  readonly told: (names: readonly string[]) => void;
+  /** Its session stands, or does not. */
+  readonly begun: () => void;
+}
+
+/** The tile, a button in an item of a list. */
+export class Tile implements Watchable {
+  readonly element = element("li");
+  readonly #camera: string;
+  readonly #actions: TileActions;
+  readonly #button = element("button", "", "view tile");
+  readonly #picture = element("span", "", "picture");
+  readonly #sign = svgElement("use", {});
+  readonly #title = element("span", "", "title");
+  readonly #words = element("span");
+  readonly #badge = element("span", "", "badge");
+  #wanted = false;
+  #connection: Connection | undefined;
+  #board = new NoticeBoard("watch");
+
+  constructor(camera: string, actions: TileActions) {
+    this.#camera = camera;
+    this.#actions = actions;
+    this.#button.type = "button";
+    const name = element("span", plain(camera), "tile-name");
+    name.dir = "auto";
+    const sign = svgElement("svg", { "aria-hidden": "true", width: 32, height: 32 });
+    sign.append(this.#sign);
+    const notice = element("span", "", "notice");
+    notice.append(sign, this.#title, this.#words);
+    this.#button.append(name, this.#picture, notice, this.#badge, element("span", "This picture may be old", "old"));
+    this.#button.addEventListener("click", () => {
+      actions.open(camera);
+    });
+    this.element.append(this.#button);
+    this.rest();
+  }
+
+  get state(): Watchable["state"] {
+    if (this.#connection === undefined) {
+      return this.#wanted ? "waiting" : "resting";
+    }
+    const { state } = this.#board;
+    return state === "connecting" || state === "handshake" ? "beginning" : "begun";
+  }
+
+  wait(): void {
+    this.#wanted = true;
+    this.show();
+  }
+
+  begin(): void {
+    const { first, transfer, picture } = this.#actions.watch(this.#camera);
+    this.#picture.replaceChildren(picture);
+    this.#connection = new Connection(first, transfer, (message) => {
+      this.#take(message);
+    });
+    this.show();
+  }
+
+  rest(): void {
+    this.#wanted = false;
+    this.#connection?.close();
+    this.#connection = undefined;
+    this.#board = new NoticeBoard("watch");
+    this.#picture.replaceChildren();
+    this.#badge.hidden = true;
+    delete this.#button.dataset["age"];
+    this.show();
+  }
+
+  focus(): void {
+    this.#button.focus();
+  }
+
+  /** Shows the picture or a notice, as they are at this time. */
+  show(): void {
+    const notice = this.#wanted ? this.#board.at(performance.now()) : "resting";
+    this.#button.dataset["notice"] = notice;
+    if (notice === "none" || notice === "resting") {
+      say(this.#title, notice === "none" ? "Live" : "Tap to watch");
+      say(this.#words, "");
+      return;
+    }
+    const { title, words, sign } = NOTICES[notice];
+    this.#sign.setAttribute("href", `#sign-${sign}`);
+    say(this.#title, title);
+    say(this.#words, this.#board.reason(notice).words ?? words);
+  }
+
+  #take(message: FromWorker): void {
+    this.#board.take(message, performance.now());
+    switch (message.type) {
+      case "state":
+        if (message.state !== "live") {
+          this.#badge.hidden = true;
+          delete this.#button.dataset["age"];
+        }
+        this.#actions.begun();
+        break;
+      case "protection":
+        say(this.#badge, protectionWords(message.protection.selection));
+        this.#badge.hidden = encryptsAll(message.protection.selection);
+        break;
+      case "figures":
+        this.#age(message.figures.membership);
+        break;
+      case "membership":
+        this.#age(message.membership);
+        break;
+      case "cameras":
+        this.#actions.told(message.names);
+        return;
+      default:
+    }
+    this.show();
+  }
+
+  #age(membership: Membership | undefined): void {
+    if (membership !== undefined) {
+      this.#button.dataset["age"] = membership.age.state;
+    }
+  }
+}

@@ -1,0 +1,20 @@
+// How a camera begins to be watched, large or in a tile.
+
+import { type ToWorker, type WatchOptions } from "../messages.ts";
+import { plain } from "../plain.ts";
+
+/** A canvas, and what its worker begins with. */
+export interface Watching {
+  readonly first: Extract<ToWorker, { type: "watch" }>;
+  readonly transfer: Transferable[];
+  readonly picture: HTMLCanvasElement;
+}
+
+/** The canvas for this camera's pictures; without a name they are those that the publisher gives to who names none. */
+export function watching(ticket: string, camera: string, options: WatchOptions): Watching {
+  const picture = document.createElement("canvas");
+  picture.role = "img";
+  picture.ariaLabel = camera === "" ? "The publisher's picture, live" : `The picture of ${plain(camera)}, live`;
+  const canvas = picture.transferControlToOffscreen();
+  return { first: { type: "watch", ticket, camera, canvas, options }, transfer: [canvas], picture };
+}
