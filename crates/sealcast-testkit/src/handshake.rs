@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sealcast_proto::keys::{
-    CameraName, HandshakeConfig, HandshakeError, HelloKeys, Identity, Initiator, InitiatorStep, Invite, Mechanism,
-    Peer, PeerId, PresharedKey, Responder, ResponderStep, Role, Wish, WishedMedia,
+    HandshakeConfig, HandshakeError, HelloKeys, Identity, Initiator, InitiatorStep, Invite, Mechanism, Peer, PeerId,
+    PresharedKey, Responder, ResponderStep, Role, Wish, WishedMedia,
 };
 use sealcast_proto::seal::Suite;
 use sealcast_proto::seal::suite::{AES_128_GCM, RECOMMENDED};
+use sealcast_proto::wire::CameraName;
 use serde::Deserialize;
 
 use crate::vectors::Hex;

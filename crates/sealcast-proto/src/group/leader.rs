@@ -10,9 +10,10 @@ use super::sheet::{Head, Scope, Wraps};
 use super::terms::Terms;
 use super::tree::{Changes, Tree};
 use super::{FULL_UP_TO, MAX_RATCHET};
-use crate::keys::{CameraName, Identity};
+use crate::keys::Identity;
 use crate::seal::{MediaKey, SealLimits, Sealer, Suite};
 use crate::sign::SignMode;
+use crate::wire::CameraName;
 
 /// Time after which a change is in force, from the moment at which it was asked for.
 pub const IN_FORCE_WITHIN: Duration = Duration::from_secs(1);

@@ -2,9 +2,9 @@
 
 use super::refusal::TermsRefusal;
 use super::secret::{Group, GroupName};
-use crate::keys::{CameraName, Identity, PeerId, SIGNATURE_LEN, sha256};
+use crate::keys::{Identity, PeerId, SIGNATURE_LEN, sha256};
 use crate::sign::{NoSignMode, SignMode};
-use crate::wire::{MAX_STREAM, Malformed, Reader};
+use crate::wire::{CameraName, MAX_STREAM, Malformed, Reader};
 
 const KIND: u8 = 0x21;
 const VERSION: u8 = 1;

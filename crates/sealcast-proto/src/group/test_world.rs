@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::secret::{Group, GroupName, MemberKey, RUN_LEN};
 use super::{Announcement, InForce, Leader, LeaderConfig, Member, MemberConfig, MemberId, Terms};
-use crate::keys::{CameraName, Identity};
+use crate::keys::Identity;
 use crate::seal::suite::{AES_128_GCM, AES_256_GCM};
 use crate::seal::{RecordMeta, Refusal, SealLimits, Sealed, Sealer};
 use crate::sign::SignMode;
-use crate::wire::{Accept, Flags};
+use crate::wire::{Accept, CameraName, Flags};
 
 pub(super) const STREAM: u32 = 1;
 

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use super::node::Node;
 use super::secret::{Group, KeyUse, NodeSecret};
 use super::*;
-use crate::keys::{CameraName, Identity, PeerId};
+use crate::keys::{Identity, PeerId};
 use crate::seal::suite::RECOMMENDED;
 use crate::seal::{RecordMeta, SealLimits, Sealed, Sealer, Suite};
-use crate::wire::{Accept, Flags};
+use crate::wire::{Accept, CameraName, Flags};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

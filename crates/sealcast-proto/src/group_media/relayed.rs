@@ -5,12 +5,11 @@ use std::time::Duration;
 use super::waiting::{MAX_WAITING, MAX_WAITING_SOUND, WAIT_FOR_KEY, WaitingFrames};
 use super::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal, Seen};
 use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken, Terms, TermsRefusal};
-use crate::keys::CameraName;
 use crate::live::{CHALLENGE_LEN, Challenge, LivenessState, MAX_ROUND_TRIP};
 use crate::seal::Refusal;
 use crate::sign::{CertificateError, FrameRefusalCounts, GopRefusal, GopVerdict, NoSignMode, ProofState, SignMode};
 use crate::unit::Assembled;
-use crate::wire::{Control, GroupMessage, LENGTH_PREFIX, MessageLength, message_length};
+use crate::wire::{CameraName, Control, GroupMessage, LENGTH_PREFIX, MessageLength, message_length};
 
 /// Settings of a [`RelayedViewer`].
 #[derive(Clone)]

@@ -5,12 +5,12 @@ use super::key_track::object;
 use super::test_camera::*;
 use super::*;
 use crate::group::{MemberConfig, MemberId, SheetRefusal, TermsRefusal};
-use crate::keys::{CameraName, Identity};
+use crate::keys::Identity;
 use crate::live::{AlarmCause, LivenessState};
 use crate::seal::{Refusal, suite};
 use crate::sign::{Certificate, GOP_KEY_LEN, NoSignMode, ProofState, SignMode};
 use crate::unit::{Assembled, Unit};
-use crate::wire::{GroupMessage, LENGTH_PREFIX};
+use crate::wire::{CameraName, GroupMessage, LENGTH_PREFIX};
 
 fn offer(sign: SignMode) -> Arc<[u8]> {
     object(GroupMessage::Terms(&terms(sign)))

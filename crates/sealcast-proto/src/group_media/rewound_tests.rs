@@ -6,11 +6,10 @@ use super::key_track::object;
 use super::test_camera::*;
 use super::*;
 use crate::group::MemberConfig;
-use crate::keys::CameraName;
 use crate::seal::suite;
 use crate::sign::SignMode;
 use crate::unit::{Assembled, Unit};
-use crate::wire::GroupMessage;
+use crate::wire::{CameraName, GroupMessage};
 
 /// Objects of a camera's run that a relay has kept.
 struct Kept {

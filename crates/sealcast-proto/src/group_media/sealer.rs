@@ -8,7 +8,7 @@ use super::packets::{DatagramRun, Packets, SealedBlock, Target};
 use super::sound::SoundSealer;
 use crate::clock::Now;
 use crate::group::{Announcement, InForce, Leader, LeaderConfig, LeaderError, MemberId, MemberKey, RUN_LEN};
-use crate::keys::{CameraName, Identity};
+use crate::keys::Identity;
 use crate::live::{Batch, Challenge, Challenges, MAX_CHALLENGERS, NoSuchSlot};
 use crate::seal::{Exhausted, MediaKey, RecordMeta, SealLimits, Suite};
 use crate::session::{Content, OutgoingFrame, OutgoingUnit, RepairNeed, SealedRecords};
@@ -16,7 +16,7 @@ use crate::sign::{
     FrameHasher, FrameSigner, GopSigner, OutgoingStatement, SignError, SignMode, Statement, UnsignedPart,
 };
 use crate::unit::{Cutter, MAX_FRAME, Selection, StreamInfo, Unit, Unsplit};
-use crate::wire::{Flags, LENGTH_PREFIX};
+use crate::wire::{CameraName, Flags, LENGTH_PREFIX};
 
 /// Maximum number of challenges that one frame answers: some 0.15 ms of hashing. The others wait for the next frame.
 const MAX_ANSWERS: usize = 512;

@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::test_camera::*;
 use super::*;
 use crate::group::MemberConfig;
-use crate::keys::{CameraName, Identity};
+use crate::keys::Identity;
 use crate::seal::{Refusal, suite};
 use crate::sign::{FrameRefusal, MAX_PART_FRAMES, SignMode};
 use crate::unit::{Assembled, SOUND_STREAM, Unit};
-use crate::wire::Header;
+use crate::wire::{CameraName, Header};
 
 fn opener(member: u64, sign: SignMode) -> GroupOpener {
     let config = GroupOpenerConfig {

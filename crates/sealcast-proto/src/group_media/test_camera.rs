@@ -8,12 +8,12 @@ use aws_lc_rs::signature::{KeyPair, ML_DSA_65_SIGNING, PqdsaKeyPair};
 use super::*;
 use crate::clock::Now;
 use crate::group::{GroupName, MemberId, MemberKey, Terms};
-use crate::keys::{CameraName, Identity};
+use crate::keys::Identity;
 use crate::seal::suite;
 use crate::session::{OutgoingFrame, OutgoingSound};
 use crate::sign::{Certificate, GOP_SIGNATURE_LEN, SignMode, UnsignedPart, gop_seed};
 use crate::unit::{Codec, FrameRate, Preamble, SoundCodec, SoundInfo, StreamInfo, Unit};
-use crate::wire::{LENGTH_PREFIX, MAX_RECORD};
+use crate::wire::{CameraName, LENGTH_PREFIX, MAX_RECORD};
 
 pub(super) const STREAM: u16 = 1;
 pub(super) const RUN: [u8; 16] = [9; 16];

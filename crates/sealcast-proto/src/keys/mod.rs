@@ -26,6 +26,6 @@ pub use psk::{HelloKeys, MAX_PSKS, PresharedKey, PskName, ticket_mac};
 pub(crate) use rekey_signature::{RekeySignature, SIGNATURE_LEN};
 pub use schedule::Secret;
 pub(crate) use schedule::sha256;
-pub use wish::{CameraName, Wish, WishedMedia};
+pub use wish::{Wish, WishedMedia};
 
 pub use crate::wire::{Invite, PeerId};

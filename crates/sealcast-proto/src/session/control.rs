@@ -8,10 +8,10 @@ use super::machine::{Session, State};
 use super::rekey::RekeyCause;
 use super::{Event, Output, SessionError};
 use crate::clock::{Exchange, Now};
-use crate::keys::{CameraName, Side};
+use crate::keys::Side;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::wire::datagram::datagram;
-use crate::wire::{CameraState, Control, Flags, MAX_CAMERAS, MAX_STREAM, Orientation};
+use crate::wire::{CameraName, CameraState, Control, Flags, MAX_CAMERAS, MAX_STREAM, Orientation};
 use crate::words;
 
 impl Session {

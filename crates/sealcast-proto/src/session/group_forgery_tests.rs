@@ -11,12 +11,12 @@ use super::{
 use crate::clock::Now;
 use crate::group::{GroupName, MemberId, MemberKey, resigned_terms};
 use crate::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
-use crate::keys::{CameraName, EpochSecret, Identity, Role, Secret, Side};
+use crate::keys::{EpochSecret, Identity, Role, Secret, Side};
 use crate::seal::Refusal;
 use crate::seal::suite::AES_256_GCM;
 use crate::sign::{FrameRefusal, NoSignMode, SignMode};
 use crate::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
-use crate::wire::{GroupMessage, LENGTH_PREFIX};
+use crate::wire::{CameraName, GroupMessage, LENGTH_PREFIX};
 
 const STREAM: u16 = 1;
 

@@ -92,13 +92,15 @@ pub use shape::{RATES, ShapeCounts, ShapePlan};
 use std::time::Duration;
 
 use crate::clock::ClockEstimate;
-use crate::keys::{CameraName, HandshakeError, Peer};
+use crate::keys::{HandshakeError, Peer};
 use crate::live::{CHALLENGE_LEN, Challenge};
 use crate::rtsp::GatewayMessage;
 use crate::seal::{Refusal, Suite};
 use crate::sign::{FrameRefusal, GopVerdict, NoSignMode, SignMode};
 use crate::unit::{Assembled, Selection};
-use crate::wire::{CameraState, CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup, Orientation};
+use crate::wire::{
+    CameraName, CameraState, CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup, Orientation,
+};
 
 /// Handshake timeout.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,10 +1,9 @@
 //! Payloads of control records (protocol.md §4).
 
 use super::{
-    CellPlan, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers, Orientation, Reader, Selection,
-    put_bytes16,
+    CameraName, CellPlan, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers, Orientation, Reader,
+    Selection, put_bytes16,
 };
-use crate::keys::CameraName;
 
 /// Maximum length of a text in words of a close message, or of a camera's state, in bytes.
 const MAX_TEXT: usize = 256;

@@ -1,6 +1,7 @@
 //! The wire format: headers, framing, control messages and tickets, byte for byte as in `docs/protocol.md`.
 
 pub(crate) mod base32;
+mod camera_name;
 mod cell;
 mod cert_hash;
 mod control;
@@ -19,6 +20,7 @@ mod selection;
 mod ticket;
 mod ticket_mac;
 
+pub use camera_name::CameraName;
 pub(crate) use cell::Cell;
 pub use cell::{CELL_OVERHEAD, CellPlan, MAX_CELL, MIN_CELL};
 pub use cert_hash::CertHash;

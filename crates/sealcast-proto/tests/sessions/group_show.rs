@@ -6,14 +6,13 @@ use std::time::Duration;
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::MemberId;
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, Sealing};
-use sealcast_proto::keys::CameraName;
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Event, Fec, GroupPolicy, Input, OpenedBy, OutgoingFrame, RepairNeed, ShapePlan};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::sim::{Direction, Verdict, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
-use sealcast_proto::wire::{GroupMessage, Hearing, Kind, MulticastGroup};
+use sealcast_proto::wire::{CameraName, GroupMessage, Hearing, Kind, MulticastGroup};
 use sealcast_testkit::ends::{self, Setup, identity, records};
 use sealcast_testkit::show::{frame_bytes, steady};
 

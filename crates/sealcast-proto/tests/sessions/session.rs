@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::clock::ClockEstimate;
-use sealcast_proto::keys::{CameraName, HandshakeError, HelloKeys, Invite};
+use sealcast_proto::keys::{HandshakeError, HelloKeys, Invite};
 use sealcast_proto::seal::Refusal;
 use sealcast_proto::session::{Event, Input, RekeyCause, RekeyPolicy, SessionError};
 use sealcast_proto::sim::{Direction, Verdict};
 use sealcast_proto::unit::PREAMBLE_LEN;
-use sealcast_proto::wire::{CloseReason, Orientation};
+use sealcast_proto::wire::{CameraName, CloseReason, Orientation};
 use sealcast_testkit::ends::{self, Setup, identity, of_one_mind, publish};
 
 #[test]

@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
-use sealcast_proto::keys::CameraName;
 use sealcast_proto::unit::{Codec, Description, Preamble, SOUND_STREAM, SoundCodec, StreamInfo};
-use sealcast_proto::wire::{CameraState, CellPlan, Control, GroupMessage, MulticastGroup, Numbers, Orientation};
+use sealcast_proto::wire::{
+    CameraName, CameraState, CellPlan, Control, GroupMessage, MulticastGroup, Numbers, Orientation,
+};
 use sealcast_testkit::vectors::{Hex, hex, load};
 use serde::Deserialize;
 use serde_json::{Value, json};

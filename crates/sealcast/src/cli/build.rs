@@ -3,12 +3,13 @@
 use std::io::IsTerminal;
 use std::sync::Arc;
 
-use sealcast_proto::keys::{CameraName, Identity, Mechanism, Wish};
+use sealcast_proto::keys::{Identity, Mechanism, Wish};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::{Suite, suite};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::sign::{NoSignMode, SignMode};
 use sealcast_proto::unit::{Selection, Unit};
+use sealcast_proto::wire::CameraName;
 
 use super::args::SessionArgs;
 use crate::config::{Config, Settings};

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::group::GroupName;
 use sealcast_proto::group_media::{GroupStart, Seen};
-use sealcast_proto::keys::{CameraName, PeerId};
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::unit::SOUND_STREAM;
+use sealcast_proto::wire::CameraName;
 
 use crate::private_file::{read_regular, update_secret};
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sealcast_proto::keys::CameraName;
 use sealcast_proto::session::OutgoingFrame;
 use sealcast_proto::unit::{Preamble, Selection};
+use sealcast_proto::wire::CameraName;
 
 use super::admitted_places::AdmittedPlaces;
 use super::clock::{nanos, nanos_u32};

@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sealcast_proto::keys::CameraName;
 use sealcast_proto::rate::RateConfig;
+use sealcast_proto::wire::CameraName;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 

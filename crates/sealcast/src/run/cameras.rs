@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use sealcast_proto::keys::CameraName;
 use sealcast_proto::rate::RateConfig;
+use sealcast_proto::wire::CameraName;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;

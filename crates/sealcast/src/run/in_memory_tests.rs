@@ -5,12 +5,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::keys::{CameraName, HelloKeys, Identity, PresharedKey, Role, Side, Wish};
+use sealcast_proto::keys::{HelloKeys, Identity, PresharedKey, Role, Side, Wish};
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Carrier, Delivery, Input, RekeyPolicy, Session};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::unit::{Selection, Unit};
-use sealcast_proto::wire::CloseReason;
+use sealcast_proto::wire::{CameraName, CloseReason};
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::{CameraName, Wish, WishedMedia};
+use sealcast_proto::keys::{Wish, WishedMedia};
 use sealcast_proto::session::DEFAULT_BUDGET;
-use sealcast_proto::wire::Ticket;
+use sealcast_proto::wire::{CameraName, Ticket};
 use tokio::sync::watch;
 
 use super::watch::{ViewerState, stop_session};

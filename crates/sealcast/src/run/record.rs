@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 use sealcast_proto::archive::{Gather, Gathered};
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::group::Terms;
-use sealcast_proto::keys::CameraName;
 use sealcast_proto::session::{Event, InboundCounts, Input};
 use sealcast_proto::unit::Assembled;
-use sealcast_proto::wire::{Control, GroupMessage, MediaFrom, Ticket};
+use sealcast_proto::wire::{CameraName, Control, GroupMessage, MediaFrom, Ticket};
 use tokio::sync::watch;
 
 use super::connection::{Ended, Listener};

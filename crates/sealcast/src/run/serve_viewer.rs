@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{CameraName, Peer, WishedMedia};
+use sealcast_proto::keys::{Peer, WishedMedia};
 use sealcast_proto::session::{Event, Input, OutgoingSound, Session};
-use sealcast_proto::wire::{CloseReason, MAX_CAMERAS, MediaFrom};
+use sealcast_proto::wire::{CameraName, CloseReason, MAX_CAMERAS, MediaFrom};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use sealcast_proto::keys::{CameraName, Peer};
+use sealcast_proto::keys::Peer;
 use sealcast_proto::session::{Delivery, Event, Input, SessionError};
-use sealcast_proto::wire::{CloseReason, Ticket};
+use sealcast_proto::wire::{CameraName, CloseReason, Ticket};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;

@@ -8,12 +8,12 @@ use sealcast::failure::{Failure, FailureKind};
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::{GroupName, LeaderError, MemberConfig, MemberKey, Terms};
 use sealcast_proto::group_media::{GroupOpener, GroupOpenerConfig, GroupSealer, GroupSealerConfig, SealedFrame};
-use sealcast_proto::keys::{CameraName, Identity};
+use sealcast_proto::keys::Identity;
 use sealcast_proto::seal::suite::AES_256_GCM;
 use sealcast_proto::session::OutgoingFrame;
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::unit::{Codec, FrameRate, Preamble, StreamInfo, Unit};
-use sealcast_proto::wire::LENGTH_PREFIX;
+use sealcast_proto::wire::{CameraName, LENGTH_PREFIX};
 
 const STREAM: u16 = 1;
 /// Epoch numbers of a run.

@@ -12,12 +12,12 @@ use std::time::Instant;
 use sealcast_proto::clock::Now;
 use sealcast_proto::group::{GroupName, LeaderError, MAX_MEMBERS, MemberId, MemberKey};
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig, SealedFrame};
-use sealcast_proto::keys::{CameraName, PeerId};
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::live::{Answer, Challenge};
 use sealcast_proto::session::RepairNeed;
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::unit::Selection;
-use sealcast_proto::wire::{GroupMessage, Hearing, MediaFrom};
+use sealcast_proto::wire::{CameraName, GroupMessage, Hearing, MediaFrom};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 

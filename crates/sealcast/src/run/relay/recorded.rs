@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use sealcast_proto::archive::{Gather, Gathered};
 use sealcast_proto::group::Terms;
-use sealcast_proto::keys::{CameraName, PeerId};
-use sealcast_proto::wire::{Control, GroupMessage};
+use sealcast_proto::keys::PeerId;
+use sealcast_proto::wire::{CameraName, Control, GroupMessage};
 
 use crate::meter::telling::Telling;
 use crate::run::group::group_of;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{CameraName, Peer, WishedMedia};
+use sealcast_proto::keys::{Peer, WishedMedia};
 use sealcast_proto::rtsp::{CameraNumber, CarriedStatus, GatewayMessage, Parameters, Verb, put_packet};
 use sealcast_proto::session::{Event, Input, OutgoingPackets, Session};
 use sealcast_proto::unit::{Preamble, StampKind};
-use sealcast_proto::wire::MAX_STREAM;
+use sealcast_proto::wire::{CameraName, MAX_STREAM};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
