@@ -8,9 +8,10 @@ use sealcast_proto::wire::TransportKind;
 use super::args::DoctorArgs;
 use super::{build, gateway, publish_source};
 use crate::archive::Keeping;
+use crate::config::secrets::redact;
 use crate::config::{Config, Settings};
-use crate::doctor::{Access, Finding, NamedFile, Place, Report, Subject, examine, try_camera};
-use crate::failure::Result;
+use crate::doctor::{Access, Finding, NamedFile, NamedSource, Place, Report, Subject, examine, look_at, try_camera};
+use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files;
 use crate::output;
 use crate::rtsp::RtspOptions;
@@ -26,7 +27,7 @@ const THIS_PROGRAM: &str = "/proc/self/exe";
 #[tokio::main(flavor = "current_thread")]
 pub(super) async fn run(args: &DoctorArgs) -> Result<()> {
     let report = match &args.camera {
-        Some(camera) => try_camera(&RtspOptions::parse(camera)?).await,
+        Some(source) => tried(source).await?,
         None => examined(args.config.config.as_deref()).await,
     };
     output::print(&match args.json {
@@ -34,6 +35,25 @@ pub(super) async fn run(args: &DoctorArgs) -> Result<()> {
         false => report.to_lines(),
     })?;
     report.verdict()
+}
+
+/// What was found of a camera, or of a file.
+async fn tried(source: &str) -> Result<Report> {
+    if let SourceUrl::Rtsp(options) = source.parse()? {
+        return Ok(try_camera(&options).await);
+    }
+    let named = NamedSource {
+        option: "source",
+        url: source.to_owned(),
+    };
+    look_at(&named).ok_or_else(|| {
+        let what = format!("{} cannot be looked at beforehand", redact(source));
+        Failure::new(
+            FailureKind::Usage,
+            what,
+            "name a camera, rtsp://HOST/PATH or v4l2:/dev/video0, or file:CLIP.mp4",
+        )
+    })
 }
 
 /// What was found of this machine and the configuration.
@@ -79,6 +99,7 @@ fn subject(settings: &Settings, configuration: Finding, file: Option<&Path>) -> 
         folders: folders(config, home.as_deref().ok()),
         home,
         cameras: cameras(settings),
+        sources: sources(settings),
     }
 }
 
@@ -252,6 +273,19 @@ fn cameras(settings: &Settings) -> Vec<RtspOptions> {
     cameras
 }
 
+/// The sources that commands would open. Secrets are in none that is looked at.
+fn sources(settings: &Settings) -> Vec<NamedSource> {
+    let config = &settings.config;
+    let demo = settings.origin("demo.source").map(|_| config.demo.source.clone());
+    let named = [
+        ("publish.source", publish_source::source_url(config).ok()),
+        ("demo.source", demo),
+        ("probe.from", config.probe.from.clone()),
+    ];
+    let of = |(option, url): (_, Option<String>)| url.map(|url| NamedSource { option, url });
+    named.into_iter().filter_map(of).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,6 +344,7 @@ mod tests {
             );
         }
         assert_eq!(subject.cameras.len(), 2);
+        assert_eq!(subject.sources.len(), 1);
     }
 
     #[test]

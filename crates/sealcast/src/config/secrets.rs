@@ -5,6 +5,9 @@ use std::borrow::Cow;
 /// Replacement text for a secret.
 const HIDDEN: &str = "***";
 
+/// The place of user and password in advice, which shows how they are written.
+const PLACE: &str = "USER:PASSWORD";
+
 /// Beginning of the URL of a GStreamer pipeline.
 const PIPELINE: &str = "gst:";
 
@@ -86,7 +89,7 @@ fn redact_url(url: &str, shown: &mut String) {
     // better than too little.
     match url.rsplit_once('@') {
         Some((user, host)) => {
-            if let Some((name, _)) = user.split_once(':') {
+            if let Some((name, _)) = user.split_once(':').filter(|_| user != PLACE) {
                 shown.push_str(name);
                 shown.push(':');
                 shown.push_str(HIDDEN);
@@ -156,6 +159,7 @@ mod tests {
             "test:640x480@30",
             "file:a#b:c@d.mp4",
             "file:a?key=b",
+            "write rtsp://USER:PASSWORD@HOST:PORT/PATH, with %23 for #",
             "gst:videotestsrc pattern=snow ! x264enc key-int-max=60",
             "rtsp://cam/stream",
             "rtsp://user@cam/",
