@@ -11,7 +11,7 @@ use sealcast_proto::wire::TransportKind;
 use super::args::PublishArgs;
 use super::hand_out::{Start, TO_WATCH, listen_for_browsers, way_to};
 use super::publish_source::{Beginning, Opening, announce, source_url};
-use super::ticket::ticket;
+use super::ticket::{check_ticket, ticket};
 use super::{build, peers, shutdown};
 use crate::archive::{MAX_RECIPIENTS, Recipient, parse_recipients};
 use crate::config::Settings;
@@ -43,6 +43,8 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     // Reject an invalid source before anything is created or bound.
     let checked = source_url.parse::<SourceUrl>();
     let checked = checked.map_err(|failure| settings.placed("publish.source", failure))?;
+    build::check_publishing(&settings)?;
+    check_ticket(configured.to.as_deref())?;
     let rate = build::rate(&settings.config)?;
     let selection = build::selection(&settings)?;
     let sealing = publisher_sealing(&settings)?;
