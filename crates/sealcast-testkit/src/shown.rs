@@ -41,7 +41,7 @@ pub fn assert_understood(prompts: &[&str], least: usize, parse: impl Fn(&str) ->
     );
 }
 
-/// The documents in the root and in `docs`.
+/// The documents in the root, in `docs` and in `docs/guide`.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let markdown = |dir: PathBuf| {
@@ -51,5 +51,7 @@ fn documents() -> Vec<PathBuf> {
             .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
             .collect::<Vec<_>>()
     };
-    [markdown(root.clone()), markdown(root.join("docs"))].concat()
+    ["", "docs", "docs/guide"]
+        .map(|folder| markdown(root.join(folder)))
+        .concat()
 }

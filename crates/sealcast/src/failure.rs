@@ -71,12 +71,13 @@ pub struct Failure {
 
 impl Failure {
     /// A failure of `kind`: `what` is the problem, `hint` the remedy. Both may repeat words of peers, of children and
-    /// of files, so they are made [plain]; the system's numbers of errors, which stand behind its words, are left out.
+    /// of files, so they are made [plain]. The system's numbers of errors, which stand behind its words, are left out,
+    /// and some of its words are put into others.
     pub fn new(kind: FailureKind, what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             kind,
-            what: without_numbers(&plain(&what.into())),
-            hint: without_numbers(&plain(&hint.into())),
+            what: for_people(&plain(&what.into())),
+            hint: for_people(&plain(&hint.into())),
             fault: SourceFault::Other,
         }
     }
@@ -86,6 +87,19 @@ impl Failure {
     pub fn of_source(self, fault: SourceFault) -> Self {
         Self { fault, ..self }
     }
+}
+
+/// Words of the system and of the standard library, and those that people know.
+const WORDS: [(&str, &str); 3] = [
+    ("failed to lookup address information: ", ""),
+    ("entity not found", "there is no such file or folder"),
+    ("No such file or directory", "there is no such file or folder"),
+];
+
+/// A text with the system's words as people know them, and without its numbers.
+fn for_people(text: &str) -> String {
+    let known = |text: String, (theirs, ours): &(&str, &str)| text.replace(theirs, ours);
+    WORDS.iter().fold(without_numbers(text), known)
 }
 
 /// `text` without each ` (os error N)`.
@@ -128,6 +142,11 @@ mod tests {
             ),
             ("a (No such file (os error 2)), b (os error 13)", "a (No such file), b"),
             ("a (os error x) b", "a (os error x) b"),
+            (
+                "a: failed to lookup address information: Name or service not known",
+                "a: Name or service not known",
+            ),
+            ("a: entity not found", "a: there is no such file or folder"),
             ("none", "none"),
         ] {
             assert_eq!(

@@ -132,9 +132,12 @@ pub fn replace_secret(path: &Path, secret: &[u8]) -> io::Result<()> {
 
 /// A new temporary file, which has mode 0600, in the folder of `path`.
 fn written_beside(path: &Path, secret: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    // The library's error names the temporary file.
+    let named = |error: io::Error| io::Error::from(error.kind());
     let mut file = tempfile::Builder::new()
         .prefix(".sealcast")
-        .tempfile_in(folder_of(path))?;
+        .tempfile_in(folder_of(path))
+        .map_err(named)?;
     file.write_all(secret)?;
     file.as_file().sync_all()?;
     Ok(file)
@@ -176,10 +179,10 @@ pub fn read_secret(path: &Path) -> Result<Zeroizing<String>> {
     }
 }
 
-/// The first line of a secret file, such as a source with a password.
+/// The first line of a secret file, such as a source with a password. Empty lines before it are left out.
 ///
 /// # Errors
-/// As [`read_secret`], or the first line is empty.
+/// As [`read_secret`], or there is nothing in it.
 pub fn read_secret_line(path: &Path) -> Result<Zeroizing<String>> {
     first_line(path, &read_secret(path)?)
 }
@@ -230,14 +233,14 @@ fn read_opened(path: &Path, file: File) -> Result<Zeroizing<String>> {
 }
 
 fn first_line(path: &Path, text: &str) -> Result<Zeroizing<String>> {
-    match text.lines().next().filter(|line| !line.trim().is_empty()) {
+    match text.lines().find(|line| !line.trim().is_empty()) {
         Some(line) => Ok(Zeroizing::new(line.to_owned())),
         None => {
-            let what = format!("the first line of {} is empty", path.display());
+            let what = format!("{} is empty", path.display());
             Err(Failure::new(
                 FailureKind::Keys,
                 what,
-                "write the secret into its first line",
+                "what it is for goes into its first line: a ticket, a password, a URL",
             ))
         }
     }
@@ -246,6 +249,11 @@ fn first_line(path: &Path, text: &str) -> Result<Zeroizing<String>> {
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
     let shown = path.display();
     let (what, hint) = match error.kind() {
+        _ if path.as_os_str().is_empty() => (
+            "no file is named".to_owned(),
+            "write its name behind the @, as in @ticket.txt",
+        ),
+        ErrorKind::IsADirectory => (format!("{shown} is a directory"), "name the file in it"),
         ErrorKind::NotFound => (format!("{shown} does not exist"), "check the path"),
         _ => (
             format!("{shown} cannot be read ({error})"),
@@ -332,13 +340,19 @@ mod tests {
             fs::write(file.path(), content).expect("written");
             read_secret_line(file.path())
         };
-        assert_eq!(line("a secret \nsecond\n").expect("a line").as_str(), "a secret ");
-        for content in ["", "\nhush\n", &"hush".repeat(2000)] {
+        for content in ["a secret \nsecond\n", "\n \na secret \n"] {
+            assert_eq!(line(content).expect("a line").as_str(), "a secret ");
+        }
+        for content in ["", "\n \n", &"hush".repeat(2000)] {
             let failure = line(content).expect_err("no line");
             assert!(!failure.to_string().contains("hush"), "{failure}");
         }
         let missing = read_secret_line(Path::new("/nonexistent")).expect_err("no file");
         assert!(missing.what.contains("/nonexistent"), "{missing}");
+        for (path, words) in [("", "no file is named"), ("/", "is a directory")] {
+            let failure = read_secret_line(Path::new(path)).expect_err("no file");
+            assert!(failure.what.contains(words), "{failure}");
+        }
     }
 
     #[test]

@@ -50,6 +50,12 @@ pub(crate) fn ticket(typed: &str) -> Option<String> {
     if typed.starts_with("rtsp") {
         return Some("that is a camera: `sealcast publish` reads it, and prints the ticket for viewers".to_owned());
     }
+    if typed.starts_with("http") && typed.contains("?token=") {
+        let page = "that is the address of a page of this machine: open it in a browser";
+        return Some(format!(
+            "{page}; to watch somewhere else, ask there for a ticket: sealcast invite"
+        ));
+    }
     if typed.starts_with("http") {
         return Some("copy the whole link: the ticket stands behind its #".to_owned());
     }
@@ -132,6 +138,7 @@ mod tests {
             (sink, "https://0.0.0.0:9880", "http://127.0.0.1"),
             (ticket, "rtsp://u:hunter2@camera/1", "sealcast publish"),
             (ticket, "https://camera:9443/", "behind its #"),
+            (ticket, "http://127.0.0.1:9880/?token=hunter2", "open it in a browser"),
         ] {
             let hint = guess(typed).expect(typed);
             assert!(hint.contains(words) && !hint.contains("hunter2"), "{hint}");

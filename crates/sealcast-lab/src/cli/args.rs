@@ -53,7 +53,7 @@ pub(super) enum Command {
     Ciphers(CiphersArgs),
     /// Measure how many raw frames per second are enciphered in time, with and without an image filter before it
     Load(LoadArgs),
-    /// Measure time, CPU time, bytes and energy of handshakes with each key mechanism, in memory and over TCP
+    /// Measure time, CPU time, bytes and energy of handshakes by each way to agree on keys, in memory and over TCP
     Handshake(HandshakeArgs),
     /// Measure the same live stream under each suite: delay, CPU time, bytes and energy of publisher and viewer
     Live(LiveArgs),
@@ -80,7 +80,7 @@ pub(super) enum Command {
     SelectiveReceive(SelectiveReceiveArgs),
     /// Measure what sizes and times of a sealed stream tell of what happens before the camera, and what hiding it costs
     Traffic(TrafficArgs),
-    /// Attack streams that are encrypted in part, without keys: what is recognised, and what the selection saves
+    /// Attack streams that are encrypted in part, without keys: what is recognised, and what encrypting less saves
     Attack(AttackArgs),
     /// Measure the page in Chromium: latency to the canvas, opening, processor time, first picture, heaps
     Browser(BrowserArgs),

@@ -152,13 +152,16 @@ pub fn parse_recipients(text: &str) -> Result<Vec<Recipient>> {
         return Ok(vec![text.parse()?]);
     };
     let fail = |why: String| {
-        let what = format!("the recipients in {path} cannot be read: {why}");
+        let what = format!("the recipients in {text} cannot be read: {why}");
         Failure::new(
             FailureKind::Keys,
             what,
             "name a file with one age1pq1… recipient a line",
         )
     };
+    if path.is_empty() {
+        return Err(fail("no file is named behind the @".into()));
+    }
     let length = std::fs::metadata(path).map_err(|error| fail(error.to_string()))?.len();
     if length > MAX_RECIPIENTS_FILE {
         return Err(fail("it is far too long".into()));

@@ -1,6 +1,7 @@
 //! A sink that writes an archive (archive.md §7).
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use sealcast_proto::archive::EndCause;
 use sealcast_proto::clock::ClockEstimate;
@@ -13,7 +14,7 @@ use super::recording::{Recording, Standing};
 use super::times::by_own_clock;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{ReceivedFrame, StreamInfo};
-use crate::sink::{GroupProof, Sink};
+use crate::sink::{GroupProof, Kept, Sink};
 
 /// A sink that appends sealed records to an archive.
 pub struct ArchiveSink {
@@ -25,6 +26,9 @@ pub struct ArchiveSink {
     time: (u64, u64),
     /// The descriptions in force, of the picture and of the sound, with their streams.
     descriptions: BTreeMap<u32, SealedFrame>,
+    folder: PathBuf,
+    /// What it has recorded.
+    kept: Kept,
 }
 
 impl ArchiveSink {
@@ -39,6 +43,8 @@ impl ArchiveSink {
             sealed: SealedFrame::default(),
             time: (0, u64::MAX),
             descriptions: BTreeMap::new(),
+            folder: options.folder,
+            kept: Kept::default(),
         })
     }
 
@@ -102,8 +108,12 @@ impl Sink for ArchiveSink {
         let takes = self.recording.writer().is_some_and(|writer| writer.takes(&self.sealed));
         let changed = self.recording.writer().is_some() && !takes;
         let written = match (frame.keyframe, self.recording.standing(frame.keyframe)) {
-            (_, Standing::GoesOn) if takes => self.append(frame.keyframe),
+            (_, Standing::GoesOn) if takes => {
+                self.kept.picture(frame.media_time);
+                self.append(frame.keyframe)
+            }
             (true, _) => {
+                self.kept.picture(frame.media_time);
                 let cause = if changed { EndCause::Changed } else { EndCause::Full };
                 self.recording.end(cause).and_then(|()| self.begin(true))
             }
@@ -130,6 +140,7 @@ impl Sink for ArchiveSink {
     }
 
     fn finish(&mut self) -> Result<()> {
+        self.kept.tell(&self.folder);
         self.recording.end(EndCause::Stopped)
     }
 }

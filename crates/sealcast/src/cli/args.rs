@@ -20,7 +20,10 @@ use crate::length::{Hours, Millis, NoLength, Seconds};
 #[derive(Debug, Parser)]
 #[command(version, after_help = examples::ALL)]
 pub(super) struct Arguments {
-    /// Log more; give it twice to log everything
+    /// Log more; -vv logs each picture, too
+    ///
+    /// Once: also the options in force, connections, and figures every 10 s. Twice: also each picture, and what
+    /// libraries say.
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub(super) verbose: u8,
 
@@ -30,12 +33,12 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Run camera, sealed stream and viewer on this machine, and show what the protection costs
+    /// Run camera, encrypted stream and viewer on this machine, and show what the protection costs
     #[command(after_help = examples::DEMO)]
     Demo(DemoArgs),
     /// Create an identity and print its peer id
     Keygen(KeygenArgs),
-    /// Publish a source to viewers, and print the ticket that admits them
+    /// Publish a camera or a file to viewers, and print the ticket that lets them in
     #[command(after_help = examples::PUBLISH)]
     Publish(PublishArgs),
     /// Watch a publisher
@@ -49,7 +52,7 @@ pub(super) enum Command {
     /// Measure the latency of video as a viewer sees it
     #[command(after_help = examples::PROBE)]
     Probe(ProbeArgs),
-    /// Connect RTSP cameras to RTSP players over a sealed link, without changes to either
+    /// Connect RTSP cameras to RTSP players over an encrypted link, without changes to either
     #[command(after_help = examples::GATEWAY)]
     Gateway(GatewayCommands),
     /// List the cameras of a publisher that you may watch, for `watch --camera NAME`
@@ -64,7 +67,7 @@ pub(super) enum Command {
     /// Send a command to a running publisher or camera gateway
     #[command(after_help = examples::CONTROL)]
     Control(ControlArgs),
-    /// Print versions, suites, mechanisms, and which processor features are in use
+    /// Print versions, ciphers, ways to agree on keys, and which processor features are in use
     PrintConfig(PrintConfigArgs),
     /// Look for what would keep a stream from running well here, and say what to do
     #[command(after_help = examples::DOCTOR)]
@@ -184,10 +187,10 @@ pub(super) enum PeersAction {
         #[arg(long)]
         with_peers: bool,
     },
-    /// The folder of a publisher was restored from an old copy: leave out the key epochs that it may have used since
+    /// The folder of a publisher was restored from an old copy: leave out the keys that it may have used since
     Restored {
         /// At least so many times it was started since the copy was made
-        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<1_000>)]
         starts: u32,
     },
 }
@@ -205,9 +208,8 @@ pub(super) struct InviteArgs {
     #[arg(long = "camera", value_name = "NAME")]
     pub(super) cameras: Vec<String>,
 
-    /// Number of peers that it enrols, 1 to 12288
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_USES)))]
+    /// How many it lets in, 1 to 12288
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<MAX_USES>)]
     pub(super) uses: u32,
 
     /// Time after which it expires, such as 90m, 24h or 7d: at most a year; in hours without a unit
@@ -301,7 +303,7 @@ pub(super) struct ReplayArgs {
     pub(super) to: Option<String>,
 
     /// Where the frames go: file:OUT.mp4[?overwrite], http://ADDRESS:PORT, null:, or -
-    #[arg(long, value_name = "SINK")]
+    #[arg(long, value_name = "WHERE")]
     pub(super) into: String,
 
     /// Play as fast as the sink takes it, to export
@@ -319,7 +321,7 @@ pub(super) struct ControlArgs {
     #[arg(long, value_name = "PATH")]
     pub(super) socket: Option<PathBuf>,
 
-    /// The command: encrypt SELECTION, rekey, keyframe, status, peers … or help
+    /// The command: status, peers …, keyframe, rekey, encrypt WHAT, or help
     #[arg(required = true)]
     pub(super) command: Vec<String>,
 }
@@ -337,7 +339,8 @@ pub(super) struct PrintConfigArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
-    /// A camera to try, rtsp://…: what it offers and does over TCP and UDP, without names, paths or secrets
+    /// A camera to try, rtsp://…: what it offers and does over TCP and UDP, without names, paths or secrets; or
+    /// file:CLIP or v4l2:DEVICE, whether it can be used
     #[arg(value_name = "CAMERA")]
     pub(super) camera: Option<String>,
 
@@ -440,7 +443,7 @@ pub(super) struct GatewayCommands {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum GatewayCommand {
-    /// Run beside the cameras: seal their packets, and print the ticket for the viewer gateway
+    /// Run beside the cameras: encrypt their packets, and print the ticket for the viewer gateway
     #[command(after_help = examples::GATEWAY_CAMERA)]
     Camera(GatewayCameraArgs),
     /// Run beside the players: serve them the cameras of a camera gateway by RTSP
@@ -472,13 +475,19 @@ pub(super) struct GatewayViewerArgs {
 /// An argument that overrides a ticket.
 #[derive(Debug, Args)]
 pub(super) struct LatencyArg {
-    /// How long a frame may wait for what was lost: 0 to 10s, in milliseconds without a unit
+    /// How long a picture may wait for what was lost: 0 to 10s, in milliseconds without a unit
     ///
     /// Over UDP and QUIC: how much later than with the shortest delay a frame or packet may be handed out, so that
     /// losses can be repaired; 0 never waits [default: the ticket's, or 120]. Over TCP, except for gateways: how long a
     /// frame may wait at the publisher [default: the publisher's].
     #[arg(long, value_name = "TIME", value_parser = budget)]
     pub(super) latency: Option<u16>,
+}
+
+/// Parses a whole number from 1 to `MOST`.
+fn number<const MOST: u32>(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|number| (1..=MOST).contains(number));
+    number.ok_or_else(|| format!("it must be a whole number from 1 to {MOST}"))
 }
 
 /// Parses a latency budget, in milliseconds.

@@ -108,6 +108,10 @@ fn distinct<T>(list: Vec<T>, id: impl Fn(&T) -> u8) -> Result<Vec<T>> {
 /// Identity, suites, mechanisms and epochs of an end without a name. The identity is the configured one, or the end's
 /// default one in the user's folder.
 pub(super) fn own_offer(args: &SessionArgs, end: End, sealing: Sealing, settings: &Settings) -> Result<Offer> {
+    // An identity is made only by a command that is right.
+    offered_suites(args, settings)?;
+    offered_mechanisms(settings)?;
+    observe(settings)?;
     let file = settings.config.identity.file.as_deref();
     offer_of(
         args,
@@ -154,7 +158,7 @@ pub(super) fn wished_camera(settings: &Settings) -> Result<CameraName> {
 /// What is signed, by its name.
 pub(super) fn sign_mode(settings: &Settings, key: &'static str, name: &str) -> Result<SignMode> {
     name.parse().map_err(|error: NoSignMode| {
-        let failure = usage(format!("there are no signatures \"{name}\""), error.to_string());
+        let failure = usage(format!("\"{name}\" does not say what is signed"), error.to_string());
         settings.placed(key, failure)
     })
 }
@@ -201,7 +205,7 @@ impl Sealing {
 pub(super) fn selection(settings: &Settings) -> Result<Selection> {
     let text = &settings.config.publish.encrypt;
     text.parse::<Selection>().map_err(|error| {
-        let failure = usage(format!("\"{text}\" says nothing to encrypt"), error.to_string());
+        let failure = usage(format!("\"{text}\" does not say what to encrypt"), error.to_string());
         settings.placed("publish.encrypt", failure)
     })
 }
@@ -255,7 +259,7 @@ pub(super) fn rekey(settings: &Settings) -> Result<RekeyPolicy> {
     let publish = &settings.config.publish;
     let (length, records) = (publish.rekey_seconds, publish.rekey_records);
     RekeyPolicy::new(records, length.0).ok_or_else(|| {
-        let what = format!("epochs of {length} and {records} records are outside the protocol's bounds");
+        let what = format!("new keys cannot come after {length} or {records} records");
         let failure = usage(what, "choose 1 to 600 s and 16 to 1048576 records");
         let wrong = match (1..=600).contains(&length.0.as_secs()) {
             true => "publish.rekey_records",
@@ -341,21 +345,37 @@ pub(super) fn listen_url(settings: &Settings) -> Result<ListenUrl> {
     url.map_err(|failure| settings.placed("publish.listen", failure))
 }
 
-/// Check a configuration beyond its syntax and types.
-pub(super) fn check(settings: &Settings) -> Result<()> {
-    let config = &settings.config;
+/// Checks what a publishing end was told, before it makes or binds anything.
+pub(super) fn check_publishing(settings: &Settings) -> Result<()> {
+    let publish = &settings.config.publish;
     suites(settings)?;
     offered_mechanisms(settings)?;
     rekey(settings)?;
     selection(settings)?;
     shape(settings)?;
     unit(settings)?;
-    rate(config)?;
+    rate(&settings.config)?;
     meter(settings)?;
     metrics(settings)?;
     listen_url(settings)?;
+    for url in &publish.also_listen {
+        let url = url.parse::<ListenUrl>();
+        url.map_err(|failure| settings.placed("publish.also_listen", failure))?;
+    }
+    if let Some(web) = &publish.web {
+        let web = web.parse::<WebUrl>();
+        web.map_err(|failure| settings.placed("publish.web", failure))?;
+    }
+    relays(settings, "publish.relay", &publish.relay)?;
+    sign_mode(settings, "publish.sign", &publish.sign)?;
+    super::peers::invite_terms(settings).map(drop)
+}
+
+/// Check a configuration beyond its syntax and types.
+pub(super) fn check(settings: &Settings) -> Result<()> {
+    let config = &settings.config;
+    check_publishing(settings)?;
     super::peers::name_of(settings, End::Publisher)?;
-    super::peers::invite_terms(settings)?;
     super::cameras::check(settings)?;
     if let Some(archive) = &config.record.archive {
         let archive = crate::archive::Keeping::parse(archive);

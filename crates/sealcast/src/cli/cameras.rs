@@ -53,7 +53,7 @@ pub(super) fn name_and_source(text: &str) -> (Option<&str>, &str) {
 }
 
 /// The source of `publish` in the configuration or as it was typed, without a name, and those of `[[camera]]`.
-pub(super) fn sources(config: &Config) -> Vec<SourceText> {
+pub(super) fn all_sources(config: &Config) -> Vec<SourceText> {
     let publish = &config.publish;
     let said = publish.source.as_deref().map(|text| name_and_source(text).1.to_owned());
     let first = SourceText::of(said.as_ref(), publish.source_file.as_ref());

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 use sealcast_proto::words::plain;
+use tokio::runtime::Builder;
 
 use super::args::ControlArgs;
 use crate::failure::{Failure, FailureKind, Result};
@@ -93,7 +93,7 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
 /// Fails if the one who answers is neither this user nor root. Root asks programs of all users: then it must be the
 /// user who made what is at the path.
 fn check_who_answers(path: &Path, stream: &UnixStream) -> io::Result<()> {
-    let (own, server) = (geteuid().as_raw(), socket_peercred(stream)?.uid.as_raw());
+    let (own, server) = (geteuid().as_raw(), user_of(stream)?);
     let expected = if own == 0 {
         fs::symlink_metadata(path)?.uid()
     } else {
@@ -103,6 +103,18 @@ fn check_who_answers(path: &Path, stream: &UnixStream) -> io::Result<()> {
         true => Ok(()),
         false => Err(io::Error::new(ErrorKind::PermissionDenied, "another user runs it")),
     }
+}
+
+/// The user at the other end of a socket. Its process may be in another namespace, and has no number here then.
+fn user_of(stream: &UnixStream) -> io::Result<u32> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let _within = runtime.enter();
+    stream.set_nonblocking(true)?;
+    let user = tokio::net::UnixStream::from_std(stream.try_clone()?)?
+        .peer_cred()?
+        .uid();
+    stream.set_nonblocking(false)?;
+    Ok(user)
 }
 
 /// Ask, and return the answer: one line, or the lines that a line `ok N lines` announces, behind `ok`.

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use sealcast_proto::wire::TransportKind;
 
 use super::args::DoctorArgs;
-use super::cameras::sources;
+use super::cameras::all_sources;
 use super::{build, gateway};
 use crate::archive::Keeping;
+use crate::config::secrets::redact;
 use crate::config::{Config, Settings};
-use crate::doctor::{Access, Finding, NamedFile, Place, Report, Subject, examine, try_camera};
-use crate::failure::Result;
+use crate::doctor::{Access, Finding, NamedFile, NamedSource, Place, Report, Subject, examine, look_at, try_camera};
+use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files;
 use crate::output;
 use crate::rtsp::RtspOptions;
@@ -27,7 +28,7 @@ const THIS_PROGRAM: &str = "/proc/self/exe";
 #[tokio::main(flavor = "current_thread")]
 pub(super) async fn run(args: &DoctorArgs) -> Result<()> {
     let report = match &args.camera {
-        Some(camera) => try_camera(&RtspOptions::parse(camera)?).await,
+        Some(source) => tried(source).await?,
         None => examined(args.config.config.as_deref()).await,
     };
     output::print(&match args.json {
@@ -35,6 +36,25 @@ pub(super) async fn run(args: &DoctorArgs) -> Result<()> {
         false => report.to_lines(),
     })?;
     report.verdict()
+}
+
+/// What was found of a camera, or of a file.
+async fn tried(source: &str) -> Result<Report> {
+    if let SourceUrl::Rtsp(options) = source.parse()? {
+        return Ok(try_camera(&options).await);
+    }
+    let named = NamedSource {
+        option: "source",
+        url: source.to_owned(),
+    };
+    look_at(&named).ok_or_else(|| {
+        let what = format!("{} cannot be looked at beforehand", redact(source));
+        Failure::new(
+            FailureKind::Usage,
+            what,
+            "name a camera, rtsp://HOST/PATH or v4l2:/dev/video0, or file:CLIP.mp4",
+        )
+    })
 }
 
 /// What was found of this machine and the configuration.
@@ -80,6 +100,7 @@ fn subject(settings: &Settings, configuration: Finding, file: Option<&Path>) -> 
         folders: folders(config, home.as_deref().ok()),
         home,
         cameras: cameras(settings),
+        sources: sources(settings),
     }
 }
 
@@ -238,7 +259,7 @@ fn folders(config: &Config, home: Option<&Path>) -> Vec<PathBuf> {
 fn cameras(settings: &Settings) -> Vec<RtspOptions> {
     let config = &settings.config;
     let mut cameras = Vec::new();
-    for source in sources(config) {
+    for source in all_sources(config) {
         let url = source.read().ok().and_then(|url| url.parse::<SourceUrl>().ok());
         if let Some(SourceUrl::Rtsp(options)) = url {
             cameras.push(options);
@@ -249,6 +270,17 @@ fn cameras(settings: &Settings) -> Vec<RtspOptions> {
         cameras.extend(configured.into_iter().map(|camera| camera.definition));
     }
     cameras
+}
+
+/// The sources that commands would open. Secrets are in none that is looked at.
+fn sources(settings: &Settings) -> Vec<NamedSource> {
+    let config = &settings.config;
+    let demo = settings.origin("demo.source").map(|_| config.demo.source.clone());
+    let published = all_sources(config).into_iter().filter_map(|source| source.read().ok());
+    let published = published.map(|url| ("publish.source", Some(url.to_string())));
+    let others = [("demo.source", demo), ("probe.from", config.probe.from.clone())];
+    let of = |(option, url): (_, Option<String>)| url.map(|url| NamedSource { option, url });
+    published.chain(others).filter_map(of).collect()
 }
 
 #[cfg(test)]
@@ -309,6 +341,7 @@ mod tests {
             );
         }
         assert_eq!(subject.cameras.len(), 2);
+        assert_eq!(subject.sources.len(), 1);
     }
 
     #[test]

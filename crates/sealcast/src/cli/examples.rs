@@ -5,7 +5,7 @@ pub(super) const ALL: &str = "Examples:
   sealcast publish rtsp://camera.example/front   # prints the line that a viewer types
   sealcast watch @ticket.txt --to window:
 
-Exit codes: 0 done, 1 defect, 2 usage, 3 source, 4 sink, 5 network, 6 refused, 7 keys, 8 configuration, 9 key limit.";
+Exit codes: 0 done, 1 defect, 2 usage, 3 source, 4 output, 5 network, 6 refused, 7 keys, 8 configuration, 9 key limit.";
 
 pub(super) const DEMO: &str = "Examples:
   sealcast demo

@@ -34,6 +34,8 @@ use crate::run::ways::Ways;
 use crate::run::{ControlSocket, Observation, Renewal, RuntimeSettings, Shape, build_info, distinct};
 use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 
+/// How a viewer gateway is given its ticket.
+const TYPED: &str = "sealcast gateway viewer --peer @FILE";
 /// User name of players whose password is made here.
 const DEFAULT_PLAYER: &str = "player";
 
@@ -50,6 +52,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let hangups = shutdown::hangups()?;
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.publish;
+    build::check_publishing(&settings)?;
     let cameras = cameras(&args, &settings)?;
     let selection = selection(&settings)?;
     let sealing = publish::publisher_sealing(&settings)?;
@@ -185,7 +188,7 @@ fn listed(path: &Path) -> Result<Vec<CameraAt>> {
 async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let gateway = &settings.config.gateway;
-    let ticket = ticket_in_force(gateway.peer.as_ref(), gateway.peer_file.as_deref())?;
+    let ticket = ticket_in_force(gateway.peer.as_ref(), gateway.peer_file.as_deref(), TYPED)?;
     let login = login(&settings)?;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let mut offer = build::own_offer(&args.session, End::GatewayViewer, sealing, &settings)?;

@@ -8,17 +8,21 @@ use sealcast_proto::wire::{Host, Ticket};
 use zeroize::Zeroizing;
 
 use super::peers;
+use super::ticket::{are_of, peer_of};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::peers::Terms;
 use crate::keys::publisher::Publisher;
 use crate::meter::metrics::Metrics;
 use crate::output;
-use crate::private_file::{read_secret, write_secret};
+use crate::private_file::{read_private, replace_secret, write_secret};
 use crate::run::ways::{Way, Ways, line};
 use crate::run::{Admission, ControlSocket};
 use crate::transport::{ListenUrl, Listener, WebListener, WebUrl};
 use crate::web::app;
+
+/// Maximum of bytes that a file of tickets has; another file is not replaced.
+const MAX_FILE: u64 = 16 << 10;
 
 /// Name of standard output in the place of a file.
 pub(super) const STDOUT: &str = "-";
@@ -167,13 +171,7 @@ fn to_give_away(lines: &[Zeroizing<String>], typed: &str) -> String {
 pub(super) fn hand_out_lines(lines: String, secret: bool, file: Option<&Path>) -> Result<()> {
     let lines = Zeroizing::new(lines);
     match file {
-        Some(path) if path != Path::new(STDOUT) => match read_secret(path) {
-            Ok(there) if there == lines => tracing::info!(file = %path.display(), "the ticket is in its file already"),
-            _ => {
-                write_secret(path, lines.as_bytes())?;
-                tracing::info!(file = %path.display(), "the ticket is written");
-            }
-        },
+        Some(path) if path != Path::new(STDOUT) => write_lines(path, &lines)?,
         None if secret && !std::io::stdout().is_terminal() => tracing::warn!(
             "the ticket has a secret and is not printed, because standard output is no terminal: \
              --ticket-file FILE writes it to a new file, --ticket-file - prints it"
@@ -186,8 +184,38 @@ pub(super) fn hand_out_lines(lines: String, secret: bool, file: Option<&Path>) -
     Ok(())
 }
 
+/// Writes lines to a new file, or in place of one that holds nothing but older tickets of the same peer: those that a
+/// program wrote there at an earlier start. Anything else is left as it is.
+fn write_lines(path: &Path, lines: &str) -> Result<()> {
+    // One that others may write, or that is no file, is not looked at.
+    let there = read_private(path, MAX_FILE).ok().flatten();
+    let there = there.as_deref().map(|bytes| String::from_utf8_lossy(bytes));
+    let peer = lines.lines().find_map(peer_of);
+    match there {
+        Some(there) if there == lines => tracing::info!(file = %path.display(), "the ticket is in its file already"),
+        Some(there) if peer.is_some_and(|peer| are_of(&there, peer)) => {
+            replace_secret(path, lines.as_bytes()).map_err(|error| {
+                let what = format!("{} cannot be written ({error})", path.display());
+                Failure::new(
+                    FailureKind::Keys,
+                    what,
+                    "choose a place that has room and may be written to",
+                )
+            })?;
+            tracing::info!(file = %path.display(), "the ticket is written in place of an older one of this peer");
+        }
+        _ => {
+            write_secret(path, lines.as_bytes())?;
+            tracing::info!(file = %path.display(), "the ticket is written");
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn ticket(transport: &str) -> Ticket {
@@ -197,6 +225,48 @@ mod tests {
             "a".repeat(26)
         );
         text.parse().expect("a ticket")
+    }
+
+    #[test]
+    fn a_file_of_older_tickets_of_the_same_peer_is_replaced_and_nothing_else_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("ticket");
+        let line = |host: &str, peer: char, invite: char| {
+            let long = |letter: char, count| letter.to_string().repeat(count) + "a";
+            let (peer, invite) = (long(peer, 51), long(invite, 25));
+            format!("sealcast://{host}:9553/{peer}#{invite}\n")
+        };
+        let new = line("192.0.2.7", 'b', 'b');
+        let link = ticket("https").reveal_page_link().expect("a link").to_string() + "\n";
+        let (old, moved) = (line("192.0.2.7", 'b', 'a'), line("192.0.2.8", 'b', 'a'));
+        let other = line("192.0.2.7", 'c', 'a');
+        for (there, mode, taken) in [
+            (None, 0o600, true),
+            (Some(new.clone()), 0o600, true),
+            (Some(old.clone()), 0o600, true),
+            (Some(moved + &link), 0o600, true),
+            (Some(old.clone()), 0o644, false),
+            (Some(other.clone()), 0o600, false),
+            (Some(old.clone() + &other), 0o600, false),
+            (Some(old + "a note\n"), 0o600, false),
+            (Some(String::new()), 0o600, false),
+            (Some("hunter2\n".to_owned()), 0o600, false),
+        ] {
+            let _ = std::fs::remove_file(&file);
+            if let Some(text) = &there {
+                std::fs::write(&file, text).expect("written");
+                std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).expect("ours");
+            }
+            let written = write_lines(&file, &new);
+            let now = std::fs::read_to_string(&file).expect("it is there");
+            match taken {
+                true => assert!(written.is_ok() && now == new, "{there:?}: {written:?}"),
+                false => {
+                    let failure = written.expect_err("refused");
+                    assert!(failure.kind == FailureKind::Keys && Some(now) == there, "{failure}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -11,6 +11,9 @@ use crate::meter::metrics::Metrics;
 use crate::output;
 use crate::run::{Observation, build_info, list_cameras};
 
+/// The command as it is typed.
+const TYPED: &str = "sealcast cameras @FILE";
+
 pub(super) fn run(args: &CamerasArgs) -> Result<()> {
     shutdown::single_threaded_runtime()?.block_on(run_async(args))
 }
@@ -18,7 +21,7 @@ pub(super) fn run(args: &CamerasArgs) -> Result<()> {
 async fn run_async(args: &CamerasArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.watch;
-    let ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref())?;
+    let ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref(), TYPED)?;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let offer = build::own_offer(&args.session, End::Viewer, sealing, &settings)?;
     let metrics = Metrics::new(build_info());

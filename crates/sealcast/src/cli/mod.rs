@@ -33,6 +33,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser};
 pub use completions::completions;
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -63,7 +64,8 @@ pub fn run() -> ExitCode {
 /// Run the command given by these arguments; the first is the program's own name.
 pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     keep_new_files_private();
-    let arguments = Arguments::parse_from(stdin_source::behind_options(arguments));
+    let words: Vec<OsString> = stdin_source::behind_options(arguments).into_iter().collect();
+    let arguments = Arguments::try_parse_from(&words).unwrap_or_else(|error| with_usage(error, &words).exit());
     log::init(arguments.verbose);
     refuse_core_dumps();
     match dispatch(arguments) {
@@ -73,6 +75,23 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::from(failure.kind.exit_code())
         }
     }
+}
+
+/// Adds to an error about a value how the command is used, as errors about options have it.
+fn with_usage(mut error: clap::Error, words: &[OsString]) -> clap::Error {
+    if matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue) {
+        let mut program = Arguments::command();
+        program.build();
+        let mut command = &mut program;
+        for word in words.iter().skip(1) {
+            if command.get_subcommands().any(|below| word == below.get_name()) {
+                command = command.find_subcommand_mut(word).expect("it was found");
+            }
+        }
+        let usage = ContextValue::StyledStr(command.render_usage());
+        error.insert(ContextKind::Usage, usage);
+    }
+    error
 }
 
 /// The commands and their options, for manual pages and completions.
@@ -230,5 +249,10 @@ fn config_check(args: &args::ConfigCheckArgs) -> Result<()> {
     let file = args.file.as_deref().or(args.config.config.as_deref());
     let settings = Settings::gather(file, std::env::vars_os(), [])?;
     output::print(&settings.table())?;
-    build::check(&settings)
+    build::check(&settings)?;
+    match file {
+        Some(file) => eprintln!("{} has no mistakes", file.display()),
+        None => eprintln!("no FILE is named: these are the defaults, and what SEALCAST_… variables set"),
+    }
+    Ok(())
 }

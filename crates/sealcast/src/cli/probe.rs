@@ -24,6 +24,9 @@ use crate::sink::Sink;
 use crate::source::SourceUrl;
 use crate::transport::DEFAULT_LATENCY_MS;
 
+/// How a probe is given its ticket.
+const TYPED: &str = "sealcast probe @FILE";
+
 /// What a probe measures.
 enum From {
     Publisher(Ticket),
@@ -125,7 +128,7 @@ fn from(settings: &Settings) -> Result<From> {
             "there is nothing to measure",
             "name a ticket, @FILE with one, rtsp://HOST/PATH, or - for video on standard input",
         )),
-        (_, ticket) => ticket_in_force(ticket, configured.ticket_file.as_deref()).map(From::Publisher),
+        (_, ticket) => ticket_in_force(ticket, configured.ticket_file.as_deref(), TYPED).map(From::Publisher),
     }
 }
 

@@ -12,7 +12,7 @@ use super::args::PublishArgs;
 use super::cameras::warn_of_fixed;
 use super::hand_out::{Start, TO_WATCH, listen_for_browsers, way_to};
 use super::publish_cameras::{Opener, open_all};
-use super::ticket::ticket;
+use super::ticket::{check_ticket, ticket};
 use super::{build, peers, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
@@ -37,6 +37,8 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let hangups = shutdown::hangups()?;
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.publish;
+    build::check_publishing(&settings)?;
+    check_ticket(configured.to.as_deref())?;
     let sealing = publisher_sealing(&settings)?;
     // Reject invalid cameras before anything is created or bound.
     let opener = Arc::new(Opener::new(&settings, sealing.shape)?);

@@ -16,12 +16,17 @@ use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
 use crate::run::{Observation, RecordOptions, RelayUrl, build_info, record};
 
+/// How an archive's node is given its ticket.
+const TYPED: &str = "sealcast archive record @FILE DIR";
+
 pub(super) fn run(args: &RecordArgs) -> Result<()> {
     shutdown::single_threaded_runtime()?.block_on(run_async(args))
 }
 
 async fn run_async(args: &RecordArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
+    let configured = &settings.config.record;
+    let mut ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref(), TYPED)?;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let mut offer = build::own_offer(&args.session, End::Archive, sealing, &settings)?;
     offer.wish.camera = build::wished_camera(&settings)?;
@@ -33,8 +38,6 @@ async fn run_async(args: &RecordArgs) -> Result<()> {
     let peer = offer.identity.peer_id();
     // Before anything can fail: the camera must be told of this id first.
     tracing::info!(%peer, "archive's node");
-    let configured = &settings.config.record;
-    let mut ticket = ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref())?;
     if matches!(ticket.transport, TransportKind::Http | TransportKind::Https) {
         let what = "an archive's node records over TCP, UDP and QUIC, and through relays, and not from a page";
         let hint = "use one of the camera's tickets for these, such as that of --also-listen tcp://…";

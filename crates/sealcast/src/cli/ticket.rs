@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::wire::{MAX_TICKET, Ticket};
 use zeroize::Zeroizing;
 
@@ -24,26 +25,42 @@ pub(super) fn ticket(typed: &str) -> Result<Ticket> {
     }
 }
 
-/// The ticket, given as text or in a file.
-pub(super) fn ticket_in_force(ticket: Option<&String>, file: Option<&Path>) -> Result<Ticket> {
+/// Checks a ticket that is used later, if there is one. Standard input can be read only once.
+pub(super) fn check_ticket(typed: Option<&str>) -> Result<()> {
+    typed.filter(|typed| *typed != "-").map(ticket).transpose().map(drop)
+}
+
+/// The ticket, given as text or in a file. `typed` is how it is given on the command line, for who gives none.
+pub(super) fn ticket_in_force(ticket: Option<&String>, file: Option<&Path>, typed: &str) -> Result<Ticket> {
     match (ticket, file) {
         (Some(text), _) => self::ticket(text),
         (None, Some(path)) => in_file(path),
         (None, None) => Err(Failure::new(
             FailureKind::Usage,
-            "there is no ticket to watch with",
-            "give the line that the publisher printed, or @FILE with it",
+            "there is no ticket",
+            format!("type: {typed}; the publisher prints the line, or writes it with --ticket-file FILE"),
         )),
     }
 }
 
 fn in_file(path: &Path) -> Result<Ticket> {
     read_ticket(path, parse).map_err(|mut failure| {
-        if !path.exists() {
+        if !path.as_os_str().is_empty() && !path.exists() {
             failure.hint = "check the path; the other end writes its ticket with --ticket-file FILE".to_owned();
         }
         failure
     })
+}
+
+/// True if all of a text are lines with tickets, or links, of this peer.
+pub(super) fn are_of(text: &str, peer: PeerId) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    !text.trim().is_empty() && lines.all(|line| peer_of(line) == Some(peer))
+}
+
+/// The peer of the ticket in a line, or in a link.
+pub(super) fn peer_of(line: &str) -> Option<PeerId> {
+    Some(ticket_in(line).parse::<Ticket>().ok()?.peer)
 }
 
 fn parse(text: &str) -> Result<Ticket> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::group::GroupName;
-use sealcast_proto::keys::{Identity, PeerId, Role};
+use sealcast_proto::keys::Role;
 use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
 use sealcast_proto::wire::Ticket;
 use tokio::signal::unix::Signal;
@@ -31,6 +31,9 @@ use crate::run::{
 use crate::sink;
 use crate::transport::{DEFAULT_LATENCY_MS, ListenUrl, Listener, WebUrl};
 
+/// How a viewer is given its ticket.
+const TYPED: &str = "sealcast watch @FILE";
+
 pub(super) fn run(args: WatchArgs) -> Result<()> {
     shutdown::single_threaded_runtime()?.block_on(run_async(args))
 }
@@ -40,13 +43,18 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let hangups = listens.then(shutdown::hangups).transpose()?;
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.watch;
-    let sealing = build::Sealing::without_media(RekeyPolicy::default());
-    let mut offer = build::own_offer(&args.session, End::Viewer, sealing, &settings)?;
-    offer.wish.camera = build::wished_camera(&settings)?;
+    let wished_camera = build::wished_camera(&settings)?;
     let sign = build::sign_mode(&settings, "watch.require_sign", &configured.require_sign)?;
-    let ticket = || ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref());
+    let ticket = || ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref(), TYPED);
     let ticket = (!listens).then(ticket).transpose()?;
     let relays = relays(&settings, ticket.as_ref())?;
+    let listen_url = args.listen.as_deref().map(str::parse::<ListenUrl>).transpose()?;
+    let web_url = args.web.as_deref().map(str::parse::<WebUrl>).transpose()?;
+    let sink_url = &configured.to;
+    let mut sink = sink::open(sink_url).map_err(|failure| settings.placed("watch.to", failure))?;
+    let sealing = build::Sealing::without_media(RekeyPolicy::default());
+    let mut offer = build::own_offer(&args.session, End::Viewer, sealing, &settings)?;
+    offer.wish.camera = wished_camera;
     offer.join_groups(GroupPolicy {
         sign,
         opened_by: opened_by(&relays),
@@ -58,15 +66,13 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let asked = Arc::clone(&closed);
     let stop = shutdown::stop_signal_or(args.session.time(), async move { asked.notified().await })?;
     let (mut publisher, budget, listening) = match ticket {
-        None => listen(&args, peer, &offer.identity, &metrics)?,
+        None => listen(&args, (listen_url, web_url), &offer, &metrics)?,
         Some(ticket) => {
             let budget = Duration::from_millis(ticket.latency.unwrap_or(DEFAULT_LATENCY_MS).into());
             (PublisherAt::Connect(ticket), budget, None)
         }
     };
     let budget = args.latency.budget().unwrap_or(budget);
-    let sink_url = &configured.to;
-    let mut sink = sink::open(sink_url).map_err(|failure| settings.placed("watch.to", failure))?;
     sink.when_closed(Box::new(move || closed.notify_one()));
     let observing = Observation::start("watch", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
@@ -176,28 +182,27 @@ impl Listening {
     }
 }
 
-/// Listen for a publisher. Returns the viewer's latency budget as well, and what is to be handed out.
+/// Listen for a publisher at these places, of which there is one. Returns the viewer's latency budget as well, and what
+/// is to be handed out.
 fn listen(
     args: &WatchArgs,
-    peer: PeerId,
-    identity: &Identity,
+    (listen, web): (Option<ListenUrl>, Option<WebUrl>),
+    offer: &Offer,
     metrics: &Metrics,
 ) -> Result<(PublisherAt, Duration, Option<Listening>)> {
-    let host = args.host.as_deref();
+    let (host, peer) = (args.host.as_deref(), offer.identity.peer_id());
     let (mut listeners, mut ways) = (Vec::new(), Vec::new());
     let mut budget = Duration::from_millis(DEFAULT_LATENCY_MS.into());
     let mut name = None;
-    if let Some(listen) = &args.listen {
-        let listen: ListenUrl = listen.parse()?;
+    if let Some(listen) = listen {
         listen.without_publishers_options("a viewer")?;
-        let listener = Listener::bind(&listen, identity, Role::Viewer, metrics.clone())?;
+        let listener = Listener::bind(&listen, &offer.identity, Role::Viewer, metrics.clone())?;
         budget = listen.options.latency;
+        name = Some(ListName::from(&listen));
         ways.push(way_to(&listener, listen, host, peer)?);
         listeners.push(listener);
-        name = Some(ListName::from(&listen));
     }
-    if let Some(web) = &args.web {
-        let web: WebUrl = web.parse()?;
+    if let Some(web) = web {
         let (listener, way) = listen_for_browsers(&web, host, Role::Viewer, peer, metrics)?;
         ways.push(way);
         listeners.push(listener);

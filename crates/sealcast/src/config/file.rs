@@ -9,7 +9,7 @@ use toml::de::DeTable;
 use toml::{Table, Value};
 
 use super::camera;
-use super::option::{Kind, Opt, nearest};
+use super::option::{Kind, Opt, in_words, nearest};
 use super::options::{Config, OPTIONS};
 use super::secrets::{has_secret, redact};
 use crate::failure::{Failure, FailureKind, Result};
@@ -55,7 +55,11 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Entry>> {
     // `Config` rejects unknown keys and wrong types with their positions; toml's own tables would not.
     let refused = |error: toml::de::Error| {
         let message = error.message().lines().next().unwrap_or_default();
-        wrong(&place(text, path, error.span()), &redact(message), &hint(message))
+        wrong(
+            &place(text, path, error.span()),
+            &redact(&in_words(message)),
+            &hint(message),
+        )
     };
     let config: Config = toml::from_str(text).map_err(refused)?;
     let values: Table = text.parse().map_err(refused)?;
@@ -214,9 +218,9 @@ mod tests {
     #[test]
     fn wrong_values_are_placed() {
         for (text, place, words) in [
-            ("[publish]\nmax_viewers = 0\n", "line 2, column 15", "nonzero"),
+            ("[publish]\nmax_viewers = 0\n", "line 2, column 15", "from 1 to"),
             ("[publish]\nrekey_seconds = \"ten\"\n", "line 2, column 17", "90s, 10m"),
-            ("[session]\nsuites = \"aes\"\n", "line 2, column 10", "sequence"),
+            ("[session]\nsuites = \"aes\"\n", "line 2, column 10", "list in brackets"),
             (
                 "[observe]\nmetrics = \"localhost\"\n",
                 "line 2, column 11",

@@ -1,5 +1,6 @@
 //! The declaration of an option: its flag, key, variable, kind, default and help.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -246,9 +247,38 @@ impl Opt {
             }
             Kind::Tables => return Err("only the configuration file can hold tables".to_owned()),
         };
-        (self.accepts)(value.clone()).map_err(|error| redact(error.message()).into_owned())?;
+        (self.accepts)(value.clone()).map_err(|error| redact(&in_words(error.message())).into_owned())?;
         Ok(value)
     }
+}
+
+/// What is expected of a value, by the name that the reader of values has for its type.
+const EXPECTED: [(&str, &str); 8] = [
+    ("a nonzero u32", "a whole number from 1 to 4294967295"),
+    ("u64", "a whole number from 0 to 9223372036854775807"),
+    ("a boolean", "true or false"),
+    ("a string", "a text in quotes"),
+    ("path string", "a path in quotes"),
+    ("a sequence", "a list in brackets"),
+    ("socket address", ADDRESS),
+    ("a metrics URL", "a text in quotes"),
+];
+const ADDRESS: &str = "ADDRESS:PORT, as in 127.0.0.1:9554, with a number for an address";
+
+/// A message about a value of the wrong type, in words for people. Others stay as they are. The value is not repeated:
+/// it may be secret.
+pub(super) fn in_words(message: &str) -> Cow<'_, str> {
+    if message == "invalid socket address syntax" {
+        return format!("it must be {ADDRESS}").into();
+    }
+    let expected = message
+        .strip_prefix("invalid ")
+        .and_then(|rest| rest.rsplit_once(", expected "));
+    let Some((_, expected)) = expected else {
+        return message.into();
+    };
+    let known = EXPECTED.iter().find(|(name, _)| *name == expected);
+    format!("it must be {}", known.map_or(expected, |(_, words)| words)).into()
 }
 
 /// The word among `valid` that `wrong` was probably meant to be, if any is similar enough.
@@ -291,6 +321,63 @@ mod tests {
             for text in opt.default.iter().chain(&opt.example) {
                 opt.read(text).unwrap_or_else(|why| panic!("{}: {why}", opt.path));
             }
+        }
+    }
+
+    /// Words of a programmer, in no message about a value.
+    pub(crate) const JARGON: [&str; 12] = [
+        "u16", "u32", "u64", "i64", "nonzero", "syntax", "digit", "invalid", "parse", "integer", "expected", "serde",
+    ];
+
+    #[test]
+    fn wrong_values_of_all_options_are_refused_in_words() {
+        let mut refused = std::collections::BTreeSet::new();
+        for opt in OPTIONS.iter().filter(|opt| opt.kind != Kind::Tables) {
+            for wrong in [
+                "",
+                "0",
+                "-1",
+                "ten",
+                "10x",
+                "1.5",
+                "99999999999999999999",
+                "4294967296",
+                "::1",
+            ] {
+                let Err(why) = opt.read(wrong) else { continue };
+                refused.insert(opt.path);
+                assert!(
+                    !JARGON.iter().any(|word| why.contains(word)),
+                    "{} = {wrong}: {why}",
+                    opt.path
+                );
+            }
+            // As a file may have it.
+            for wrong in [
+                Value::Integer(-1),
+                Value::Integer(0),
+                Value::Boolean(true),
+                Value::Float(1.5),
+            ] {
+                let Err(error) = (opt.accepts)(wrong.clone()) else {
+                    continue;
+                };
+                let why = in_words(error.message());
+                assert!(
+                    !JARGON.iter().any(|word| why.contains(word)),
+                    "{} = {wrong}: {why}",
+                    opt.path
+                );
+            }
+        }
+        for path in [
+            "publish.max_viewers",
+            "gateway.rtsp",
+            "clock.events",
+            "publish.rekey_seconds",
+            "publish.encrypt_seed",
+        ] {
+            assert!(refused.contains(path), "{path} takes everything");
         }
     }
 

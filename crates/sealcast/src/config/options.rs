@@ -194,14 +194,14 @@ options! {
                 .brief("How long the ticket lets new viewers in")
         }
 
-        /// Write the ticket to a new file that only you can read, or to standard output if FILE is -. A file that has
-        /// it already is right. By default a ticket with an invite is printed only on a terminal: whoever reads it can
-        /// watch
+        /// Write the ticket to a new file that only you can read, or to standard output if FILE is -. A file that holds
+        /// nothing but older tickets of this publisher is replaced. By default a ticket with an invite is printed only
+        /// on a terminal: whoever reads it can watch
         ticket_file: Option<PathBuf> {
             flag("ticket-file", "FILE", PUBLISHERS)
                 .example("/run/sealcast/ticket")
                 .heading(WHO)
-                .brief("Write the ticket to a new file; - is standard output")
+                .brief("Write the ticket to a file of its own; - is standard output")
         }
 
         /// Maximum number of viewers at once, at least 1
@@ -248,7 +248,7 @@ options! {
         group: bool {
             on_flag("group", PUBLISH)
                 .heading(GROUPS)
-                .brief("Seal each frame once for all viewers, for many of them")
+                .brief("Encrypt each picture once for all viewers, for many of them")
         }
 
         /// Relays that are given what is sealed for the group (docs/relay.md): https://HOST:PORT/NAME, perhaps with
@@ -327,7 +327,7 @@ options! {
         /// window:[?latency], - for standard output, or a page at http://127.0.0.1:9880[?token=@FILE], whose address is
         /// printed on a terminal with the token that opens it
         to: String {
-            flag("to", "SINK", WATCH)
+            flag("to", "WHERE", WATCH)
                 .default("http://127.0.0.1:9880")
                 .example("file:out.mp4")
                 .brief("window:, file:OUT.mp4, - for a player, or http://127.0.0.1:9880")

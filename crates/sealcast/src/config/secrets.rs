@@ -5,6 +5,9 @@ use std::borrow::Cow;
 /// Replacement text for a secret.
 const HIDDEN: &str = "***";
 
+/// The place of user and password in advice, which shows how they are written.
+const PLACE: &str = "USER:PASSWORD";
+
 /// Beginning of the URL of a GStreamer pipeline.
 const PIPELINE: &str = "gst:";
 
@@ -82,11 +85,12 @@ pub fn has_secret(text: &str) -> bool {
 fn redact_url(url: &str, shown: &mut String) {
     let (url, fragment) = url.split_once('#').map_or((url, false), |(url, _)| (url, true));
     let (url, option) = file_option(url);
+    let url = &*without_jwt(url);
     // In a malformed URL the password may contain a slash, so hide everything up to the last `@`; hiding too much is
     // better than too little.
     match url.rsplit_once('@') {
         Some((user, host)) => {
-            if let Some((name, _)) = user.split_once(':') {
+            if let Some((name, _)) = user.split_once(':').filter(|_| user != PLACE) {
                 shown.push_str(name);
                 shown.push(':');
                 shown.push_str(HIDDEN);
@@ -103,6 +107,17 @@ fn redact_url(url: &str, shown: &mut String) {
         shown.push('#');
         shown.push_str(HIDDEN);
     }
+}
+
+/// A URL with the token of a relay hidden, its option `jwt=TOKEN`.
+fn without_jwt(url: &str) -> Cow<'_, str> {
+    let at = ["?jwt=", "&jwt="]
+        .iter()
+        .find_map(|begin| Some(url.find(begin)? + begin.len()));
+    at.map_or(Cow::Borrowed(url), |at| {
+        let end = url[at..].find('&').map_or(url.len(), |end| at + end);
+        format!("{}{HIDDEN}{}", &url[..at], &url[end..]).into()
+    })
 }
 
 /// Split a URL before the option `credentials=@FILE` or `token=@FILE`. Its `@` names a file, so the text before it is
@@ -143,6 +158,10 @@ mod tests {
                 "gst:rtspsrc location=rtsp://h/x user-pw=*** user-id=u ! srtsink passphrase=*** uri=srt://h",
             ),
             ("gst:a user-pw = 'x", "gst:a user-pw =***"),
+            (
+                "https://relay:443/front?jwt=abc&x=y",
+                "https://relay:443/front?jwt=***&x=y",
+            ),
             ("rtsp://a:1@b/c rtsp://d:2@e/f", "rtsp://a:***@b/c rtsp://d:***@e/f"),
         ] {
             assert_eq!(redact(text), shown);
@@ -156,6 +175,7 @@ mod tests {
             "test:640x480@30",
             "file:a#b:c@d.mp4",
             "file:a?key=b",
+            "write rtsp://USER:PASSWORD@HOST:PORT/PATH, with %23 for #",
             "gst:videotestsrc pattern=snow ! x264enc key-int-max=60",
             "rtsp://cam/stream",
             "rtsp://user@cam/",

@@ -24,6 +24,17 @@ pub enum Origin {
     Flag,
 }
 
+impl Origin {
+    /// Where the value comes from, in a word.
+    fn name(&self) -> &str {
+        match self {
+            Self::File(_) => "file",
+            Self::Environment(name) => name,
+            Self::Flag => "flag",
+        }
+    }
+}
+
 /// The effective settings and the origin of each.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -62,6 +73,9 @@ impl Settings {
         }
         settings.check_exclusive()?;
         settings.config = settings.resolved()?;
+        for (path, (origin, value)) in &settings.values {
+            tracing::debug!(option = path, value = %redact(&value.to_string()), by = origin.name(), "set");
+        }
         Ok(settings)
     }
 
@@ -166,15 +180,14 @@ impl Settings {
     /// The output of `config check`: every key, its value without secrets, and its origin.
     pub fn table(&self) -> String {
         let mut text = String::new();
+        let width = OPTIONS.iter().map(|opt| opt.path.len()).max().unwrap_or_default();
         for opt in OPTIONS {
             let (value, origin) = match (self.values.get(opt.path), opt.shown_default()) {
-                (Some((Origin::File(_), value)), _) => (value.to_string(), "file"),
-                (Some((Origin::Environment(name), value)), _) => (value.to_string(), name.as_str()),
-                (Some((Origin::Flag, value)), _) => (value.to_string(), "flag"),
+                (Some((origin, value)), _) => (value.to_string(), origin.name()),
                 (None, Some(default)) => (default.to_owned(), "default"),
                 (None, None) => ("-".to_owned(), "not set"),
             };
-            let mut line = |value: &str| writeln!(text, "{:<26}{:<44}  {origin}", opt.path, redact(value));
+            let mut line = |value: &str| writeln!(text, "{:<width$}  {:<44}  {origin}", opt.path, redact(value));
             let _ = match self.values.get(opt.path) {
                 // One line for each table.
                 Some((_, Value::Array(list))) if opt.kind == Kind::Tables => {
@@ -323,7 +336,7 @@ mod tests {
             ("SEALCAST_PUBLISH_LISEN", "x", "did you mean SEALCAST_PUBLISH_LISTEN?"),
             ("SEALCAST_PUBLISH_SUITES", "x", "did you mean SEALCAST_SESSION_SUITES?"),
             ("SEALCAST_PUBLISH_MAX_VIEWERS", "many", "whole number"),
-            ("SEALCAST_PUBLISH_MAX_VIEWERS", "0", "nonzero"),
+            ("SEALCAST_PUBLISH_MAX_VIEWERS", "0", "from 1 to 4294967295"),
             ("SEALCAST_PUBLISH_OPEN", "maybe", "true or false"),
             ("SEALCAST_PUBLISH_REKEY_SECONDS", "ten", "200ms, 90s, 10m"),
             ("SEALCAST_OBSERVE_METRICS", "here", "no ADDRESS:PORT"),
@@ -365,5 +378,8 @@ mod tests {
         assert!(line("watch.ticket ").ends_with("SEALCAST_WATCH_TICKET"));
         assert!(line("watch.ticket_file").ends_with("not set"));
         assert!(!table.contains("hush"), "{table}");
+        for (line, opt) in table.lines().zip(OPTIONS) {
+            assert_eq!(line.split_whitespace().next(), Some(opt.path), "{line}");
+        }
     }
 }

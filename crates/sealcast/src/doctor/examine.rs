@@ -7,7 +7,8 @@ use futures_util::future::join_all;
 use super::files::{NamedFile, check_keys, check_named};
 use super::finding::{Finding, Report};
 use super::ports::Place;
-use super::{buffers, cameras, clock, codec, descriptors, disk, entropy, fence, ipv6, mtu, ports};
+use super::sources::NamedSource;
+use super::{buffers, cameras, clock, codec, descriptors, disk, entropy, fence, ipv6, mtu, ports, sources};
 use crate::failure::Result;
 use crate::rtsp::RtspOptions;
 
@@ -31,6 +32,8 @@ pub struct Subject {
     pub folders: Vec<PathBuf>,
     /// Cameras to reach.
     pub cameras: Vec<RtspOptions>,
+    /// Sources to look at, cameras to reach among them.
+    pub sources: Vec<NamedSource>,
 }
 
 /// Runs every check. It takes less than a second, and some seconds where a camera does not answer.
@@ -54,6 +57,7 @@ pub async fn examine(subject: &Subject) -> Report {
     }
     findings.extend(subject.files.iter().map(check_named));
     findings.extend(subject.folders.iter().map(|folder| disk::check(folder)));
+    findings.extend(subject.sources.iter().filter_map(sources::check));
     findings.extend(join_all(subject.cameras.iter().map(cameras::check)).await);
     Report { findings }
 }

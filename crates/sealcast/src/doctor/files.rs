@@ -86,8 +86,8 @@ pub(super) fn check_named(file: &NamedFile) -> Finding {
             }
         },
         Access::New if path.exists() => {
-            let saw = format!("{option}: {shown} is there already, and is never overwritten");
-            let advice = format!("nothing, if what wrote it still runs; else, before the next start: rm {shown}");
+            let saw = format!("{option}: {shown} is there already, and is replaced only if it holds older tickets");
+            let advice = format!("nothing, if a start of this publisher wrote it; else name another file, not {shown}");
             Finding::warning(CHECK, saw, advice)
         }
         Access::New => well("is not there yet, as it must be"),

@@ -140,6 +140,7 @@ pub fn create_identity(path: &Path) -> Result<Identity> {
 /// # Errors
 /// As [`read_secret`], or the file does not hold an identity.
 pub fn read_identity(path: &Path) -> Result<Identity> {
+    tracing::debug!(file = %path.display(), "the identity is read");
     let text = read_secret(path).map_err(|mut failure| {
         if !path.exists() {
             failure.hint = "check the path; an identity is made with: sealcast keygen FILE".to_owned();

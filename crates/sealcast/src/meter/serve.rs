@@ -94,7 +94,7 @@ impl MetricsServer {
     pub async fn serve(self, stop: impl Future<Output = ()>) {
         let router = router(self.metrics);
         let router = match self.token {
-            Some(token) => hardened(admitting(router, token, self.address.port())),
+            Some(token) => hardened(admitting(router, token, self.address.port(), self.tls.is_some())),
             None => guarded(router),
         };
         serve_until(self.listener, self.tls, router, stop).await;
@@ -153,8 +153,17 @@ mod tests {
         let [chain, key] = ["chain", "key"].map(|name| folder.path().join(name));
         std::fs::write(&chain, made.cert.pem()).unwrap();
         std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
-        let url = format!("https://127.0.0.1:0?cert={}&key={}", chain.display(), key.display());
+        let token = folder.path().join("token");
+        std::fs::write(&token, "sixteen-or-more-letters").unwrap();
+        for secret in [&key, &token] {
+            std::fs::set_permissions(secret, std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let url = format!(
+            "https://127.0.0.1:0?cert={}&key={}&token=@{}",
+            chain.display(),
+            key.display(),
+            token.display()
+        );
         let server = bind(&url, &Metrics::new(BuildInfo::default())).await.unwrap();
         let address = server.address();
         assert_eq!(server.url(), format!("https://{address}/metrics"));
@@ -166,14 +175,24 @@ mod tests {
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
-        let stream = TcpStream::connect(address).await.unwrap();
         let connector = TlsConnector::from(Arc::new(config));
-        let stream = connector
-            .connect("localhost".try_into().unwrap(), stream)
-            .await
-            .unwrap();
-        let page = ask(stream, "/metrics", "").await;
-        assert!(page.contains("sealcast_viewers"), "{page}");
+        for (header, path, words) in [
+            (
+                "Authorization: Bearer sixteen-or-more-letters\r\n",
+                "/metrics",
+                "sealcast_viewers",
+            ),
+            (
+                "",
+                "/metrics?token=sixteen-or-more-letters",
+                "; SameSite=Strict; Secure\r\n",
+            ),
+        ] {
+            let stream = TcpStream::connect(address).await.unwrap();
+            let stream = connector.connect("localhost".try_into().unwrap(), stream).await;
+            let page = ask(stream.unwrap(), path, header).await;
+            assert!(page.contains(words), "{page}");
+        }
     }
 
     #[tokio::test]
@@ -226,6 +245,7 @@ mod tests {
             let page = fetch(address, path, header).await;
             assert!(page.starts_with(answer), "{header}{path}: {page}");
             assert!(answer.ends_with("200") || !page.contains("sealcast_viewers"), "{page}");
+            assert!(!page.contains("Secure"), "the browser would not send it: {page}");
         }
         std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
         let failure = bind(&url, &metrics).await.err().expect("a token that others can read");

@@ -74,6 +74,7 @@ impl Acceptor<'_> {
                 self.metrics.turned_away(TurnedAway::Crowded, &accepted.remote, &words);
                 continue;
             };
+            tracing::debug!(from = %accepted.remote, "a connection: the handshake begins");
             let carrier_config = CarrierConfig {
                 carrier: accepted.carrier,
                 delivery: self.delivery,

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use rustix::process::{geteuid, getpid, set_child_subreaper};
 use tokio::net::UnixStream;
@@ -14,7 +15,8 @@ const MAX_WALKS: usize = 16;
 
 const ANOTHER_USER: &str = "only the user who runs this program, and root, may command it; become one of them";
 const OWN_CHILD: &str = "a process that this program started may not command it; do it from a shell of your own";
-const UNSEEN: &str = "whether this program has started this process cannot be seen; /proc must show it";
+const UNSEEN: &str = "whether this program started the process that asks cannot be seen; give the program a /proc of \
+    its own namespace that shows processes of all users (unshare --mount-proc, no hidepid), or ask from outside";
 
 /// A process, as the kernel tells of it at the other end of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +46,9 @@ pub(super) fn refusal(stream: &UnixStream) -> io::Result<Option<&'static str>> {
         user: caller.uid(),
         id: caller.pid().unwrap_or(0),
     };
-    Ok(judge(own, caller, parent))
+    // In the /proc of another namespace these numbers are those of other processes.
+    let own_proc = fs::read_link("/proc/self").is_ok_and(|link| link == Path::new(&own.id.to_string()));
+    Ok(judge(own, caller, |id| parent(id).filter(|_| own_proc)))
 }
 
 /// Where the way from a process to its ancestors ends.

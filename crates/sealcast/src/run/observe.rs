@@ -28,6 +28,9 @@ use crate::meter::url::MetricsUrl;
 use crate::platform::kernel_clock::KernelClock;
 use crate::platform::wall_time::wall_time;
 
+/// Interval of the figures in the log, for who wants to see more of it.
+const FIGURES: Duration = Duration::from_secs(10);
+
 /// A step of a clock is logged from this many ns on; a machine that stands still can look like a smaller one.
 const STEP_TOLD: u64 = 1_000_000;
 
@@ -69,6 +72,8 @@ struct Shared {
     logs: Option<LogHandle>,
     report: Mutex<Report>,
     sampled: Mutex<Sampled>,
+    /// When the log had figures last, and the frames and bytes until then.
+    told: Mutex<(Instant, u64, u64)>,
     /// Requests for samples beside the periodic ones, if the user asked for anything that shows them.
     requests: OnceLock<SampleRequests>,
     /// The meter's [step](crate::meter::power::About::step), if there is a meter.
@@ -164,6 +169,7 @@ impl Observation {
                 phase: Phase::Idle,
                 missed: false,
             }),
+            told: Mutex::new((Instant::now(), 0, 0)),
             requests: OnceLock::new(),
             meter_step: energy.meter.as_ref().map(|meter| meter.about().step),
             unreached: Mutex::default(),
@@ -277,6 +283,7 @@ impl Observation {
         let totals = self.metrics.totals();
         let (frames, bytes) = (totals.frames_out + totals.frames_in, totals.bytes_out + totals.bytes_in);
         let now = Instant::now();
+        self.tell_figures(now, (frames, bytes), sample);
         let mut sampled = self.sampled();
         let next = Sampled {
             at: now,
@@ -306,6 +313,24 @@ impl Observation {
             power_watts: sample.power_watts,
             energy_joules: sample.joules,
         });
+    }
+
+    /// Puts the figures of the last seconds into the log, for who wants to see more of it.
+    fn tell_figures(&self, now: Instant, (frames, bytes): (u64, u64), sample: &ResourceSample) {
+        let mut told = self.shared.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = now.duration_since(told.0);
+        if passed < FIGURES {
+            return;
+        }
+        let (_, frames_before, bytes_before) = std::mem::replace(&mut *told, (now, frames, bytes));
+        let each_second = |count: u64, before: u64| count.saturating_sub(before) as f64 / passed.as_secs_f64();
+        tracing::debug!(
+            frames_s = format!("{:.1}", each_second(frames, frames_before)),
+            mbit_s = format!("{:.2}", each_second(bytes, bytes_before) * 8e-6),
+            cpu_percent = sample.cpu_percent.map(|percent| format!("{percent:.1}")),
+            rss_mb = sample.rss_bytes.map(|bytes| bytes / 1_000_000),
+            "figures"
+        );
     }
 
     /// Put a setting into the report.

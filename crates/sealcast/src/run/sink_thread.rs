@@ -112,6 +112,13 @@ fn feed(
         sink.sealed(sealed);
         sink.stamped(timeline.stamped(), timeline.clock);
         sink.write(&frame)?;
+        let bytes = frame.data.len();
+        tracing::trace!(
+            number = frame.number,
+            keyframe = frame.keyframe,
+            bytes,
+            "a picture for the sink"
+        );
         last = Some(Passage::presented(
             observation,
             &frame,

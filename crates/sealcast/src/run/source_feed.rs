@@ -70,10 +70,10 @@ impl Waiting {
                 false => tracing::warn!(
                     reason = %failure.what,
                     again_in,
-                    "the source is opened again until it is back; viewers wait; {}",
+                    "the camera is off: it is opened again until it is on; viewers wait; {}",
                     failure.hint
                 ),
-                true => tracing::debug!(reason = %failure.what, again_in, "it is still away"),
+                true => tracing::debug!(reason = %failure.what, again_in, "the camera is still off"),
             }
             hub.standing.away(since, away);
             if !pass(pause, hub, &reopen.nudge) {
@@ -82,7 +82,7 @@ impl Waiting {
             match contain(&mut reopen.open) {
                 Ok(source) => {
                     hub.standing.there();
-                    tracing::info!("the source is back");
+                    tracing::info!("the camera is on again");
                     return Ok(Some(source));
                 }
                 Err(another) => failure = another,

@@ -188,6 +188,8 @@ fn count(metrics: &Metrics, feed: &mut SourceFeed) {
 }
 
 fn record_stages(metrics: &Metrics, frame: &Frame) {
+    let (number, keyframe, bytes) = (frame.number, frame.keyframe, frame.data.len());
+    tracing::trace!(number, keyframe, bytes, "a picture of the source");
     metrics.record_stage(Stage::Capture, frame.captured.saturating_duration_since(frame.began));
     metrics.record_stage(Stage::Encode, frame.encoded.saturating_duration_since(frame.captured));
 }

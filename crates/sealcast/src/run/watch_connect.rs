@@ -156,6 +156,12 @@ impl ConnectingViewer {
             .initiate(keys::Role::Viewer, ticket, carrier_config, &state.observation)
             .await?;
         self.proved = initiated.known.proved();
+        let with = match (initiated.known.is_enrolled(), self.proved) {
+            (true, _) => "what an enrolment left",
+            (false, Some(_)) => "the ticket's invite",
+            (false, None) => "this end's identity alone",
+        };
+        tracing::debug!(with, "connected: the handshake begins");
         let pending = PendingSession {
             transport,
             session: initiated.session.into(),
@@ -207,6 +213,7 @@ impl ConnectingViewer {
         let (state, ticket) = (&self.state, &self.ticket);
         let metrics = state.observation.metrics.clone();
         let itself = format!("{}:{}", ticket.host, ticket.port);
+        tracing::debug!(to = itself, over = ticket.transport.name(), "connecting");
         let failure = match transport::connect(ticket, keys::Role::Viewer, state.offer.unit, metrics).await {
             Ok((transport, carrier)) => return Ok((transport, carrier, itself)),
             Err(failure) => failure,

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use sealcast_proto::clock::ClockEstimate;
 
-use super::Sink;
 use super::file_mp4::{Fragmenter, Piece, SoundPlace};
+use super::{Kept, Sink};
 use crate::archive::wall_now;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Orientation, ReceivedFrame, SoundInfo, StreamInfo};
@@ -82,6 +82,8 @@ pub struct FileSink {
     mark: Option<&'static str>,
     /// It was said that sound is left out.
     silence_told: bool,
+    /// What it has so far, if that is told at its end.
+    kept: Option<Kept>,
 }
 
 impl FileSink {
@@ -106,7 +108,9 @@ impl FileSink {
             options.create_new(true);
         }
         let file = options.open(path).map_err(fail)?;
-        Ok(Self::of(path, format, file, regular, created))
+        let mut sink = Self::of(path, format, file, regular, created);
+        sink.kept = regular.then(Kept::default);
+        Ok(sink)
     }
 
     /// Creates a file where there is none.
@@ -142,12 +146,18 @@ impl FileSink {
             orientation: Orientation::default(),
             mark: None,
             silence_told: false,
+            kept: None,
         }
     }
 
     /// True if the file describes its beginning, and this frame is not of the kind described.
     pub(super) fn ends_before(&self, frame: &ReceivedFrame) -> bool {
         self.mp4.as_ref().is_some_and(|mp4| mp4.would_change(frame))
+    }
+
+    /// Bytes of the file so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.written
     }
 
     /// True if the last failure was that there is no room for what was to be written.
@@ -292,6 +302,9 @@ impl Sink for FileSink {
     }
 
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
+        if let Some(kept) = &mut self.kept {
+            kept.picture(frame.media_time);
+        }
         let Some(mp4) = &mut self.mp4 else {
             return match self.format {
                 Format::Obus => self.put(&[&DELIMITER[..], &frame.data].concat()),
@@ -311,6 +324,10 @@ impl Sink for FileSink {
             None => None,
         };
         self.put_piece(rest)?;
+        if let Some(mut kept) = self.kept.take() {
+            kept.file(self.written);
+            kept.tell(&self.path);
+        }
         // Some file systems report a full disk only now.
         match self.regular && self.written > 0 {
             true => self.file.sync_all().map_err(|e| told(&self.path, &e)),

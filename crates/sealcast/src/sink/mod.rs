@@ -9,6 +9,7 @@ mod file_mp4_sound;
 #[cfg(feature = "gst")]
 mod gst;
 pub mod http;
+mod kept;
 mod null;
 pub(crate) mod picture_decoder;
 mod proven_age;
@@ -19,6 +20,7 @@ mod window;
 
 pub use file::FileSink;
 pub(crate) use file::full_disk;
+pub(crate) use kept::Kept;
 pub use null::{NullCounts, NullSink};
 pub use proven_age::{OnAge, Standing};
 pub(crate) use proven_age::{UNPROVEN, WITHOUT_SESSION, alarm_words};

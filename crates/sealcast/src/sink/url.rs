@@ -9,11 +9,8 @@ use crate::source::{Options, file_path};
 use crate::suggest;
 
 /// Forms of a sink URL, for help and error messages.
-pub const SINK_URLS: &str = "null:, file:OUT.mp4[?overwrite], \
-    file:DIR/%Y-%m-%d/%H-%M-%S.mp4?segment=10m[&keep=7d&max=50GB&local], file:OUT.h264, file:OUT.h265, \
-    file:OUT.obu, file:OUT.mjpeg, \
-    archive:DIR?to=RECIPIENT, http://ADDRESS:PORT, window:[?latency&fullscreen&size=WxH], \
-    gst:PIPELINE, or -";
+pub const SINK_URLS: &str = "window:, file:OUT.mp4, - for a player, http://127.0.0.1:9880 for a page, \
+    archive:DIR?to=…, gst:PIPELINE, or null:";
 
 /// Opens the sink of `url`.
 ///

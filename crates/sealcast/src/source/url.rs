@@ -15,8 +15,8 @@ use crate::rtsp::RtspOptions;
 use crate::suggest;
 
 /// Forms of a source URL, for help and error messages.
-pub const SOURCE_URLS: &str = "test:[WxH@fps], file:CLIP[?loop&fps=N], v4l2:/dev/video0[?size=WxH&fps=N&format=NAME], \
-     rtsp://[USER:PASSWORD@]HOST[:PORT]/PATH or rtsps://, gst:PIPELINE, or -";
+pub const SOURCE_URLS: &str = "rtsp://HOST/PATH for a camera of the network, v4l2:/dev/video0 for one of this machine, \
+     file:CLIP.mp4, test: for a test card, gst:PIPELINE, or - for standard input";
 
 /// A parsed source URL.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl FromStr for SourceUrl {
             return Err(unknown(text));
         };
         match scheme.to_ascii_lowercase().as_str() {
-            "test" => Ok(Self::Test(rest.to_owned())),
+            "test" => test_card::check(rest).map(|()| Self::Test(rest.to_owned())),
             "file" => {
                 let (path, mut options) = Options::split(rest);
                 let file = FileOptions {

@@ -59,7 +59,10 @@ impl FromStr for ListenUrl {
         };
         let address = parse_address(rest.trim_end_matches('/'), DEFAULT_PORT).ok_or_else(|| {
             let what = format!("\"{}\" is not an address to listen at", redact(text));
-            usage(what, form)
+            usage(
+                what,
+                "write an address of this machine in numbers, as in tcp://0.0.0.0:9553, or udp://[::]:9553 for IPv6",
+            )
         })?;
         check_multicast(address, options.multicast)?;
         Ok(Self {

@@ -173,7 +173,7 @@ impl Listener {
                 "report it",
             )
         })?;
-        let router = guarded(admitting(router, self.token, address.port()));
+        let router = guarded(admitting(router, self.token, address.port(), false));
         serve_until(listener, None, router, closed).await;
         Ok(())
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use axum::{Extension, Router};
+use axum::{Extension, Router, middleware};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -24,9 +24,15 @@ use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use crate::meter::telling::Telling;
+use crate::transport::{AddressLimits, Limits, Place};
 
-/// Maximum of concurrent connections; further ones wait in the system's backlog.
-const MAX_CONNECTIONS: usize = 64;
+/// Places of connections. Where they are taken, the oldest that had no answer yet but a refusal makes room.
+const LIMITS: Limits = Limits {
+    // A browser opens six, and a page of a few pictures as many more.
+    per_address: 32,
+    in_all: 64,
+    per_second: 256,
+};
 /// Maximum length in bytes of a request line with its headers.
 const MAX_REQUEST_HEAD: usize = 16 << 10;
 /// Maximum of bytes that are read ahead, a request's head among them, and of those of an answer that wait to be taken.
@@ -88,6 +94,7 @@ async fn serve_with(
     closed: impl Future<Output = ()>,
 ) {
     let (stop, stopping) = watch::channel(false);
+    let limits = AddressLimits::new(LIMITS);
     let mut connections = JoinSet::new();
     let mut failed = Telling::default();
     tokio::pin!(closed);
@@ -95,10 +102,12 @@ async fn serve_with(
         tokio::select! {
             () = &mut closed => break,
             Some(_) = connections.join_next() => {}
-            accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
+            accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => {
+                    // Who gets no place has enough that are answered, or comes too often.
+                    let Some(place) = limits.enter(from.ip(), Instant::now()) else { continue };
                     let (tls, router) = (tls.clone(), router.clone());
-                    connections.spawn(serve_one(patience, (stream, from), tls, router, stopping.clone()));
+                    connections.spawn(serve_placed(patience, (stream, from), place, tls, router, stopping.clone()));
                 }
                 Err(error) => {
                     if let Some(total) = failed.count(Instant::now()) {
@@ -112,6 +121,30 @@ async fn serve_with(
     let _ = stop.send(true);
     // Those that are left end with the set.
     let _ = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
+}
+
+/// Serve one connection as [`serve_one`] does, or until its place is taken away. From its first answer on that is no
+/// refusal it keeps the place.
+async fn serve_placed(
+    patience: Patience,
+    connection: (TcpStream, SocketAddr),
+    place: Place,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+    stopping: watch::Receiver<bool>,
+) {
+    let place = Arc::new(place);
+    let answered = Arc::clone(&place);
+    let router = router.layer(middleware::map_response(move |answer: Response| {
+        if !answer.status().is_client_error() {
+            answered.speaks();
+        }
+        std::future::ready(answer)
+    }));
+    tokio::select! {
+        () = place.evicted() => {}
+        () = serve_one(patience, connection, tls, router, stopping) => {}
+    }
 }
 
 /// Serve one connection until it ends, or until `stopping` turns true and its present answer is complete.
@@ -302,11 +335,20 @@ mod tests {
 
     /// A server of this content on a free port; it stops when the sender is dropped.
     async fn serving(content: Bytes) -> (SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
+        serving_with(SHORT, content).await
+    }
+
+    async fn serving_with(
+        patience: Patience,
+        content: Bytes,
+    ) -> (SocketAddr, oneshot::Sender<()>, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         let router = Router::new().route("/", get(|| async move { content.clone() }));
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(serve_with(SHORT, listener, None, router, async { drop(stopped.await) }));
+        let task = tokio::spawn(serve_with(patience, listener, None, router, async {
+            drop(stopped.await)
+        }));
         (address, stop, task)
     }
 
@@ -414,21 +456,63 @@ mod tests {
         }
     }
 
+    /// A connection from this address of the loopback.
+    async fn connected(from: [u8; 4], to: SocketAddr) -> TcpStream {
+        let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
+        socket.bind((from, 0).into()).expect("an address of the loopback");
+        socket.connect(to).await.expect("a connection")
+    }
+
+    /// Asks, and hears the whole answer.
+    async fn hear(stream: &mut TcpStream) {
+        stream.write_all(REQUEST).await.expect("it is open");
+        let mut heard = Vec::new();
+        while !heard.ends_with(b"content") {
+            assert!(stream.read_buf(&mut heard).await.expect("an answer") > 0, "{heard:?}");
+        }
+    }
+
+    /// Whether a request from there is answered.
+    async fn is_answered(from: [u8; 4], to: SocketAddr) -> bool {
+        let mut stream = connected(from, to).await;
+        let mut head = [0; 15];
+        let asked = stream.write_all(REQUEST).await;
+        asked.is_ok() && stream.read_exact(&mut head).await.is_ok() && &head == b"HTTP/1.1 200 OK"
+    }
+
+    #[tokio::test]
+    async fn idle_connections_of_an_address_keep_nobody_out_and_nobody_who_was_answered_loses_his() {
+        let long = Patience {
+            head: Duration::from_secs(600),
+            write: Duration::from_secs(600),
+        };
+        let (address, _stop, _task) = serving_with(long, Bytes::from_static(b"content")).await;
+        let (bad, good) = ([127, 0, 0, 2], [127, 0, 0, 1]);
+        let mut kept = connected(bad, address).await;
+        hear(&mut kept).await;
+        let mut idle = Vec::new();
+        for _ in 0..3 * LIMITS.per_address {
+            idle.push(connected(bad, address).await);
+        }
+        for from in [good, bad] {
+            assert!(is_answered(from, address).await, "{from:?}");
+        }
+        hear(&mut kept).await;
+    }
+
     #[tokio::test]
     async fn a_client_that_takes_nothing_does_not_hold_its_place() {
         // More than the buffers of both sockets hold.
         let (address, stop, task) = serving(vec![b'x'; 32 << 20].into()).await;
         let mut deaf = Vec::new();
-        for _ in 0..MAX_CONNECTIONS {
+        for _ in 0..LIMITS.per_address {
             let mut stream = TcpStream::connect(address).await.expect("a connection");
             stream.write_all(REQUEST).await.expect("written");
             deaf.push(stream);
         }
-        let mut honest = TcpStream::connect(address).await.expect("a connection");
-        honest.write_all(REQUEST).await.expect("written");
-        let mut head = [0; 15];
-        honest.read_exact(&mut head).await.expect("an answer");
-        assert_eq!(&head, b"HTTP/1.1 200 OK");
+        while !is_answered([127, 0, 0, 1], address).await {
+            sleep(Duration::from_millis(10)).await;
+        }
         drop(stop);
         task.await.expect("it stops although answers are not taken");
     }

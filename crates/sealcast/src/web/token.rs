@@ -76,14 +76,16 @@ impl PageToken {
 struct Admission {
     token: PageToken,
     cookie: String,
+    /// True within TLS: then the browser shows the cookie nowhere else.
+    tls: bool,
 }
 
 /// Admits requests that show the token: in the URL, which is answered with a cookie and a redirection to the URL
 /// without it, so that it is not left in the browser's history; in this cookie; or as `Authorization: Bearer`.
-pub(crate) fn admitting(router: Router, token: PageToken, port: u16) -> Router {
+pub(crate) fn admitting(router: Router, token: PageToken, port: u16, tls: bool) -> Router {
     let cookie = format!("sealcast-{port}");
     router.layer(middleware::from_fn_with_state(
-        Arc::new(Admission { token, cookie }),
+        Arc::new(Admission { token, cookie, tls }),
         admit,
     ))
 }
@@ -115,9 +117,10 @@ impl Admission {
     }
 
     fn redirection(&self, elsewhere: &str) -> Response {
-        let Self { token, cookie } = self;
+        let Self { token, cookie, tls } = self;
+        let secure = if *tls { "; Secure" } else { "" };
         let set = Zeroizing::new(format!(
-            "{cookie}={}; Path=/; HttpOnly; SameSite=Strict",
+            "{cookie}={}; Path=/; HttpOnly; SameSite=Strict{secure}",
             token.reveal()
         ));
         match (HeaderValue::from_str(elsewhere), HeaderValue::from_str(&set)) {

@@ -15,7 +15,7 @@ use sealcast_testkit::program::{self, PATIENCE, free_port, home, succeeds_once};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 /// Printed by the camera gateway when the players that were watching receive packets again.
-const BACK: &str = "the camera is back: who watched goes on";
+const BACK: &str = "the camera is on again: who watched goes on";
 
 /// A camera that sends a few packets over and over, and a pair of gateways for it.
 fn endless(plain: Plain) -> (Camera, Pair) {

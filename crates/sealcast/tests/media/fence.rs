@@ -250,7 +250,7 @@ fn a_process_that_is_no_decoder_is_refused_in_words() {
     let cases = [
         (script("exit 3"), "exit status: 3"),
         (script("printf 'not a decoder' >&0"), "it said ["),
-        (dir.path().join("nowhere"), "No such file"),
+        (dir.path().join("nowhere"), "no such file"),
     ];
     for (program, words) in cases {
         // A file that was just written may still be held open by a process that another test is starting.

@@ -317,11 +317,11 @@ fn viewers_wait_while_the_driver_of_a_camera_is_away() {
         let mut recorder = Recorder::start(&ticket, &clip);
         recorder.gets(GROUP);
         stop_feeding(&mut guest);
-        guest.until("cat /said", "the source is opened again until it is back");
+        guest.until("cat /said", "the camera is off: it is opened again");
         guest.until("rmmod v4l2loopback 2>&1; ls /dev/video0 2>&1", "No such file");
         guest.shell("insmod /modules/v4l2loopback");
         feed(&mut guest, &clip);
-        guest.until("cat /said", "the source is back");
+        guest.until("cat /said", "the camera is on again");
         recorder.gets(2 * GROUP);
         recorder.viewer.stop();
         clip.assert_passed(&recorder.recording);

@@ -272,7 +272,7 @@ fn a_camera_that_is_unplugged_is_opened_again_when_it_is_back() {
     guest.shell(&format!("echo {DEVICE} > {DRIVER}/unbind"));
     guest.until("cat /said", "opening the camera again");
     guest.shell(&format!("echo {DEVICE} > {DRIVER}/bind"));
-    guest.until("cat /said", "the camera is back");
+    guest.until("cat /said", "the camera is on again");
     let before = lines();
     until("frames come again", || lines() > before + 10);
     let numbers: Vec<u64> = rows(&frames)

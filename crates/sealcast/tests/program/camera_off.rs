@@ -63,7 +63,7 @@ fn a_camera_that_is_off_is_waited_for_by_publisher_and_viewer_at_the_start_and_l
     let url = format!("rtsp://127.0.0.1:{port}/cam?transport=tcp");
     let mut publisher = publish(near.path(), &url, &["--retry", "--metrics", "127.0.0.1:0"]);
     publisher.program.says("/metrics", PATIENCE);
-    let why = "the source is opened again until it is back; viewers wait; check that the camera is on";
+    let why = "the camera is off: it is opened again until it is on; viewers wait; check that the camera is on";
     publisher.program.says(why, PATIENCE);
     let said = status(near.path());
     assert!(said.contains(" camera=off since=20"), "{said}");
@@ -194,7 +194,7 @@ fn while_the_codec_is_not_known_nothing_is_left_in_clear() {
     let copy = home.path().join("copy.mp4");
     std::fs::copy(clip(STREET, home.path()), &copy).expect("a copy");
     std::fs::rename(copy, &file).expect("the clip is there at once");
-    publisher.program.says("the source is back", PATIENCE);
+    publisher.program.says("the camera is on again", PATIENCE);
     let said = asked("keyframes");
     assert!(said.contains("ok encrypt keyframes"), "{said}");
     publisher.program.stop();

@@ -105,6 +105,56 @@ fn runs(command: &str, arguments: &[&str]) -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
+/// The program in the namespaces of a publisher that `unshare` started.
+fn beside(publisher: &Publisher) -> Command {
+    let id = publisher.program.id();
+    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).expect("it runs");
+    let mut command = Command::new("nsenter");
+    command.args(["--pid", "--mount", "--target", children.trim()]);
+    command.arg(built("sealcast"));
+    command
+}
+
+#[test]
+fn commands_pass_between_namespaces_of_processes_where_it_can_be_seen_who_asks() {
+    if !runs("unshare", &["--pid", "--fork", "--mount-proc", "true"]) {
+        return skipped("no unshare, or not run by root");
+    }
+    let within = |home: &Path, with: &[&str]| {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--pid", "--fork", "--kill-child"])
+            .args(with)
+            .arg(built("sealcast"));
+        command.env("SEALCAST_HOME", home.join("keys")).current_dir(home);
+        command
+    };
+    let status = ["control", "status"];
+    let outer = home();
+    let mut publisher = publish(outer.path(), CARD, &[]);
+    for with in [&[][..], &["--mount-proc"]] {
+        let (done, said) = run(within(outer.path(), with).args(status));
+        assert!(done && said.starts_with("ok encrypt=all "), "{with:?}: {said}");
+    }
+    publisher.program.stop();
+    // Within, with the /proc of outside or with one of its own, and asked from outside and within.
+    for (with, words) in [
+        (&[][..], "unshare --mount-proc"),
+        (&["--mount-proc"], "ok encrypt=all "),
+    ] {
+        let inner = home();
+        let mut command = within(inner.path(), with);
+        command.args(["publish", CARD, "--listen", "tcp://127.0.0.1:0"]);
+        let publisher = publish_by(command);
+        let (done, said) = run(sealcast(inner.path()).args(status));
+        assert!(done && said.starts_with("ok encrypt=all "), "{with:?}: {said}");
+        let (_, said) = run(beside(&publisher)
+            .args(status)
+            .env("SEALCAST_HOME", inner.path().join("keys")));
+        assert!(said.contains(words), "{with:?}: {said}");
+    }
+}
+
 #[test]
 fn another_user_of_the_machine_commands_nothing() {
     if !runs("setpriv", &["--reuid", "65534", "--clear-groups", "true"]) {

@@ -120,6 +120,95 @@ fn the_long_help_has_every_option_beneath_its_heading() {
     assert!(!long.contains("[default: ]"), "{long}");
 }
 
+/// Words that only who made the program knows.
+const OURS: [&str; 29] = [
+    "seal",
+    "seals",
+    "sealed",
+    "sealing",
+    "epoch",
+    "epochs",
+    "carrier",
+    "carriers",
+    "suite",
+    "suites",
+    "mechanism",
+    "mechanisms",
+    "unit",
+    "units",
+    "selection",
+    "secmpeg",
+    "tesla",
+    "padme",
+    "fec",
+    "nack",
+    "sink",
+    "sinks",
+    "annex",
+    "enrol",
+    "enrols",
+    "enrolled",
+    "enrolment",
+    "psk",
+    "capsule",
+];
+
+/// Fails if a text has one of them.
+fn assert_plain(name: &str, text: &str) {
+    let lower = text.to_lowercase();
+    for phrase in ["group of pictures", "groups of pictures", "hold back", "in decoder"] {
+        assert!(!lower.contains(phrase), "{name}: {phrase}");
+    }
+    // An option may be called so.
+    let words = lower.split(|letter: char| !(letter.is_alphanumeric() || "-_./".contains(letter)));
+    for word in words.map(|word| word.trim_matches(['.', '/'])) {
+        assert!(!OURS.contains(&word), "{name}: {word}");
+    }
+}
+
+#[test]
+fn those_who_want_a_picture_need_none_of_our_words() {
+    for main in [
+        "",
+        "publish",
+        "watch",
+        "invite",
+        "peers",
+        "peers list",
+        "gateway",
+        "gateway camera",
+        "gateway viewer",
+        "control",
+        "doctor",
+        "demo",
+        "devices",
+        "config",
+        "config check",
+    ] {
+        let words: Vec<String> = main.split_whitespace().map(str::to_owned).collect();
+        // A length of time has one.
+        assert_plain(
+            main,
+            &with(&words, "-h")
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .replace("without a unit", ""),
+        );
+    }
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |file: &str| std::fs::read_to_string(root.join(file)).expect(file);
+    for guide in ["pilot", "home", "integrator", "researcher"] {
+        let text = read(&format!("docs/guide/{guide}.md"));
+        // systemd calls a service so.
+        assert_plain(guide, &text.replace("has units", ""));
+        let count = text.split_whitespace().count();
+        assert!((200..=320).contains(&count), "{guide} has {count} words");
+    }
+    let readme: Vec<String> = read("README.md").lines().take(45).map(str::to_owned).collect();
+    assert_plain("README.md", &readme.join("\n"));
+}
+
 #[test]
 fn completions_are_for_every_shell_and_those_of_bash_are_a_script() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

@@ -119,7 +119,7 @@ fn an_invite_is_for_as_many_as_it_says_and_leads_to_the_page_too() {
     let (_, list, _) = run(home.path(), &["peers", "list"]);
     assert_eq!(list.matches("the two").count(), 3, "two peers and their invite: {list}");
     for (wrong, words) in [
-        (["--uses", "0"], "0 is not in"),
+        (["--uses", "0"], "from 1 to"),
         (["--expires", "soon"], "no length of time"),
         (["--expires", "400d"], "a year at most"),
         (["--name", "nobody"], "there are no lists of the name nobody"),

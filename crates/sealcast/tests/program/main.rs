@@ -27,6 +27,7 @@ mod invites;
 mod joiners;
 mod latency;
 mod manual;
+mod mistakes;
 mod multicast;
 mod proofs;
 mod quic;

@@ -102,9 +102,8 @@ impl FromStr for RelayUrl {
             Err(Failure::new(FailureKind::Usage, what, hint))
         };
         // Nothing of the text is repeated in words: it may hold a token.
-        let mut url = match text.parse::<Url>() {
-            Ok(url) => url,
-            Err(error) => return refused(format!("this is no address of a relay: {error}")),
+        let Ok(mut url) = text.parse::<Url>() else {
+            return refused("this is no address of a relay".to_owned());
         };
         if url.scheme() != "https" || url.host().is_none() || !url.username().is_empty() || url.password().is_some() {
             return refused("a relay's address begins with https:// and has no user".to_owned());

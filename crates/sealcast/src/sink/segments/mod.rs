@@ -12,8 +12,8 @@ use sealcast_proto::clock::ClockEstimate;
 use self::index::Index;
 use self::options::Template;
 pub(super) use self::options::{OPTIONS, SegmentOptions};
-use super::Sink;
 use super::file::{FileSink, captured, full_disk, now, told};
+use super::{Kept, Sink};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Orientation, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::private_file;
@@ -39,6 +39,8 @@ pub(super) struct SegmentSink {
     stamp: (u64, Option<ClockEstimate>),
     /// Bytes of the last complete segment.
     last_bytes: u64,
+    /// What it has recorded.
+    kept: Kept,
 }
 
 /// The file that is being written.
@@ -70,6 +72,7 @@ impl SegmentSink {
             mark: None,
             stamp: (0, None),
             last_bytes: 0,
+            kept: Kept::default(),
         })
     }
 
@@ -90,6 +93,7 @@ impl SegmentSink {
         };
         let finished = segment.sink.finish();
         let finished = self.with_room(&mut segment.sink, finished);
+        self.kept.file(segment.sink.bytes());
         drop(segment.sink);
         self.index.ended(segment.name).map_err(|error| self.unnoted(&error))?;
         self.last_bytes = self.index.entries.back().map_or(0, |entry| entry.bytes);
@@ -253,12 +257,15 @@ impl Sink for SegmentSink {
         }
         if let Some(segment) = &mut self.current {
             segment.newest = segment.newest.max(frame.media_time);
+            self.kept.picture(frame.media_time);
         }
         self.put(|sink| sink.write(frame))
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.complete()
+        let completed = self.complete();
+        self.kept.tell(&self.template.folder.join(&self.template.rest));
+        completed
     }
 }
 

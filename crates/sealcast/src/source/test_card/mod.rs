@@ -32,6 +32,14 @@ pub fn open(rest: &str) -> Result<Box<dyn Source>> {
     Ok(Box::new(TestCard::new(Spec::parse(rest)?)?))
 }
 
+/// Checks the text after `test:`.
+///
+/// # Errors
+/// The text is invalid (kind `Usage`).
+pub(super) fn check(rest: &str) -> Result<()> {
+    Spec::parse(rest).map(drop)
+}
+
 /// Draws the cards of a test card source without encoding or timing, for previews and measurements.
 pub struct CardPainter {
     card: Card,

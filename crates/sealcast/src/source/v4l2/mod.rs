@@ -16,6 +16,6 @@ mod uvc_jpeg;
 pub use device::{About, Camera, paths};
 pub use format::{FormatOffer, PixelFormat, Rates, SizeOffer, Sizes};
 pub use options::V4l2Options;
-pub use source::V4l2Source;
+pub use source::{V4l2Source, look};
 #[cfg(feature = "gst")]
 pub(super) use uvc_jpeg::whole_image;

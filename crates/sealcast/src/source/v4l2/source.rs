@@ -73,6 +73,21 @@ pub struct V4l2Source {
     backoff: Backoff,
 }
 
+/// Looks at a camera, which does not stream for it, and says what it would be asked for.
+///
+/// # Errors
+/// As [`V4l2Source::open`].
+pub fn look(options: &V4l2Options) -> Result<String> {
+    let camera = Camera::open(&options.path)?;
+    let choice = choose(&camera.offers()?, options)?;
+    let (width, height) = choice.size;
+    Ok(format!(
+        "{} of {width}x{height} by {}",
+        choice.format.name(),
+        camera.about().name
+    ))
+}
+
 impl V4l2Source {
     /// Opens the camera and waits for its first frame.
     ///
@@ -308,7 +323,7 @@ impl reconnect::Camera for V4l2Source {
             }
         }
         self.streaming = Some(streaming);
-        tracing::info!(camera = %self.options.shown(), "the camera is back");
+        tracing::info!(camera = %self.options.shown(), "the camera is on again");
         Ok(())
     }
 }

@@ -367,7 +367,7 @@ impl<'a> Upstream<'a> {
             }
             self.before = None;
             if let Some(action) = self.mux.go_on() {
-                tracing::info!("the camera is back: who watched goes on");
+                tracing::info!("the camera is on again: who watched goes on");
                 self.going_on = true;
                 return self.give(action);
             }
