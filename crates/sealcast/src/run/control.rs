@@ -17,6 +17,7 @@ use super::ways::{Ways, with_invite};
 use super::{Admission, Observation, RuntimeSettings};
 use crate::failure::{Failure, FailureKind};
 use crate::keys::peers::{InviteRequest, PeersCommand};
+use crate::media::StreamInfo;
 
 /// Maximum length of a command in bytes, including the line end.
 pub const MAX_COMMAND: usize = 512;
@@ -36,6 +37,23 @@ const HELP: &str = "encrypt all|none|rate:P|keyframes|headers|headers+keyframes|
 /// What an end that seals nothing is told.
 const SEALS_NOTHING: &str = "this end watches and seals nothing: command its publisher";
 
+/// A camera of an end as it is now.
+#[derive(Clone, Default)]
+pub(super) struct CameraStatus {
+    /// The name by which sessions wish for it; empty for the only one.
+    pub(super) name: String,
+    /// Number of frames from its source so far, or for its sink.
+    pub(super) frames: u64,
+    /// Number of viewers.
+    pub(super) viewers: usize,
+    /// Codec, size and rate, once they are known.
+    pub(super) info: Option<StreamInfo>,
+    /// Since when its source is there, or away, in ns since 1970, if that is known.
+    pub(super) since: Option<u64>,
+    /// Why its source is away.
+    pub(super) away: Option<Arc<Away>>,
+}
+
 /// A listening end, as seen by its control socket.
 pub(super) trait Controlled: Send + Sync + 'static {
     /// The settings that can be changed; `None` of an end that publishes nothing.
@@ -46,16 +64,8 @@ pub(super) trait Controlled: Send + Sync + 'static {
     /// Whom it admits.
     fn admission(&self) -> &Admission;
 
-    /// Number of viewers.
-    fn viewers(&self) -> usize;
-
-    /// Number of frames from its source so far, or for its sink.
-    fn frames(&self) -> u64;
-
-    /// Since when its source is there, or away, in ns since 1970, and why; `None` of an end with many sources.
-    fn standing(&self) -> Option<(u64, Option<Arc<Away>>)> {
-        None
-    }
+    /// Its cameras, in the order in which they are shown; of a viewer the one that it watches.
+    fn cameras(&self) -> Vec<CameraStatus>;
 
     /// Returns the reason if the end cannot encrypt by that selection.
     fn check(&self, _selection: Selection) -> Result<(), &'static str> {
@@ -134,7 +144,8 @@ fn answer(command: &str, commands: &Commands) -> Result<String, String> {
         }
         ("rekey", "") => {
             end.settings().ok_or(SEALS_NOTHING)?.rekey();
-            Ok(format!("rekey with {} viewers", end.viewers()))
+            let viewers: usize = end.cameras().iter().map(|camera| camera.viewers).sum();
+            Ok(format!("rekey with {viewers} viewers"))
         }
         ("keyframe", "") => {
             end.request_keyframe()?;
@@ -213,25 +224,32 @@ fn select(end: &dyn Controlled, selection: Selection) -> Result<(), String> {
 fn status(end: &dyn Controlled) -> String {
     let metrics = &end.observation().metrics;
     let totals = metrics.totals();
+    let cameras = end.cameras();
+    let frames: u64 = cameras.iter().map(|camera| camera.frames).sum();
     let Some(settings) = end.settings() else {
-        return format!("frames={}", end.frames());
+        return format!("frames={frames}");
     };
     let mut text = format!("encrypt={}", settings.selection());
     // Writing into a string cannot fail.
     let _ = write!(
         text,
-        " viewers={} frames={} epoch={} records_out={} records_in_clear={}",
-        end.viewers(),
-        end.frames(),
+        " viewers={} frames={frames} epoch={} records_out={} records_in_clear={}",
+        cameras.iter().map(|camera| camera.viewers).sum::<usize>(),
         metrics.epoch(),
         totals.records_sealed,
         totals.records_sealed_in_clear,
     );
-    let _ = match end.standing() {
-        None => Ok(()),
-        Some((_, None)) => write!(text, " camera=on"),
-        // The reason is last, since it has spaces.
-        Some((since, Some(away))) => write!(text, " camera=off since={} why={}", utc(since), away.reason),
-    };
+    for camera in cameras {
+        let label = if camera.name.is_empty() { "camera" } else { &camera.name };
+        if let Some(info) = &camera.info {
+            let _ = write!(text, " codec={} size={}x{}", info.codec.name(), info.width, info.height);
+        }
+        let _ = match (camera.since, camera.away) {
+            (None, _) => Ok(()),
+            (Some(_), None) => write!(text, " {label}=on"),
+            // The reason is last, since it has spaces.
+            (Some(since), Some(away)) => write!(text, " {label}=off since={} why={}", utc(since), away.reason),
+        };
+    }
     text
 }

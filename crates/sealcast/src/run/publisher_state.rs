@@ -7,9 +7,8 @@ use sealcast_proto::session::OutgoingFrame;
 use sealcast_proto::unit::{Preamble, Selection};
 
 use super::admitted_places::AdmittedPlaces;
-use super::away::Away;
 use super::clock::{nanos, nanos_u32};
-use super::control::Controlled;
+use super::control::{CameraStatus, Controlled};
 use super::group::Group;
 use super::runtime_settings::check_selection;
 use super::serve_viewer::VIDEO;
@@ -79,17 +78,16 @@ impl Controlled for PublisherState {
         &self.admission
     }
 
-    fn viewers(&self) -> usize {
-        self.hub.viewers()
-    }
-
-    fn frames(&self) -> u64 {
-        self.hub.frames()
-    }
-
-    fn standing(&self) -> Option<(u64, Option<Arc<Away>>)> {
+    fn cameras(&self) -> Vec<CameraStatus> {
         let standing = self.hub.standing.now();
-        Some((self.observation.clock.wall(standing.since), standing.away))
+        vec![CameraStatus {
+            name: String::new(),
+            frames: self.hub.frames(),
+            viewers: self.hub.viewers(),
+            info: self.hub.info(),
+            since: Some(self.observation.clock.wall(standing.since)),
+            away: standing.away,
+        }]
     }
 
     fn check(&self, selection: Selection) -> Result<(), &'static str> {

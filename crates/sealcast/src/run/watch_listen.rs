@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::accept::{Acceptor, PendingSession};
 use super::admitted_places::AdmittedPlaces;
-use super::control::{Controlled, commands};
+use super::control::{CameraStatus, Controlled, commands};
 use super::ended::turned_away;
 use super::retry::turned_on;
 use super::watch::{After, GOODBYE_PATIENCE, ViewerState, WatchingRole, after};
@@ -123,11 +123,10 @@ impl Controlled for ListeningViewer {
         &self.admission
     }
 
-    fn viewers(&self) -> usize {
-        0
-    }
-
-    fn frames(&self) -> u64 {
-        self.state.observation.metrics.totals().frames_in
+    fn cameras(&self) -> Vec<CameraStatus> {
+        vec![CameraStatus {
+            frames: self.state.observation.metrics.totals().frames_in,
+            ..CameraStatus::default()
+        }]
     }
 }

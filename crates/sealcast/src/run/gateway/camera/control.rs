@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use sealcast_proto::unit::Selection;
 
 use super::CameraGateway;
-use crate::run::control::Controlled;
+use crate::run::control::{CameraStatus, Controlled};
 use crate::run::{Admission, Observation, RuntimeSettings};
 
 /// Check that a selection is possible at a gateway, which seals packets without splitting them into frames and
@@ -36,12 +36,12 @@ impl Controlled for CameraGateway {
         &self.admission
     }
 
-    fn viewers(&self) -> usize {
-        self.viewers.load(Ordering::Relaxed)
-    }
-
-    fn frames(&self) -> u64 {
-        self.observation.metrics.totals().frames_out
+    fn cameras(&self) -> Vec<CameraStatus> {
+        vec![CameraStatus {
+            frames: self.observation.metrics.totals().frames_out,
+            viewers: self.viewers.load(Ordering::Relaxed),
+            ..CameraStatus::default()
+        }]
     }
 
     fn check(&self, selection: Selection) -> Result<(), &'static str> {
