@@ -22,6 +22,7 @@ mod publish_source;
 mod qr;
 mod record;
 mod shutdown;
+mod status;
 mod stdin_source;
 mod ticket;
 mod watch;
@@ -110,6 +111,7 @@ fn dispatch(arguments: Arguments) -> Result<()> {
         Command::Keygen(args) => keygen(&args),
         Command::Devices(args) => devices::run(&args),
         Command::Invite(args) => invite::run(&args),
+        Command::Status(args) => status::run(&args),
         Command::Peers(args) => peers::run(&args),
         Command::Control(args) => control::run(&args),
         Command::PrintConfig(args) => print_config(&args),

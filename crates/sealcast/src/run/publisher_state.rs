@@ -78,6 +78,10 @@ impl Controlled for PublisherState {
         &self.admission
     }
 
+    fn kind(&self) -> &'static str {
+        "publisher"
+    }
+
     fn cameras(&self) -> Vec<CameraStatus> {
         let standing = self.hub.standing.now();
         vec![CameraStatus {

@@ -212,6 +212,7 @@ impl<T: Transport> Role<T> for ViewerRole {
     }
 
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        task.attend(&self.shared.admission);
         let session = &task.connection.session;
         let elsewhere = self.sends_nothing(task);
         // A constant rate has no room for what the viewer missed.

@@ -1,7 +1,6 @@
 //! Limits on changes to a running camera gateway.
 
-use std::sync::atomic::Ordering;
-
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::unit::Selection;
 
 use super::CameraGateway;
@@ -36,12 +35,16 @@ impl Controlled for CameraGateway {
         &self.admission
     }
 
+    fn kind(&self) -> &'static str {
+        "camera gateway"
+    }
+
     fn cameras(&self) -> Vec<CameraStatus> {
-        vec![CameraStatus {
-            frames: self.observation.metrics.totals().frames_out,
-            viewers: self.viewers.load(Ordering::Relaxed),
-            ..CameraStatus::default()
-        }]
+        self.registry.borrow().statuses(&self.observation.clock)
+    }
+
+    fn cameras_for(&self, peer: &PeerId) -> Option<Vec<String>> {
+        self.registry.borrow().seen_by(peer)
     }
 
     fn check(&self, selection: Selection) -> Result<(), &'static str> {

@@ -1,6 +1,6 @@
 //! One viewer gateway's session at a camera gateway whose cameras are scripted: no socket, no RTSP.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, Waker};
 
@@ -259,9 +259,12 @@ fn take(step: Step, viewer: &mut Viewer, cameras: &mut Vec<FakeCamera>, shared: 
         Step::Renew(number) => {
             let peer = viewer.peer;
             let mut started = Vec::new();
-            let (registry, _) = shared.registry.borrow().renewed(all(peer, number), |target, requests| {
-                started.push(fake(requests, &target))
-            });
+            let (registry, _) = shared
+                .registry
+                .borrow()
+                .renewed(all(peer, number), |target, requests, _| {
+                    started.push(fake(requests, &target))
+                });
             shared.registry.send_replace(registry);
             cameras.append(&mut started);
         }
@@ -294,7 +297,8 @@ async fn settle(viewer: &mut Viewer, cameras: &mut [FakeCamera]) {
 fn camera_gateway(peer: PeerId, observation: Arc<Observation>) -> (Arc<CameraGateway>, Vec<FakeCamera>) {
     let mut started = Vec::new();
     let cameras = all(peer, u8::MAX);
-    let (registry, _) = Registry::default().renewed(cameras, |target, requests| started.push(fake(requests, &target)));
+    let (registry, _) =
+        Registry::default().renewed(cameras, |target, requests, _| started.push(fake(requests, &target)));
     let everybody = ByHand {
         allow: AllowList::empty(),
         open: true,
@@ -305,7 +309,6 @@ fn camera_gateway(peer: PeerId, observation: Arc<Observation>) -> (Arc<CameraGat
         observation,
         admission: Arc::new(Admission::new(everybody, PeerStore::in_memory())),
         places: AdmittedPlaces::new(4),
-        viewers: AtomicUsize::new(0),
         next_id: AtomicU64::new(0),
         settings: RuntimeSettings::new(Selection::All),
     };

@@ -14,7 +14,7 @@ mod upstream;
 pub use cameras::{CameraAt, Cameras};
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use sealcast_proto::keys::Role;
@@ -79,7 +79,6 @@ struct CameraGateway {
     admission: Arc<Admission>,
     /// The places of viewer gateways.
     places: Arc<AdmittedPlaces>,
-    viewers: AtomicUsize,
     next_id: AtomicU64,
     settings: RuntimeSettings,
 }
@@ -88,22 +87,22 @@ impl CameraGateway {
     /// Serve these cameras from now on. Sessions leave removed cameras, whose tasks then end.
     fn serve_cameras(&self, cameras: Cameras, upstreams: &mut JoinSet<()>) -> Changes {
         while upstreams.try_join_next().is_some() {}
-        let (registry, changes) = self.registry.borrow().renewed(cameras, |target, requests| {
-            upstreams.spawn(upstream::keep(target, requests, Arc::clone(&self.observation)));
+        let (registry, changes) = self.registry.borrow().renewed(cameras, |target, requests, standing| {
+            upstreams.spawn(upstream::keep(
+                target,
+                requests,
+                standing,
+                Arc::clone(&self.observation),
+            ));
         });
         self.registry.send_replace(registry);
         changes
     }
 
-    /// Count a viewer gateway that came or left. Returns the new number.
-    fn count_viewer(&self, came: bool) -> usize {
-        let viewers = if came {
-            self.viewers.fetch_add(1, Ordering::Relaxed) + 1
-        } else {
-            self.viewers.fetch_sub(1, Ordering::Relaxed) - 1
-        };
+    /// A viewer gateway came or left.
+    fn count_viewers(&self) {
+        let viewers = self.admission.attendance().count();
         self.observation.metrics.set_viewers(viewers);
-        viewers
     }
 }
 
@@ -123,7 +122,6 @@ pub async fn camera_gateway(
         observation: Arc::clone(&observation),
         admission: options.admission,
         places: AdmittedPlaces::new(options.max_viewers),
-        viewers: AtomicUsize::new(0),
         next_id: AtomicU64::new(0),
         settings: options.settings,
     });

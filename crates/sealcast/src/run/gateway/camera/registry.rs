@@ -2,7 +2,9 @@
 //! again.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use sealcast_proto::keys::PeerId;
 use sealcast_proto::rtsp::CarriedStatus;
@@ -12,11 +14,51 @@ use super::super::MAX_REQUESTS;
 use super::super::request_mux::Request;
 use super::cameras::{CameraAt, Cameras, Target, shown};
 use crate::keys::allow::AllowList;
+use crate::run::Clock;
+use crate::run::away::{Away, SourceStanding};
+use crate::run::control::CameraStatus;
 
 /// A camera as its sessions know it. Its task ends when the last reference is dropped.
 pub(super) struct Camera {
     pub(super) path: Option<String>,
     pub(super) requests: mpsc::Sender<Request>,
+    /// Frames sealed of it, for all sessions.
+    frames: AtomicU64,
+    standing: Arc<CameraStanding>,
+}
+
+impl Camera {
+    /// A frame of it is sealed for a session.
+    pub(super) fn count_frame(&self) {
+        self.frames.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether a camera is there, as far as its task knows: it connects when somebody asks for the camera.
+#[derive(Default)]
+pub(super) struct CameraStanding(Mutex<Option<SourceStanding>>);
+
+impl CameraStanding {
+    fn lock(&self) -> MutexGuard<'_, Option<SourceStanding>> {
+        // It is set as a whole, so a panic in another thread does no harm.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The camera is there, or away for this reason.
+    pub(super) fn set(&self, away: Option<Away>) {
+        let mut standing = self.lock();
+        let before = standing
+            .as_ref()
+            .filter(|before| before.away.is_some() == away.is_some());
+        let since = before.map_or_else(Instant::now, |before| before.since);
+        let away = away.map(Arc::new);
+        *standing = Some(SourceStanding { since, away });
+    }
+
+    /// Nobody needs the camera, so nobody knows.
+    pub(super) fn unknown(&self) {
+        *self.lock() = None;
+    }
 }
 
 struct Entry {
@@ -69,7 +111,7 @@ impl Registry {
     pub(super) fn renewed(
         &self,
         cameras: Cameras,
-        mut start: impl FnMut(Arc<Target>, mpsc::Receiver<Request>),
+        mut start: impl FnMut(Arc<Target>, mpsc::Receiver<Request>, Arc<CameraStanding>),
     ) -> (Self, Changes) {
         let (mut next, mut changes) = (Self::default(), Changes::default());
         for camera in cameras.0 {
@@ -102,8 +144,14 @@ impl Registry {
             list.push(name);
             let (sender, requests) = mpsc::channel(MAX_REQUESTS);
             let target = Arc::new(target);
-            start(Arc::clone(&target), requests);
-            let camera = Arc::new(Camera { path, requests: sender });
+            let standing = Arc::<CameraStanding>::default();
+            start(Arc::clone(&target), requests, Arc::clone(&standing));
+            let camera = Arc::new(Camera {
+                path,
+                requests: sender,
+                frames: AtomicU64::new(0),
+                standing,
+            });
             next.entries.push(Entry {
                 camera,
                 target,
@@ -117,6 +165,33 @@ impl Registry {
             .map(|entry| shown(entry.camera.path.as_deref()).to_owned())
             .collect();
         (next, changes)
+    }
+
+    /// The cameras as they are. Its viewers are the sessions that have asked for it.
+    pub(super) fn statuses(&self, clock: &Clock) -> Vec<CameraStatus> {
+        let status = |entry: &Entry| {
+            let camera = &entry.camera;
+            let standing = camera.standing.lock().clone();
+            CameraStatus {
+                name: shown(camera.path.as_deref()).to_owned(),
+                frames: camera.frames.load(Ordering::Relaxed),
+                // Each such session holds it, as this list does.
+                viewers: Arc::strong_count(camera).saturating_sub(1),
+                info: None,
+                since: standing.as_ref().map(|standing| clock.wall(standing.since)),
+                away: standing.and_then(|standing| standing.away),
+            }
+        };
+        self.entries.iter().map(status).collect()
+    }
+
+    /// The names of the cameras that a peer sees; `None` if it sees all.
+    pub(super) fn seen_by(&self, peer: &PeerId) -> Option<Vec<String>> {
+        let seen = self.entries.iter().filter(|entry| entry.admits(peer));
+        let seen: Vec<String> = seen
+            .map(|entry| shown(entry.camera.path.as_deref()).to_owned())
+            .collect();
+        (seen.len() < self.entries.len()).then_some(seen)
     }
 
     /// The camera for a path, among the entries accepted by `sees`.
@@ -204,7 +279,7 @@ mod tests {
     /// The registry for the new cameras, the number of cameras started for it, and the changes.
     fn renewed(registry: &Registry, named: &[(&str, &[PeerId])]) -> (Registry, usize, Changes) {
         let mut started = 0;
-        let (next, changes) = registry.renewed(cameras(named), |_, _| started += 1);
+        let (next, changes) = registry.renewed(cameras(named), |_, _, _| started += 1);
         (next, started, changes)
     }
 
