@@ -67,6 +67,9 @@ _sealcast() {
             sealcast,replay)
                 cmd="sealcast__subcmd__replay"
                 ;;
+            sealcast,status)
+                cmd="sealcast__subcmd__status"
+                ;;
             sealcast,watch)
                 cmd="sealcast__subcmd__watch"
                 ;;
@@ -193,6 +196,9 @@ _sealcast() {
             sealcast__subcmd__help,replay)
                 cmd="sealcast__subcmd__help__subcmd__replay"
                 ;;
+            sealcast__subcmd__help,status)
+                cmd="sealcast__subcmd__help__subcmd__status"
+                ;;
             sealcast__subcmd__help,watch)
                 cmd="sealcast__subcmd__help__subcmd__watch"
                 ;;
@@ -290,7 +296,7 @@ _sealcast() {
 
     case "${cmd}" in
         sealcast)
-            opts="-v -h -V --verbose --help --version demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help"
+            opts="-v -h -V --verbose --help --version demo keygen publish watch devices clock probe gateway invite status peers control print-config doctor config completions archive replay help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1326,7 +1332,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__help)
-            opts="demo keygen publish watch devices clock probe gateway invite peers control print-config doctor config completions archive replay help"
+            opts="demo keygen publish watch devices clock probe gateway invite status peers control print-config doctor config completions archive replay help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1787,6 +1793,20 @@ _sealcast() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        sealcast__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         sealcast__subcmd__help__subcmd__watch)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -2034,7 +2054,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__peers__subcmd__list)
-            opts="-v -h --name --listen --viewer --config --verbose --help"
+            opts="-v -h --json --name --listen --viewer --config --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2579,6 +2599,36 @@ _sealcast() {
                     return 0
                     ;;
                 --into)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sealcast__subcmd__status)
+            opts="-v -h --name --listen --viewer --config --watch --json --socket --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --socket)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

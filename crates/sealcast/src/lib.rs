@@ -18,6 +18,7 @@ pub mod length;
 pub mod media;
 pub mod meter;
 mod output;
+mod overview;
 pub mod platform;
 pub mod private_file;
 pub mod rtsp;

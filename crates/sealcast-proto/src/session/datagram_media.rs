@@ -109,7 +109,12 @@ impl Session {
 
     /// Smoothed round-trip time of the session's pings, or a guess before the first pong.
     pub fn round_trip(&self) -> Duration {
-        self.clock.round_trip().map_or(HOPED_ROUND_TRIP, |trip| trip.smoothed)
+        self.measured_round_trip().unwrap_or(HOPED_ROUND_TRIP)
+    }
+
+    /// Smoothed round-trip time of the session's pings; `None` before the first pong.
+    pub fn measured_round_trip(&self) -> Option<Duration> {
+        self.clock.round_trip().map(|trip| trip.smoothed)
     }
 
     /// Shortest round-trip time of the session's pings, or a guess before the first pong.

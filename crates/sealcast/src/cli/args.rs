@@ -45,7 +45,7 @@ pub(super) enum Command {
     #[command(after_help = examples::WATCH)]
     Watch(WatchArgs),
     /// List the cameras of this machine, and what they offer
-    Devices(DevicesArgs),
+    Devices(JsonArg),
     /// Show events to a camera, and tell probes when it did
     #[command(after_help = examples::CLOCK)]
     Clock(ClockArgs),
@@ -61,6 +61,9 @@ pub(super) enum Command {
     /// Invite one more to a publisher, camera gateway or listening viewer, while it runs or for its next start
     #[command(after_help = examples::INVITE)]
     Invite(InviteArgs),
+    /// Show how a running publisher, camera gateway or listening viewer is: its cameras, who watches, and its keys
+    #[command(after_help = examples::STATUS)]
+    Status(StatusArgs),
     /// Show who is admitted, and change it
     #[command(after_help = examples::PEERS)]
     Peers(PeersArgs),
@@ -111,7 +114,7 @@ pub(super) struct KeygenArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct DevicesArgs {
+pub(super) struct JsonArg {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -154,8 +157,8 @@ pub(super) struct WhoseArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PeersAction {
-    /// Show the peers that are admitted, and the invites
-    List,
+    /// Show the peers that are admitted, who of them is here and since when, and the invites
+    List(JsonArg),
     /// Admit a peer without an invite
     Allow {
         /// Its peer id, as `sealcast keygen` prints it
@@ -166,7 +169,7 @@ pub(super) enum PeersAction {
     },
     /// Call a peer something else
     Rename {
-        /// Its peer id, the beginning of it, or what it is called if that is one word
+        /// Its peer id, the beginning of it, or what it is called
         peer: String,
 
         /// Its new name, for yourself
@@ -177,10 +180,14 @@ pub(super) enum PeersAction {
     Remove {
         /// Its peer id, the beginning of it, or what it is called
         peer: String,
+
+        /// Only of this camera; may watch the others as before
+        #[arg(long, value_name = "NAME")]
+        camera: Option<String>,
     },
     /// Withdraw an invite
     Withdraw {
-        /// Its name in the list, or `all`
+        /// Its digits in the list, the beginning of them, or its label; or `all`
         invite: String,
 
         /// Also remove the peers that it enrolled; with `all`, every peer that an invite enrolled
@@ -193,6 +200,24 @@ pub(super) enum PeersAction {
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<1_000>)]
         starts: u32,
     },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StatusArgs {
+    #[command(flatten)]
+    pub(super) whose: WhoseArgs,
+
+    /// Show it again each second, until Ctrl-C
+    #[arg(long)]
+    pub(super) watch: bool,
+
+    /// Print JSON; with --watch, a line each second
+    #[arg(long)]
+    pub(super) json: bool,
+
+    /// The socket of a running program that was given it as --control
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["name", "viewer"])]
+    pub(super) socket: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

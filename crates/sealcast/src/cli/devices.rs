@@ -6,7 +6,7 @@ use std::path::Path;
 use sealcast_proto::words::plain;
 use serde::Serialize;
 
-use super::args::DevicesArgs;
+use super::args::JsonArg;
 use crate::failure::Result;
 use crate::media::{FrameRate, StampKind};
 use crate::output;
@@ -152,7 +152,7 @@ fn table(devices: &[Device]) -> String {
 }
 
 /// Prints what the video devices of this machine are and can.
-pub(super) fn run(args: &DevicesArgs) -> Result<()> {
+pub(super) fn run(args: &JsonArg) -> Result<()> {
     let devices: Vec<_> = paths().iter().map(|path| Device::look_at(path)).collect();
     output::print(&match args.json {
         true => serde_json::to_string_pretty(&devices).unwrap_or_default() + "\n",

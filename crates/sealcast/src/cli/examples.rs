@@ -47,9 +47,14 @@ pub(super) const INVITE: &str = "Examples:
   sealcast invite --uses 5 --expires 7d --ticket-file family.ticket
   sealcast invite --name front --qr              # draws the link for a phone";
 
+pub(super) const STATUS: &str = "Examples:
+  sealcast status
+  sealcast status --name front --watch           # again each second
+  sealcast status --json";
+
 pub(super) const PEERS: &str = "Examples:
   sealcast peers list
-  sealcast peers remove mfrggzdfmz
+  sealcast peers remove grandma                  # or: remove mfrggzdfmz
   sealcast peers --name front withdraw all";
 
 pub(super) const CONTROL: &str = "Examples:

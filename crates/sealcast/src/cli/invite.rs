@@ -50,7 +50,8 @@ pub(super) fn run(args: &InviteArgs) -> Result<()> {
     handed_out.inspect_err(|_| {
         // Nobody has it. If it stays all the same, it expires.
         let name = invited.about.split([' ', ':']).nth(1).unwrap_or_default();
-        let _ = PeersCommand::withdraw(name, false).and_then(|command| run_again(&command));
+        let (invite, with_peers) = (name.to_owned(), false);
+        let _ = run_again(&PeersCommand::Withdraw { invite, with_peers });
     })?;
     let link = invited.lines.iter().find(|line| line.starts_with("http"));
     if let Some(line) = link.or(invited.lines.first()).filter(|_| args.qr) {
@@ -137,7 +138,7 @@ fn by_lists(whose: &Whose, request: &InviteRequest) -> Result<Invited> {
         return Err(Failure::new(FailureKind::Usage, what, hint));
     }
     let now = wall_time();
-    let live = request.make(&mut PeerStore::open(&whose.folder, now)?, now)?;
+    let (live, _) = request.make(&mut PeerStore::open(&whose.folder, now)?, now)?;
     match running(&whose.folder) {
         Some(id) => eprintln!("a program runs with these lists: have it read them by `kill -HUP {id}`"),
         None => eprintln!(

@@ -25,6 +25,7 @@ mod publish_source;
 mod qr;
 mod record;
 mod shutdown;
+mod status;
 mod stdin_source;
 mod ticket;
 mod watch;
@@ -133,6 +134,7 @@ fn dispatch(arguments: Arguments) -> Result<()> {
         Command::Devices(args) => devices::run(&args),
         Command::Cameras(args) => list_cameras::run(&args),
         Command::Invite(args) => invite::run(&args),
+        Command::Status(args) => status::run(&args),
         Command::Peers(args) => peers::run(&args),
         Command::Control(args) => control::run(&args),
         Command::PrintConfig(args) => print_config(&args),

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::keys::PeerId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::signal::unix::Signal;
 
 use super::args::{PeersAction, PeersArgs, WatchArgs, WhoseArgs};
@@ -15,12 +17,15 @@ use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::files::{self, End, read_identity};
-use crate::keys::peers::{Kind, KnownPeers, ListName, MAX_LIFE, MAX_USES, PeerStore, PeersCommand, Terms, running};
+use crate::keys::peers::{
+    Kind, KnownPeers, LastSeen, ListName, MAX_LIFE, MAX_USES, PeerStore, PeersCommand, Terms, overview, running,
+};
 use crate::keys::publisher::{self, Publisher, Start};
 use crate::length::Hours;
 use crate::output;
+use crate::overview::{Page, PeersOverview};
 use crate::platform::wall_time::wall_time;
-use crate::run::{Admission, ByHand, GROUP_STREAM};
+use crate::run::{Admission, ByHand, GROUP_STREAM, LIST_PEERS};
 use crate::transport::ListenUrl;
 
 /// Default allow list of publishers that may send to us. It is separate because permission to watch must not imply
@@ -192,6 +197,16 @@ pub(super) struct Whose {
     home: PathBuf,
 }
 
+impl Whose {
+    /// Its hand-written list.
+    fn allow_list(&self) -> Result<AllowList> {
+        AllowList::open(&match self.kind {
+            Kind::Viewer => self.home.join(ALLOWED_PUBLISHERS),
+            Kind::Publisher => allow_file(&self.settings, &self.name)?,
+        })
+    }
+}
+
 /// The end that arguments or the configuration name, or the default one, or the only one. It need not have lists if
 /// they `may_be_new`.
 pub(super) fn whose(args: &WhoseArgs, may_be_new: bool) -> Result<Whose> {
@@ -212,28 +227,80 @@ pub(super) fn whose(args: &WhoseArgs, may_be_new: bool) -> Result<Whose> {
 pub(super) fn run(args: &PeersArgs) -> Result<()> {
     let command = match &args.command {
         PeersAction::Restored { starts } => return restored(&args.whose, *starts),
-        PeersAction::List => PeersCommand::List,
+        PeersAction::List(more) => return list(&args.whose, more.json),
         PeersAction::Allow { peer, comment } => PeersCommand::allow(peer, &comment.join(" "))?,
         PeersAction::Rename { peer, called } => PeersCommand::rename(peer, &called.join(" ")),
-        PeersAction::Remove { peer } => PeersCommand::Remove(peer.clone()),
-        PeersAction::Withdraw { invite, with_peers } => PeersCommand::withdraw(invite, *with_peers)?,
+        PeersAction::Remove { peer, camera: None } => PeersCommand::Remove(peer.clone()),
+        PeersAction::Remove {
+            peer,
+            camera: Some(camera),
+        } => PeersCommand::take_camera(peer, camera)?,
+        PeersAction::Withdraw { invite, with_peers } => PeersCommand::Withdraw {
+            invite: invite.clone(),
+            with_peers: *with_peers,
+        },
     };
     let whose = whose(&args.whose, matches!(args.command, PeersAction::Allow { .. }))?;
     if let Some(answer) = tell_running(&publisher::control_socket(&whose.folder), &command.line())? {
         return output::print(&format!("{answer}\n"));
     }
-    let allow = match whose.kind {
-        Kind::Viewer => whose.home.join(ALLOWED_PUBLISHERS),
-        Kind::Publisher => allow_file(&whose.settings, &whose.name)?,
-    };
     let now = wall_time();
     let mut store = PeerStore::open(&whose.folder, now)?;
-    let answer = command.run(&mut store, &AllowList::open(&allow)?, now)?;
+    let answer = command.run(&mut store, &whose.allow_list()?, now)?;
     output::print(&format!("{answer}\n"))?;
-    if let Some(id) = running(&whose.folder).filter(|_| command != PeersCommand::List) {
+    if let Some(id) = running(&whose.folder) {
         eprintln!("a program runs with these lists: have it read them by `kill -HUP {id}`");
     }
     Ok(())
+}
+
+/// `sealcast peers list`: what the program says that runs, or else its files.
+fn list(args: &WhoseArgs, in_json: bool) -> Result<()> {
+    let (whose, now) = (whose(args, false)?, wall_time());
+    let answer = tell_running(&publisher::control_socket(&whose.folder), LIST_PEERS)?;
+    let mut overview: PeersOverview = match answer {
+        Some(answer) => parsed(&answer)?,
+        None => {
+            let (store, seen) = (PeerStore::open(&whose.folder, now)?, LastSeen::at(&whose.folder));
+            overview(&store.lists(), &whose.allow_list()?, |id| seen.of(id), now)
+        }
+    };
+    overview.name = Some(whose.name.to_string());
+    if in_json {
+        return output::print(&format!("{}\n", json(&overview, true)?));
+    }
+    let page = Page {
+        columns: output::terminal().map(|(columns, _)| columns),
+        ..Page::endless(now)
+    };
+    output::print(&format!("{}\n", page.peers(&overview)))?;
+    match (overview.running, running(&whose.folder)) {
+        (true, _) => {}
+        (false, None) => eprintln!("{} does not run", whose.name),
+        (false, Some(id)) => eprintln!("process {id} runs, and has no control socket to tell who is here"),
+    }
+    Ok(())
+}
+
+/// What a running program said in JSON.
+pub(super) fn parsed<T: DeserializeOwned>(answer: &str) -> Result<T> {
+    serde_json::from_str(answer).map_err(|error| {
+        let what = format!("the answer of the running program is none that is understood here ({error})");
+        Failure::new(
+            FailureKind::Network,
+            what,
+            "it may be of another version: start it again",
+        )
+    })
+}
+
+/// Facts as JSON, for `--json`: in lines for people, or in one.
+pub(super) fn json(facts: &impl Serialize, in_lines: bool) -> Result<String> {
+    let text = match in_lines {
+        true => serde_json::to_string_pretty(facts),
+        false => serde_json::to_string(facts),
+    };
+    text.map_err(|error| Failure::new(FailureKind::Internal, error.to_string(), "please report this"))
 }
 
 /// `sealcast peers restored`.

@@ -1,28 +1,21 @@
 //! A ticket or link as a picture on a terminal, for the camera of a phone.
 
-use std::io::IsTerminal;
-
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
-use rustix::termios::tcgetwinsize;
 
 use crate::output;
 
-/// Columns of a terminal that does not tell how many it has.
-const COLUMNS: usize = 80;
 /// Black on white, whatever the terminal's colours: readers of such codes want the dark parts dark.
 const BLACK_ON_WHITE: &str = "\x1b[38;5;16;48;5;231m";
 const AS_BEFORE: &str = "\x1b[0m";
 
 /// Print the code of a text if standard output is a terminal that is wide enough, and else say why not.
 pub(super) fn show(text: &str) {
-    let output = std::io::stdout();
-    if !output.is_terminal() {
+    let Some((columns, _)) = output::terminal() else {
         eprintln!("its QR code is not shown, because standard output is no terminal");
         return;
-    }
-    let told = tcgetwinsize(&output).map_or(0, |size| usize::from(size.ws_col));
-    match draw(text, if told == 0 { COLUMNS } else { told }) {
+    };
+    match draw(text, columns) {
         // Who closed the terminal does not look at it.
         Ok(picture) => drop(output::write(&picture)),
         Err(why) => eprintln!("{why}"),

@@ -10,14 +10,17 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::watch;
 
 use super::admitted_places::{AdmittedPlace, AdmittedPlaces, NoPlace};
+use super::attendance::Attendance;
+use super::overview::{by_peer, with_labels};
 use super::registry::Seer;
 use crate::failure::Result;
 use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::peers::{
     CameraLimit, Decision, Edit, InviteRequest, LiveInvite, Origin, PeerLists, PeerStore, PeersCommand, Refusal, Terms,
-    no_room, read_lists,
+    no_room, overview, read_lists, unlisted,
 };
+use crate::overview::{AdmittedBy, PeerRow, PeersOverview, SessionRow};
 use crate::platform::wall_time::wall_time;
 
 /// Text of the close message to a peer that is admitted no more.
@@ -33,6 +36,8 @@ pub struct Admission {
     store: Mutex<PeerStore>,
     /// Those of the store.
     lists: Arc<RwLock<PeerLists>>,
+    /// The sessions that stand.
+    attendance: Arc<Attendance>,
     hello_keys: Mutex<Option<KeptKeys>>,
     /// Counts the changes of the rules by which somebody may be admitted no more.
     changes: watch::Sender<u64>,
@@ -100,14 +105,17 @@ pub(super) struct Admitted {
 impl Admission {
     /// Admits the peers that are written by hand, those in the store, and those that prove its invites.
     pub fn new(by_hand: ByHand, store: PeerStore) -> Self {
-        Self {
+        let admission = Self {
             by_hand: RwLock::new(by_hand),
             lists: store.shared_lists(),
+            attendance: Attendance::new(store.folder()),
             store: Mutex::new(store),
             hello_keys: Mutex::new(None),
             changes: watch::Sender::new(0),
             enrolments: watch::Sender::new(0),
-        }
+        };
+        admission.forget_strangers();
+        admission
     }
 
     /// Admits nobody without an invite, and forgets everything at exit.
@@ -136,20 +144,20 @@ impl Admission {
     /// Make an invite of these terms.
     ///
     /// # Errors
-    /// As [`InviteRequest::make_while_running`].
+    /// As [`InviteRequest::make`].
     pub fn invite(&self, terms: Terms) -> Result<Invite> {
-        let live = self.invite_for(&InviteRequest::new(terms, "", CameraLimit::default())?)?;
+        let (live, _) = self.invite_for(&InviteRequest::new(terms, "", CameraLimit::default())?)?;
         Ok(live.invite)
     }
 
-    /// Make an invite for somebody.
+    /// Make an invite for somebody. Returns what to add to an answer about it, too.
     ///
     /// # Errors
-    /// As [`InviteRequest::make_while_running`].
-    pub(super) fn invite_for(&self, request: &InviteRequest) -> Result<LiveInvite> {
-        let live = aside(|| request.make_while_running(&mut self.store(), wall_time()))?;
+    /// As [`InviteRequest::make`].
+    pub(super) fn invite_for(&self, request: &InviteRequest) -> Result<(LiveInvite, String)> {
+        let (live, kept) = aside(|| request.make(&mut self.store(), wall_time()))?;
         tell_of_invite(&live);
-        Ok(live)
+        Ok((live, kept))
     }
 
     /// The invites for the tickets of a start: those that an earlier start printed, as long as most of their time is
@@ -268,11 +276,55 @@ impl Admission {
     fn tell(&self) {
         self.changes.send_modify(|changes| *changes = changes.wrapping_add(1));
         self.tell_of_enrolment();
+        self.forget_strangers();
     }
 
     fn tell_of_enrolment(&self) {
         self.enrolments
             .send_modify(|changes| *changes = changes.wrapping_add(1));
+    }
+
+    /// The sessions that stand.
+    pub(super) fn attendance(&self) -> &Arc<Attendance> {
+        &self.attendance
+    }
+
+    /// When those were here last who are admitted no more is nobody's business.
+    fn forget_strangers(&self) {
+        let (by_hand, lists) = (self.by_hand(), self.lists());
+        self.attendance
+            .forget_others(|id| lists.admits(id, true) || by_hand.admits(id));
+    }
+
+    /// The sessions that stand, each with what its peer is called.
+    pub(super) fn sessions(&self) -> Vec<SessionRow> {
+        let lists = self.lists();
+        with_labels(self.attendance.sessions(), |id| lists.label(id).to_owned())
+    }
+
+    /// Whom the lists admit, and who is here.
+    pub(super) fn overview(&self) -> PeersOverview {
+        let mut sessions = by_peer(self.sessions());
+        let by_hand = self.by_hand();
+        let last_seen = |id: &PeerId| self.attendance.last_seen(id);
+        let mut overview = overview(&self.lists(), &by_hand.allow, last_seen, wall_time());
+        let node = |id: &PeerId| unlisted(id, String::new(), AdmittedBy::ArchiveNode);
+        let nodes: Vec<PeerRow> = by_hand.archive_nodes.iter().map(node).collect();
+        overview
+            .peers
+            .retain(|peer| nodes.iter().all(|node| node.id != peer.id));
+        overview.peers.extend(nodes);
+        for peer in &mut overview.peers {
+            peer.sessions = sessions.remove(&peer.id).unwrap_or_default();
+        }
+        let others = sessions.into_values().filter_map(|sessions| {
+            let id = PeerId::parse(&sessions.first()?.peer)?;
+            let stranger = unlisted(&id, String::new(), AdmittedBy::Open);
+            Some(PeerRow { sessions, ..stranger })
+        });
+        overview.peers.extend(others);
+        overview.running = true;
+        overview
     }
 
     /// Decide on a peer that has proved its identity. If its invite enrols it, `secret` gives what both ends keep.
@@ -363,6 +415,15 @@ impl Admission {
         outcome
     }
 
+    /// What a peer may see of the cameras that is enrolled, or admitted by its id.
+    pub(super) fn seer_of(&self, id: &PeerId) -> Seer {
+        self.seer(&Peer {
+            id: *id,
+            psk: None,
+            wish: None,
+        })
+    }
+
     /// What a peer may see of the cameras.
     pub(super) fn seer(&self, peer: &Peer) -> Seer {
         let by_hand = self.by_hand().admits(&peer.id);
@@ -439,159 +500,5 @@ impl Admitted {
 }
 
 #[cfg(test)]
-mod tests {
-    use sealcast_proto::keys::PskName;
-
-    use super::*;
-
-    type Outcome = std::result::Result<Admitted, Refusal>;
-
-    fn by_hand(peers: &[u8], open: bool) -> ByHand {
-        ByHand {
-            allow: AllowList::of(peers.iter().map(|byte| PeerId([*byte; 32]))),
-            open,
-            archive_nodes: Vec::new(),
-        }
-    }
-
-    fn admission(peers: &[u8], open: bool) -> (Arc<Admission>, PskName) {
-        let admission = Admission::new(by_hand(peers, open), PeerStore::in_memory());
-        let invite = admission.invite(Terms::hours(1, 1)).expect("there is room");
-        (Arc::new(admission), PresharedKey::from_invite(&invite).name())
-    }
-
-    /// Decide on a peer, whose secret has the byte of its id.
-    fn admit(admission: &Arc<Admission>, byte: u8, psk: Option<PskName>, places: usize) -> Outcome {
-        let peer = Peer {
-            id: PeerId([byte; 32]),
-            psk,
-            wish: None,
-        };
-        let entry = Entry {
-            places: &AdmittedPlaces::new(places),
-            heard: true,
-            relay: None,
-            lacks: None,
-            now: Duration::ZERO,
-        };
-        admission.admit(&peer, entry, || Some(PresharedKey::new([byte; 32])))
-    }
-
-    #[test]
-    fn an_invite_is_used_up_only_by_who_gets_a_place() {
-        let (admission, invite) = admission(&[], false);
-        assert_eq!(admit(&admission, 1, Some(invite), 0).err(), Some(Refusal::NoPlace));
-        assert_eq!(
-            admit(&admission, 2, None, 0).err(),
-            Some(Refusal::Unknown),
-            "it learns nothing of places"
-        );
-        assert!(admit(&admission, 3, Some(invite), 1).is_ok_and(|admitted| admitted.enrolled));
-        assert_eq!(admit(&admission, 1, Some(invite), 1).err(), Some(Refusal::InviteUsed));
-        let own = PresharedKey::new([3; 32]).name();
-        assert!(admit(&admission, 3, Some(own), 1).is_ok_and(|admitted| !admitted.enrolled));
-    }
-
-    #[test]
-    fn who_is_on_the_hand_written_list_needs_no_invite_and_is_judged_by_one_that_it_proves() {
-        let (admission, invite) = admission(&[1], false);
-        assert!(admit(&admission, 1, None, 1).is_ok_and(|admitted| !admitted.enrolled));
-        assert!(admit(&admission, 2, Some(invite), 1).is_ok());
-        let used = admit(&admission, 1, Some(invite), 1).err();
-        assert_eq!(
-            used,
-            Some(Refusal::InviteUsed),
-            "it would keep a secret that is not known here"
-        );
-    }
-
-    #[test]
-    fn everybody_is_let_in_only_when_asked_for() {
-        let (open, invite) = admission(&[], true);
-        assert!(admit(&open, 1, Some(invite), 1).is_ok_and(|admitted| admitted.enrolled));
-        assert!(admit(&open, 2, None, 1).is_ok_and(|admitted| !admitted.enrolled));
-    }
-
-    #[test]
-    fn keys_of_hellos_are_made_again_only_when_the_lists_have_changed() {
-        let (admission, invite) = admission(&[], false);
-        let own = PeerId([9; 32]);
-        let keys = || admission.hello_keys(own);
-        let first = keys();
-        assert!(admit(&admission, 1, None, 1).is_err());
-        assert!(Arc::ptr_eq(&first, &keys()), "nothing changed");
-        assert!(admit(&admission, 1, Some(invite), 1).is_ok());
-        let second = keys();
-        assert!(!Arc::ptr_eq(&first, &second), "somebody was enrolled");
-        assert!(Arc::ptr_eq(&second, &keys()));
-        let command = PeersCommand::Remove(PeerId([1; 32]).to_string());
-        admission.command(&command).expect("it is listed");
-        assert!(!Arc::ptr_eq(&second, &keys()), "somebody was removed");
-    }
-
-    #[test]
-    fn the_group_hears_of_an_enrolment_and_sessions_only_of_what_may_end_them() {
-        let (admission, invite) = admission(&[], false);
-        let (sessions, group) = (admission.changes.subscribe(), admission.enrolments());
-        let mut heard = [sessions, group];
-        let mut news = || {
-            heard
-                .each_mut()
-                .map(|changes| changes.has_changed().expect("it is there"))
-        };
-        assert!(admit(&admission, 1, Some(invite), 1).is_ok());
-        assert_eq!(news(), [false, true]);
-        let command = PeersCommand::Remove(PeerId([1; 32]).to_string());
-        admission.command(&command).expect("it is listed");
-        assert_eq!(news(), [true, true]);
-    }
-
-    #[test]
-    fn nobody_but_who_is_enrolled_waits_for_a_disk() {
-        let (admission, invite) = admission(&[2], false);
-        assert!(admit(&admission, 1, Some(invite), 1).is_ok());
-        let writing = admission.store();
-        let (tell, told) = std::sync::mpsc::channel();
-        let other = Arc::clone(&admission);
-        std::thread::spawn(move || {
-            let own = PresharedKey::new([1; 32]).name();
-            let known = [admit(&other, 1, Some(own), 1), admit(&other, 2, None, 1)];
-            let stays = other.admits(&PeerId([1; 32]), true);
-            other.hello_keys(PeerId([9; 32]));
-            let members = other.enrolled().len();
-            // Fails only if the test has given up.
-            let _ = tell.send((known.map(|outcome| outcome.is_ok()), stays, members));
-        });
-        let done = told.recv_timeout(Duration::from_secs(60));
-        assert_eq!(done, Ok(([true; 2], true, 1)));
-        drop(writing);
-    }
-
-    #[tokio::test]
-    async fn a_session_hears_when_its_peer_is_admitted_no_more_and_only_then() {
-        let (admission, invite) = admission(&[1, 2], false);
-        let admitted = |byte, psk| match admit(&admission, byte, psk, 1) {
-            Ok(admitted) => admitted,
-            Err(_) => panic!("not admitted"),
-        };
-        let (mut kept, mut lost, mut removed) = (admitted(1, None), admitted(2, None), admitted(3, Some(invite)));
-        admission.renew(by_hand(&[1], false));
-        lost.ended().await;
-        let command = PeersCommand::Remove(PeerId([3; 32]).to_string());
-        admission.command(&command).expect("it is listed");
-        removed.ended().await;
-        tokio::select! {
-            biased;
-            _ = kept.ended() => panic!("it is still listed"),
-            () = std::future::ready(()) => {}
-        }
-        admission.renew(by_hand(&[], true));
-        tokio::select! {
-            biased;
-            _ = kept.ended() => panic!("everybody is admitted"),
-            () = std::future::ready(()) => {}
-        }
-        admission.renew(by_hand(&[], false));
-        kept.ended().await;
-    }
-}
+#[path = "admission_tests.rs"]
+mod tests;

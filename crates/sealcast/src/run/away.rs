@@ -92,10 +92,14 @@ pub(super) struct Away {
 impl Away {
     /// Away after this failure, if it may come back.
     pub(super) fn after(failure: &Failure) -> Option<Self> {
-        let cause = AwayCause::of(failure)?;
-        let mut reason = redact(&failure.what).into_owned();
+        AwayCause::of(failure).map(|cause| Self::new(cause, &failure.what))
+    }
+
+    /// Away for this cause, and a reason without the secrets that it may have.
+    pub(super) fn new(cause: AwayCause, reason: &str) -> Self {
+        let mut reason = redact(reason).into_owned();
         reason.truncate(reason.floor_char_boundary(LONGEST_REASON));
-        Some(Self { cause, reason })
+        Self { cause, reason }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::wire::CameraName;
 use tokio::sync::{mpsc, watch};
@@ -305,6 +306,14 @@ impl Controlled for PublishedCameras {
 
     fn admission(&self) -> &Admission {
         &self.common.admission
+    }
+
+    fn kind(&self) -> &'static str {
+        "publisher"
+    }
+
+    fn cameras_for(&self, peer: &PeerId) -> Option<Vec<String>> {
+        self.registry.borrow().names_for(&self.common.admission.seer_of(peer))
     }
 
     fn cameras(&self) -> Vec<CameraStatus> {

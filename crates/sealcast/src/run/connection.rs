@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -63,6 +64,10 @@ pub struct Connection<T> {
     metrics: Metrics,
     /// Bytes of media sealed so far.
     pub(super) sealed: u64,
+    /// Bytes of records of media opened so far.
+    opened: u64,
+    /// The address that the peer has moved to and proved last, if it ever did.
+    pub(super) moved_to: Option<SocketAddr>,
     /// On a byte stream: what is on its way is bounded by time, too.
     pub(super) bounded: bool,
     /// The session's deadline at the start of the last wait.
@@ -102,6 +107,8 @@ impl<T: Transport> Connection<T> {
             held: metrics.held(PeerQueue::Session),
             metrics,
             sealed: 0,
+            opened: 0,
+            moved_to: None,
             bounded: false,
             deadline: Duration::ZERO,
             timer: TaskTimer::default(),
@@ -358,6 +365,9 @@ impl<T: Transport> Connection<T> {
                 listener.sound_not_the_cameras(reason);
             }
             (Handled::Done, Some(record)) => {
+                if record.kind == Some(RecordKind::Media) {
+                    self.opened += length;
+                }
                 opened.count(record.kind, length, &self.metrics);
                 if record.in_clear {
                     self.metrics.records_in_clear(Direction::In, 1);
@@ -394,7 +404,8 @@ impl<T: Transport> Connection<T> {
                     self.transport.challenge(&message);
                 }
                 Output::Follow => {
-                    let address = self.transport.follow().map(|address| address.to_string());
+                    self.moved_to = self.transport.follow().or(self.moved_to);
+                    let address = self.moved_to.map(|address| address.to_string());
                     tracing::info!(address, "the peer has moved to another address, and proved it");
                 }
                 Output::Event(event) => {
@@ -490,6 +501,15 @@ impl<T: Transport> Connection<T> {
     pub(super) fn note_media(&mut self, bytes: u64) {
         self.sealed += bytes;
         self.control_backlog.frame(bytes);
+    }
+
+    /// Bytes of media that this session has sent or received so far, whatever carries them.
+    pub(super) fn media_bytes(&self) -> u64 {
+        let sent = match self.session.shape_counts() {
+            Some(cells) => cells.inner_bytes,
+            None => self.sealed + self.session.outbound_counts().map_or(0, |counts| counts.bytes),
+        };
+        sent + self.opened
     }
 
     /// False if frames go another way, through a relay.

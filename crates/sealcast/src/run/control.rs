@@ -1,23 +1,25 @@
 //! Commands to a running program through its control socket, one per line, and their answers.
 
-use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sealcast_proto::keys::Role;
+use sealcast_proto::keys::{PeerId, Role};
 use sealcast_proto::unit::{NoSelection, Selection};
+use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use super::away::{Away, utc};
+use super::away::Away;
 use super::control_socket::ControlSocket;
 use super::runtime_settings::{THIS, announce};
 use super::ways::{Ways, with_invite};
-use super::{Admission, Observation, RuntimeSettings};
+use super::{Admission, Observation, RuntimeSettings, overview};
 use crate::failure::{Failure, FailureKind};
 use crate::keys::peers::{InviteRequest, PeersCommand};
 use crate::media::StreamInfo;
+use crate::overview::{Page, counted};
+use crate::platform::wall_time::wall_time;
 
 /// Maximum length of a command in bytes, including the line end.
 pub const MAX_COMMAND: usize = 512;
@@ -29,10 +31,16 @@ const NOT_BY_HAND: &str = "only a program that was given --control PATH leaves s
 
 const HELP: &str = "encrypt [CAMERA] all|none|rate:P|keyframes|headers|headers+keyframes|level:N, N from 1 to 4 \
                     (a gateway: the first three); \
-                    rekey [CAMERA]: new keys for every viewer; keyframe [CAMERA]: ask the source for one; status; \
+                    rekey [CAMERA]: new keys for every viewer; keyframe [CAMERA]: ask the source for one; status [json]; \
                     invite [uses=N] [seconds=N] [label=NAME], as `sealcast invite` says it; \
-                    peers list, peers allow PEER-ID [NAME], peers rename PEER-ID NAME, peers remove PEER-ID|NAME, \
-                    peers withdraw INVITE|all [with-peers]; help";
+                    peers list [json], peers allow PEER-ID [NAME], peers rename PEER-ID|NAME NAME (with a tab between \
+                    them if the first has blanks), peers remove PEER-ID|NAME, peers withdraw [with-peers] \
+                    INVITE|NAME|all; help";
+
+/// The command that is answered by a line of JSON with the peers.
+pub const LIST_PEERS: &str = "peers list json";
+/// The command that is answered by a line of JSON with the status.
+pub const STATUS: &str = "status json";
 
 /// What an end that seals nothing is told.
 const SEALS_NOTHING: &str = "this end watches and seals nothing: command its publisher";
@@ -82,8 +90,16 @@ pub(super) trait Controlled: Send + Sync + 'static {
     /// Whom it admits.
     fn admission(&self) -> &Admission;
 
+    /// What it is: `publisher`, `camera gateway` or `viewer`.
+    fn kind(&self) -> &'static str;
+
     /// Its cameras, in the order in which they are shown; of a viewer the one that it watches.
     fn cameras(&self) -> Vec<CameraStatus>;
+
+    /// The cameras that a peer may watch that is admitted; `None` for all.
+    fn cameras_for(&self, _peer: &PeerId) -> Option<Vec<String>> {
+        None
+    }
 
     /// Others may see its cameras than before.
     fn lists_changed(&self) {}
@@ -176,27 +192,23 @@ fn answer(command: &str, commands: &Commands) -> Result<String, String> {
                 sealing.settings().rekey();
                 Ok(())
             })?;
-            let cameras = end.cameras();
-            let concerned = cameras
-                .iter()
-                .filter(|known| camera.is_none_or(|name| known.name == name));
-            let viewers: usize = concerned.map(|camera| camera.viewers).sum();
-            Ok(format!("rekey with {viewers} viewers"))
+            let viewers = end.admission().attendance().count_of(camera);
+            Ok(format!("rekey with {}", counted(viewers, "viewer", "viewers")))
         }
         ("keyframe", camera) => {
             let camera = (!camera.is_empty()).then_some(camera);
             sealing(end, camera, &mut |sealing| Ok(sealing.request_keyframe()?))?;
             Ok("keyframe requested".to_owned())
         }
-        ("status", "") => Ok(status(end)),
+        ("status", "") => Ok(overview::one_line(&overview::status(end))),
+        _ if command == STATUS => in_json(&overview::status(end)),
+        ("peers", "list") => Ok(in_lines(Page::endless(wall_time()).peers(&overview::peers(end)))),
+        _ if command == LIST_PEERS => in_json(&overview::peers(end)),
         ("peers", command) => {
             let command = PeersCommand::parse(command).map_err(|failure| failure.to_string())?;
-            let answer = end
-                .admission()
-                .command(&command)
-                .map_err(|failure| failure.to_string())?;
+            let answer = end.admission().command(&command);
             end.lists_changed();
-            Ok(in_lines(answer))
+            answer.map_err(|failure| failure.to_string())
         }
         ("invite", request) => invite(request, commands).map_err(|failure| failure.to_string()),
         ("help", "") => Ok(HELP.to_owned()),
@@ -204,6 +216,11 @@ fn answer(command: &str, commands: &Commands) -> Result<String, String> {
         // Do not echo the command: it may contain anything, and answers end up in terminals.
         _ => Err("there is no such command; help shows them".to_owned()),
     }
+}
+
+/// A line of JSON.
+fn in_json(facts: &impl Serialize) -> Result<String, String> {
+    serde_json::to_string(facts).map_err(|error| error.to_string())
 }
 
 /// An answer of several lines begins with their number.
@@ -228,8 +245,8 @@ fn invite(request: &str, commands: &Commands) -> crate::failure::Result<String> 
             "invite somebody to a publisher that listens, or that has a relay",
         ));
     }
-    let live = commands.end.admission().invite_for(&request)?;
-    let mut answer = live.to_string();
+    let (live, kept) = commands.end.admission().invite_for(&request)?;
+    let mut answer = format!("{live}{kept}");
     for line in with_invite(tickets, role, &live.invite) {
         answer.push('\n');
         answer.push_str(&line);
@@ -264,44 +281,4 @@ fn select(end: &dyn Controlled, camera: Option<&str>, selection: Selection) -> R
         switch(sealing, selection);
         Ok(())
     })
-}
-
-fn status(end: &dyn Controlled) -> String {
-    let metrics = &end.observation().metrics;
-    let totals = metrics.totals();
-    let cameras = end.cameras();
-    let frames: u64 = cameras.iter().map(|camera| camera.frames).sum();
-    let (mut selections, mut epoch) = (Vec::new(), 0);
-    let collected = end.each(None, &mut |sealing| {
-        selections.push(sealing.settings().selection().to_string());
-        epoch = sealing.observation().metrics.epoch().max(epoch);
-        Ok(())
-    });
-    if !collected.is_ok_and(|count| count > 0) {
-        return format!("frames={frames}");
-    }
-    selections.dedup();
-    let mut text = format!("encrypt={}", selections.join(","));
-    // Writing into a string cannot fail.
-    let _ = write!(
-        text,
-        " viewers={} frames={frames} epoch={} records_out={} records_in_clear={}",
-        cameras.iter().map(|camera| camera.viewers).sum::<usize>(),
-        epoch,
-        totals.records_sealed,
-        totals.records_sealed_in_clear,
-    );
-    for camera in cameras {
-        let label = if camera.name.is_empty() { "camera" } else { &camera.name };
-        if let Some(info) = &camera.info {
-            let _ = write!(text, " codec={} size={}x{}", info.codec.name(), info.width, info.height);
-        }
-        let _ = match (camera.since, camera.away) {
-            (None, _) => Ok(()),
-            (Some(_), None) => write!(text, " {label}=on"),
-            // The reason is last, since it has spaces.
-            (Some(since), Some(away)) => write!(text, " {label}=off since={} why={}", utc(since), away.reason),
-        };
-    }
-    text
 }

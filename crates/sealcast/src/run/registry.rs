@@ -187,6 +187,12 @@ impl<D: PartialEq, C> Registry<D, C> {
         self.entries.iter().map(|entry| (entry.name.as_deref(), &entry.camera))
     }
 
+    /// The names of the cameras that a peer may see; `None` if it sees all.
+    pub(super) fn names_for(&self, seer: &Seer) -> Option<Vec<String>> {
+        let seen: Vec<String> = self.seen_by(seer).map(|(name, _)| shown(name).to_owned()).collect();
+        (seen.len() < self.entries.len()).then_some(seen)
+    }
+
     /// The cameras that a peer may see, with their names.
     fn seen_by(&self, seer: &Seer) -> impl Iterator<Item = (Option<&str>, &Arc<C>)> {
         let seen = self.entries.iter().filter(|entry| entry.admits(seer));

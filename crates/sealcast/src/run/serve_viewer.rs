@@ -241,6 +241,7 @@ impl<T: Transport> Role<T> for ViewerRole {
         if self.wishes(task, WishedMedia::Cameras) {
             return Ok(());
         }
+        task.attend(&self.shared.admission, self.shared.name.as_str());
         let session = &task.connection.session;
         let elsewhere = self.sends_nothing(task);
         // A constant rate has no room for what the viewer missed.

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use super::Observation;
 use super::admission::{Admission, Admitted, Dismissal, Entry};
 use super::admitted_places::{AdmittedPlaces, NoPlace};
+use super::attendance::Presence;
 use super::connection::{Connection, Ended, Listener};
 use super::ended::{handshake_outcome, turned_away};
 use super::exchange::HandshakeTimer;
@@ -93,6 +94,8 @@ pub(super) struct SessionTask<T, L> {
     pub(super) last_words: Option<(CloseReason, String)>,
     /// How this end admitted the peer, if the peer connected to it.
     admitted: Option<Admitted>,
+    /// Its place among the sessions that stand, while it does.
+    presence: Option<Presence>,
     /// True if this end ended the session because the peer is admitted no more, or has lost its place.
     pub(super) dismissed: bool,
     /// What is known of the other end, if this end connected.
@@ -126,6 +129,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             established: false,
             last_words: None,
             admitted: None,
+            presence: None,
             dismissed: false,
             known: None,
             timer,
@@ -161,6 +165,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         // The peer's close message may still be among the events.
         let _ = self.take_events(role);
         self.connection.leave_phase();
+        self.presence = None;
         ended
     }
 
@@ -183,6 +188,9 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 self.connection.finish(received, &mut self.listener)?;
                 self.take_events(role)?;
                 self.note_answered();
+                if let Some(presence) = &mut self.presence {
+                    presence.tell(&self.connection);
+                }
             }
             role.send(self)?;
             tokio::select! {
@@ -233,6 +241,17 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                     .turned_away(TurnedAway::NotAdmitted, from, &words);
                 Input::Close(refusal.reason(), refusal.words())
             }
+        }
+    }
+
+    /// The session is established: it counts among those of this end that stand, until it ends.
+    /// It is of this camera; of none if the name is empty.
+    pub(super) fn attend(&mut self, admission: &Admission, camera: &str) {
+        if let Some(peer) = &self.peer {
+            let entered = admission
+                .attendance()
+                .enter(peer, camera, &self.remote, &self.connection);
+            self.presence = Some(entered);
         }
     }
 
@@ -299,6 +318,9 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Event::Established(facts) => return self.established(role, facts),
             Event::Rekeyed { epoch, cause } => {
                 self.observation.metrics.set_epoch(*epoch);
+                if let Some(presence) = &self.presence {
+                    presence.rekeyed(self.observation.clock.now().wall);
+                }
                 self.observation.metrics.record_rekey(labels::RekeyCause::from(*cause));
                 tracing::debug!(peer = %self.name(), epoch, "new keys");
             }

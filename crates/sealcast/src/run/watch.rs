@@ -339,6 +339,9 @@ impl Role<AnyTransport> for WatchingRole<'_> {
     }
 
     fn established(&mut self, task: &mut Task) -> Result<(), Ended> {
+        if let Some(door) = self.door {
+            task.attend(&door.admission, "");
+        }
         let on_stream = task.connection.session.assembles_stream() && task.connection.carries_media();
         match self.stream_budget.filter(|_| on_stream) {
             Some(budget) => task.handle(Input::StateBudget(budget)),

@@ -124,6 +124,10 @@ impl Controlled for ListeningViewer {
         &self.admission
     }
 
+    fn kind(&self) -> &'static str {
+        "viewer"
+    }
+
     fn cameras(&self) -> Vec<CameraStatus> {
         vec![CameraStatus {
             frames: self.state.observation.metrics.totals().frames_in,

@@ -315,6 +315,16 @@ impl Transport for AnyTransport {
         !matches!(self, Self::Relayed(_))
     }
 
+    fn carrier(&self) -> &'static str {
+        match self {
+            Self::Tcp(_) => TransportKind::Tcp.name(),
+            Self::Udp(_) => TransportKind::Udp.name(),
+            Self::Quic(_) => TransportKind::Quic.name(),
+            Self::Browser(_) => "web",
+            Self::Relayed(_) => TransportKind::Relay.name(),
+        }
+    }
+
     fn is_datagram(&self) -> bool {
         each!(self, transport => transport.is_datagram())
     }

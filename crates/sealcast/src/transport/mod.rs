@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::group_media::SealedFrame;
-use sealcast_proto::wire::{AddressBytes, Malformed, MessageLength, MulticastGroup, write_framed};
+use sealcast_proto::wire::{AddressBytes, Malformed, MessageLength, MulticastGroup, TransportKind, write_framed};
 
 pub use address_limits::{AddressLimits, Limits, Place};
 pub use any::{Accepted, AnyTransport, Listener, Remote, accept_any, connect};
@@ -171,6 +171,11 @@ pub trait Transport: Send {
     /// False if a publisher's frames go another way, through a relay.
     fn carries_media(&self) -> bool {
         true
+    }
+
+    /// The name of the carrier for people: `tcp`, `udp`, `quic`, `web` or `relay`. By default that of a byte stream.
+    fn carrier(&self) -> &'static str {
+        TransportKind::Tcp.name()
     }
 
     /// True if messages travel in datagrams, which may be lost, duplicated and reordered, and carry no length prefix.

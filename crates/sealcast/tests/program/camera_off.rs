@@ -69,6 +69,11 @@ fn a_camera_that_is_off_is_waited_for_by_publisher_and_viewer_at_the_start_and_l
     assert!(said.contains(" camera=off since=20"), "{said}");
     assert!(said.contains(&format!(" why=rtsp://127.0.0.1:{port}/cam ")), "{said}");
     publisher.program.has_counted("sealcast_camera_off", 1.0);
+    let screen = sealcast(near.path()).arg("status").output().expect("it runs");
+    let screen = String::from_utf8(screen.stdout).expect("text");
+    let off = screen.lines().find(|line| line.starts_with("camera off since "));
+    let because = format!("), because rtsp://127.0.0.1:{port}/cam ");
+    assert!(off.is_some_and(|line| line.contains(&because)), "{screen}");
 
     let out = far.path().join("out.h264");
     let more = ["--to", &file_url(&out), "--metrics", "127.0.0.1:0"];

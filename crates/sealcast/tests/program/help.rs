@@ -68,6 +68,7 @@ fn each_main_command_shows_examples_that_the_program_understands() {
         "gateway",
         "gateway camera",
         "gateway viewer",
+        "status",
         "peers",
         "control",
         "clock",

@@ -117,7 +117,11 @@ fn an_invite_is_for_as_many_as_it_says_and_leads_to_the_page_too() {
     let _viewers = [watching(&lines[0]), watching(&lines[0])];
     is_turned_away(&lines[0], USED);
     let (_, list, _) = run(home.path(), &["peers", "list"]);
-    assert_eq!(list.matches("the two").count(), 3, "two peers and their invite: {list}");
+    assert_eq!(
+        list.matches("the two").count(),
+        5,
+        "two peers, their sessions and their invite: {list}"
+    );
     for (wrong, words) in [
         (["--uses", "0"], "from 1 to"),
         (["--expires", "soon"], "no length of time"),

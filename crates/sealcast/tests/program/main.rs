@@ -46,4 +46,5 @@ mod suites;
 mod udp;
 mod viewers;
 mod web;
+mod who_is_there;
 mod window;

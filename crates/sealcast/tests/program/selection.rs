@@ -394,7 +394,7 @@ fn what_is_encrypted_changes_while_the_stream_runs() {
         );
     }
 
-    assert_eq!(control(&home, &socket, "rekey").0, "ok rekey with 1 viewers\n");
+    assert_eq!(control(&home, &socket, "rekey").0, "ok rekey with 1 viewer\n");
     assert_eq!(control(&home, &socket, "keyframe").0, "ok keyframe requested\n");
     assert!(control(&home, &socket, "encrypt all").1);
     watching.says("the publisher encrypts everything");

@@ -1,31 +1,26 @@
-//! `sealcast peers` and the control command of the same name: what they show and change.
-
-use std::fmt::Write as _;
+//! `sealcast peers` and the control command of the same name: what they change.
 
 use jiff::Timestamp;
-use sealcast_proto::keys::{PeerId, PskName};
+use sealcast_proto::keys::PeerId;
 
+use super::find::{find_invite, find_peer, named};
+use super::limit::check_camera_name;
 use super::lines::one_line;
-use super::lists::{Edit, MAX_INVITES, Origin, PeerLists};
+use super::lists::Edit;
 use super::roll::MAX_ENROLLED;
 use super::store::PeerStore;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
+use crate::overview::counted;
 
-/// Maximum number of hand-written peers that a table shows.
-const MAX_SHOWN: usize = 128;
-/// Maximum length of a line of a table in bytes: ids, names, dates and a comment.
-const MAX_LINE: usize = 512;
-/// Maximum length of a table in bytes.
-pub const MAX_TABLE: usize = MAX_LISTED * MAX_LINE;
-/// Maximum number of lines of a table.
-pub const MAX_LISTED: usize = MAX_ENROLLED + MAX_INVITES + MAX_SHOWN + 4;
+/// What withdraws every invite.
+const ALL: &str = "all";
+/// Stands between a name that may have blanks and the new one, in a control command: no name has it.
+const TAB: char = '\t';
 
-/// A command about the peers of a listening end.
+/// A change of the peers of a listening end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PeersCommand {
-    /// Show peers and invites.
-    List,
     /// Admit a peer by its id alone.
     Allow {
         /// The peer.
@@ -37,10 +32,12 @@ pub enum PeersCommand {
     Rename(String, String),
     /// Admit a peer no more: its id, the beginning of it, or what it is called.
     Remove(String),
+    /// Let a peer watch this camera no more: as for `Remove`, and the camera's name.
+    TakeCamera(String, String),
     /// Withdraw an invite, or all.
     Withdraw {
-        /// The invite's name; `None` for all.
-        invite: Option<PskName>,
+        /// The invite's name, the beginning of it, or its label; `all` for all.
+        invite: String,
         /// Also remove the peers that were enrolled by it.
         with_peers: bool,
     },
@@ -64,39 +61,25 @@ impl PeersCommand {
         Self::Rename(peer.to_owned(), one_line(name))
     }
 
-    /// The command `withdraw`, for the invite of this name or `all`.
+    /// The command `remove`, of one camera.
     ///
     /// # Errors
-    /// The text is neither.
-    pub fn withdraw(invite: &str, with_peers: bool) -> Result<Self> {
-        let name = PskName::parse(invite);
-        match (name, invite) {
-            (None, "all") => {}
-            (Some(_), _) => {}
-            (None, _) => {
-                return Err(usage(
-                    "that is no invite",
-                    "name it by its 16 digits in the list, or say all",
-                ));
-            }
-        }
-        Ok(Self::Withdraw {
-            invite: name,
-            with_peers,
-        })
+    /// No camera can have that name.
+    pub fn take_camera(peer: &str, camera: &str) -> Result<Self> {
+        check_camera_name(camera)?;
+        Ok(Self::TakeCamera(peer.to_owned(), camera.to_owned()))
     }
 
     /// The control command that says so to a running program.
     pub fn line(&self) -> String {
         match self {
-            Self::List => "peers list".to_owned(),
             Self::Allow { id, comment } => format!("peers allow {id} {comment}"),
-            Self::Rename(peer, name) => format!("peers rename {peer} {name}"),
-            Self::Remove(peer) => format!("peers remove {peer}"),
+            Self::Rename(peer, name) => format!("peers rename {}{TAB}{name}", one_line(peer)),
+            Self::Remove(peer) => format!("peers remove {}", one_line(peer)),
+            Self::TakeCamera(peer, camera) => format!("peers remove {}{TAB}{camera}", one_line(peer)),
             Self::Withdraw { invite, with_peers } => {
-                let invite = invite.map_or_else(|| "all".to_owned(), |name| name.to_string());
-                let more = if *with_peers { " with-peers" } else { "" };
-                format!("peers withdraw {invite}{more}")
+                let more = if *with_peers { "with-peers " } else { "" };
+                format!("peers withdraw {more}{}", one_line(invite))
             }
         }
     }
@@ -106,32 +89,44 @@ impl PeersCommand {
     /// # Errors
     /// They are no command.
     pub fn parse(text: &str) -> Result<Self> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        match words[..] {
-            ["list"] => Ok(Self::List),
-            ["allow", id, ref comment @ ..] => Self::allow(id, &comment.join(" ")),
-            ["rename", id, ref name @ ..] if !name.is_empty() => Ok(Self::rename(id, &name.join(" "))),
-            ["remove", ref peer @ ..] if !peer.is_empty() => Ok(Self::Remove(peer.join(" "))),
-            ["withdraw", invite] => Self::withdraw(invite, false),
-            ["withdraw", invite, "with-peers"] => Self::withdraw(invite, true),
-            _ => Err(usage(
-                "that is no command about peers",
-                "say peers list, allow PEER-ID [NAME], rename PEER-ID NAME, remove PEER-ID|NAME or withdraw INVITE|all \
-                 [with-peers]",
-            )),
+        let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
+        match (verb, rest.trim()) {
+            ("allow", rest) if !rest.is_empty() => {
+                let (id, comment) = rest.split_once(' ').unwrap_or((rest, ""));
+                Self::allow(id, comment)
+            }
+            ("rename", rest) => {
+                let both = rest.split_once(TAB).or_else(|| rest.split_once(' '));
+                let (peer, name) = both
+                    .filter(|(_, name)| !name.trim().is_empty())
+                    .ok_or_else(no_command)?;
+                Ok(Self::rename(peer, name))
+            }
+            ("remove", peer) if !peer.is_empty() => match peer.split_once(TAB) {
+                Some((peer, camera)) => Self::take_camera(peer, camera),
+                None => Ok(Self::Remove(peer.to_owned())),
+            },
+            ("withdraw", rest) if !rest.is_empty() => {
+                let first = rest.strip_prefix("with-peers ");
+                let with_peers = first.or_else(|| rest.strip_suffix(" with-peers"));
+                Ok(Self::Withdraw {
+                    invite: with_peers.unwrap_or(rest).trim().to_owned(),
+                    with_peers: with_peers.is_some(),
+                })
+            }
+            _ => Err(no_command()),
         }
     }
 
-    /// Run the command. `allow` is the hand-written list, which is never changed. Returns the answer: one line, or a
-    /// table.
+    /// Run the command. `allow` is the hand-written list, which is never changed. Returns the answer: one line.
     ///
     /// # Errors
-    /// There is no such peer or invite, there is no room for one more, or the change cannot be written.
+    /// There is no such peer or invite, or more than one; there is no room for one more; or the change cannot be
+    /// written, and no program runs in which it would hold.
     pub fn run(&self, store: &mut PeerStore, allow: &AllowList, now: Timestamp) -> Result<String> {
         // The files may have changed since they were read.
         store.read_again(now);
         match self {
-            Self::List => Ok(table(&store.lists(), allow, now)),
             Self::Allow { id, comment } => {
                 if store.lists().peer(id).is_none() && store.lists().peers.is_full() {
                     let what = format!("{MAX_ENROLLED} peers are listed already");
@@ -140,37 +135,14 @@ impl PeersCommand {
                         "remove one, or write an allow list by hand (--allow FILE)",
                     ));
                 }
-                let (today, comment) = (today(now), comment.clone());
-                store.edit(
-                    Edit::Allow {
-                        id: *id,
-                        today,
-                        comment,
-                    },
-                    now,
-                )?;
-                Ok(format!("{id} is allowed"))
+                let (id, today, comment) = (*id, today(now), comment.clone());
+                let kept = store.edit_and_say(Edit::Allow { id, today, comment }, now)?;
+                Ok(format!("{} is allowed{kept}", named(&store.lists(), &id)))
             }
             Self::Rename(peer, name) => rename(peer, name, store, now),
             Self::Remove(id) => remove(id, store, allow, now),
-            Self::Withdraw { invite, with_peers } => {
-                let counts = |store: &PeerStore| (store.lists().invites.len(), store.lists().peers.len());
-                let before = counts(store);
-                store.edit(
-                    Edit::Withdraw {
-                        invite: *invite,
-                        with_peers: *with_peers,
-                    },
-                    now,
-                )?;
-                let after = counts(store);
-                // Another program may have listed somebody in between.
-                let (invites, peers) = (before.0.saturating_sub(after.0), before.1.saturating_sub(after.1));
-                match (invites, peers, invite) {
-                    (0, 0, Some(_)) => Err(usage("there is no such invite", "peers list shows them")),
-                    _ => Ok(format!("withdrew {invites} invites and removed {peers} peers")),
-                }
-            }
+            Self::TakeCamera(id, camera) => take_camera((id, camera), store, allow, now),
+            Self::Withdraw { invite, with_peers } => withdraw(invite, *with_peers, store, now),
         }
     }
 }
@@ -180,45 +152,25 @@ pub(super) fn today(now: Timestamp) -> jiff::civil::Date {
     now.to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
-/// The peer whose id begins so, or which is called so.
-fn find(meant: &str, lists: &PeerLists, allow: Option<&AllowList>) -> Result<PeerId> {
-    let begins = |id: &PeerId| !meant.is_empty() && id.to_string().starts_with(meant);
-    let listed = lists.peers.iter();
-    let listed = listed.filter(|peer| begins(&peer.id) || (!meant.is_empty() && peer.comment == one_line(meant)));
-    let mut found: Vec<PeerId> = listed.map(|peer| peer.id).collect();
-    let by_hand = allow.into_iter().flat_map(AllowList::peers).map(|(id, _)| *id);
-    found.extend(by_hand.filter(begins));
-    found.sort();
-    found.dedup();
-    match found[..] {
-        [id] => Ok(id),
-        [] => Err(usage("no listed peer has such an id or name", "peers list shows them")),
-        _ => Err(usage(
-            "several peers have an id that begins so, or such a name",
-            "write more of the id",
-        )),
-    }
-}
-
 fn rename(meant: &str, name: &str, store: &mut PeerStore, now: Timestamp) -> Result<String> {
-    let id = find(meant, &store.lists(), None)?;
-    let comment = name.to_owned();
-    store.edit(Edit::Rename { id, comment }, now)?;
-    Ok(format!("{id} is called {name}"))
+    let id = find_peer(meant, &store.lists(), None)?;
+    let (before, comment) = (named(&store.lists(), &id), name.to_owned());
+    let kept = store.edit_and_say(Edit::Rename { id, comment }, now)?;
+    Ok(format!("{before} is called {name} now{kept}"))
 }
 
 fn remove(meant: &str, store: &mut PeerStore, allow: &AllowList, now: Timestamp) -> Result<String> {
-    let id = find(meant, &store.lists(), Some(allow))?;
+    let id = find_peer(meant, &store.lists(), Some(allow))?;
     let by_hand = allow.place_of(&id).map(|place| {
         let what = format!("{id} stands in {place}, which sealcast does not change");
         usage(&what, "delete that line, then send SIGHUP to the running program")
     });
-    let listed = store.lists().peer(&id).cloned();
+    let (listed, name) = (store.lists().peer(&id).cloned(), named(&store.lists(), &id));
     let Some(peer) = listed else {
         return Err(by_hand.unwrap_or_else(|| usage("no listed peer has such an id or name", "peers list shows them")));
     };
     let before = store.lists().invites.len();
-    store.edit(Edit::Remove(id), now)?;
+    let kept = store.edit_and_say(Edit::Remove(id), now)?;
     if let Some(failure) = by_hand {
         return Err(failure);
     }
@@ -226,59 +178,61 @@ fn remove(meant: &str, store: &mut PeerStore, allow: &AllowList, now: Timestamp)
         (Some(enrolment), true) => {
             let invite = enrolment.invite;
             Ok(format!(
-                "removed {id}, and withdrew invite {invite}, which it knows and which had uses left"
+                "removed {name}, and withdrew invite {invite}, which it knows and which had uses left{kept}"
             ))
         }
-        _ => Ok(format!("removed {id}")),
+        _ => Ok(format!("removed {name}{kept}")),
     }
 }
 
-/// A table of the peers and invites, without their secrets; at most [`MAX_LISTED`] lines.
-pub fn table(lists: &PeerLists, allow: &AllowList, now: Timestamp) -> String {
-    let mut text = format!(
-        "{:52}  {:8}  {:16}  {:10}  name",
-        "peer", "admitted", "by invite", "since"
-    );
-    // Writing into a string cannot fail.
-    for peer in lists.peers.iter() {
-        let (how, invite) = match &peer.enrolment {
-            Some(enrolment) => ("enrolled", enrolment.invite.to_string()),
-            None => ("allowed", "-".to_owned()),
-        };
-        let _ = write!(
-            text,
-            "\n{}  {how:8}  {invite:16}  {}  {}",
-            peer.id, peer.since, peer.comment
-        );
+fn take_camera(
+    (meant, camera): (&str, &str),
+    store: &mut PeerStore,
+    allow: &AllowList,
+    now: Timestamp,
+) -> Result<String> {
+    let id = find_peer(meant, &store.lists(), Some(allow))?;
+    if let Some(place) = allow.place_of(&id) {
+        let what = format!("{id} stands in {place}, and sees every camera that names no peers of its own");
+        return Err(usage(&what, "name those who may see the camera in its list `allow`"));
     }
-    for (id, line) in allow.peers().take(MAX_SHOWN) {
-        let _ = write!(
-            text,
-            "\n{id}  {:8}  {:16}  {:10}  line {line} of the allow list",
-            "by hand", "-", "-"
-        );
+    let name = named(&store.lists(), &id);
+    let kept = store.edit_and_say(Edit::TakeCamera(id, camera.to_owned()), now)?;
+    match store.lists().peer(&id) {
+        Some(_) => Ok(format!("{name} may watch {camera} no more{kept}")),
+        None => Ok(format!("removed {name}, which had that camera alone{kept}")),
     }
-    if let Some(more @ 1..) = allow.len().checked_sub(MAX_SHOWN) {
-        let _ = write!(text, "\n(the allow list has {more} more)");
-    }
-    let _ = write!(text, "\n{:16}  {:9}  {:20}  for", "invite", "uses left", "expires");
-    for invite in &lists.invites {
-        let left = format!("{} of {}", invite.left, invite.allowed);
-        let over = if invite.is_live(now) { "" } else { " (expired)" };
-        let meant = match invite.origin {
-            Origin::Start(carrier, _) => format!("the ticket of each start ({})", carrier.name()),
-            Origin::User => invite.label.clone(),
-        };
-        let _ = write!(
-            text,
-            "\n{}  {left:9}  {:20}  {meant}{over}",
-            invite.name,
-            invite.expires.to_string()
-        );
-    }
-    text
 }
 
-fn usage(what: &str, hint: &str) -> Failure {
+fn withdraw(meant: &str, with_peers: bool, store: &mut PeerStore, now: Timestamp) -> Result<String> {
+    let invite = match meant {
+        ALL => None,
+        meant => Some(find_invite(meant, &store.lists())?),
+    };
+    let counts = |store: &PeerStore| (store.lists().invites.len(), store.lists().peers.len());
+    let before = counts(store);
+    let kept = store.edit_and_say(Edit::Withdraw { invite, with_peers }, now)?;
+    let after = counts(store);
+    // Another program may have listed somebody in between.
+    let (invites, peers) = (before.0.saturating_sub(after.0), before.1.saturating_sub(after.1));
+    let withdrew = format!("withdrew {}", counted(invites, "invite", "invites"));
+    match (with_peers, peers) {
+        (false, 0) => Ok(format!("{withdrew}{kept}")),
+        _ => Ok(format!(
+            "{withdrew} and removed {}{kept}",
+            counted(peers, "peer", "peers")
+        )),
+    }
+}
+
+fn no_command() -> Failure {
+    usage(
+        "that is no command about peers",
+        "say peers list, allow PEER-ID [NAME], rename PEER-ID|NAME NAME, remove PEER-ID|NAME or withdraw [with-peers] \
+         INVITE|NAME|all",
+    )
+}
+
+pub(super) fn usage(what: &str, hint: &str) -> Failure {
     Failure::new(FailureKind::Usage, what, hint)
 }

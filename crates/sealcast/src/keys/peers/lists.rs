@@ -268,6 +268,11 @@ impl PeerLists {
         self.peers.peer(id)
     }
 
+    /// What a peer is called; nothing if it is not listed.
+    pub(crate) fn label(&self, id: &PeerId) -> &str {
+        self.peer(id).map_or("", |peer| &peer.comment)
+    }
+
     pub(crate) fn invite(&self, name: PskName) -> Option<&LiveInvite> {
         self.invites.iter().find(|invite| invite.name == name)
     }

@@ -80,32 +80,13 @@ impl InviteRequest {
         Self::new(terms, label, cameras)
     }
 
-    /// Make the invite, and write it into the lists.
+    /// Make the invite, and write it into the lists. Returns what to add to an answer if a running program could not
+    /// write it: it is valid, but only until the program ends.
     ///
     /// # Errors
-    /// There are as many as there may be, the system provides no random bytes, or the lists cannot be written.
-    pub fn make(&self, store: &mut PeerStore, now: Timestamp) -> Result<LiveInvite> {
-        self.make_by(store, now, PeerStore::edit)
-    }
-
-    /// As [`make`](Self::make), of a running program: it is valid although it could not be written, which is logged,
-    /// but then only until exit.
-    ///
-    /// # Errors
-    /// There are as many as there may be, or the system provides no random bytes.
-    pub fn make_while_running(&self, store: &mut PeerStore, now: Timestamp) -> Result<LiveInvite> {
-        self.make_by(store, now, |store, edit, now| {
-            store.edit_or_warn(edit, now);
-            Ok(())
-        })
-    }
-
-    fn make_by(
-        &self,
-        store: &mut PeerStore,
-        now: Timestamp,
-        edit: impl FnOnce(&mut PeerStore, Edit, Timestamp) -> Result<()>,
-    ) -> Result<LiveInvite> {
+    /// There are as many as there may be, the system provides no random bytes, or the lists cannot be written and no
+    /// program runs with them.
+    pub fn make(&self, store: &mut PeerStore, now: Timestamp) -> Result<(LiveInvite, String)> {
         let invite = Invite::new(entropy::random()?);
         let mut live = LiveInvite::new(invite, self.terms, Origin::User, now);
         live.label.clone_from(&self.label);
@@ -115,10 +96,10 @@ impl InviteRequest {
         if store.lists().room_for_invites(now) == 0 {
             return Err(no_room());
         }
-        edit(store, Edit::Invite(live.clone()), now)?;
+        let kept = store.edit_and_say(Edit::Invite(live.clone()), now)?;
         // Another program may have made one in between.
         match store.lists().invite(live.name) {
-            Some(_) => Ok(live),
+            Some(_) => Ok((live, kept)),
             None => Err(no_room()),
         }
     }

@@ -36,6 +36,8 @@ pub struct PeerStore {
     /// Locked while the program runs.
     claim: Option<File>,
     patience: Duration,
+    /// True of a program that runs with them, false of a command that changes them and ends.
+    runs: bool,
     /// Changed by the store alone, and never locked while it waits for a disk.
     lists: Arc<RwLock<PeerLists>>,
     /// Edits that could not be written. They hold until exit, and are written as soon as that is possible. A peer can
@@ -69,6 +71,7 @@ impl PeerStore {
             dir: None,
             claim: None,
             patience: Duration::ZERO,
+            runs: false,
             lists: Arc::default(),
             pending: Vec::new(),
             seen: None,
@@ -83,6 +86,7 @@ impl PeerStore {
     /// Another program runs with them.
     pub fn claim(dir: &Path, now: Timestamp) -> Result<Self> {
         let mut store = Self::at(dir, PROGRAM_PATIENCE);
+        store.runs = true;
         match private_file::create_folder(dir).and_then(|()| claim(&dir.join(RUNNING))) {
             Ok(file) => store.claim = Some(file),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -120,6 +124,11 @@ impl PeerStore {
             patience,
             ..Self::in_memory()
         }
+    }
+
+    /// The directory, if there is one.
+    pub fn folder(&self) -> Option<&Path> {
+        self.dir.as_deref()
     }
 
     /// The lists, as last read or changed. Nothing may be changed while this is held.
@@ -167,6 +176,22 @@ impl PeerStore {
         }
     }
 
+    /// Make a change as [`edit`](Self::edit), for somebody who reads the answer. Returns what to add to it: nothing, or
+    /// that a running program could not write the change, so that it is gone when the program ends.
+    ///
+    /// # Errors
+    /// The files cannot be written, and no program runs with these lists.
+    pub fn edit_and_say(&mut self, edit: Edit, now: Timestamp) -> Result<String> {
+        match self.edit(edit, now) {
+            Ok(()) => Ok(String::new()),
+            Err(failure) if self.runs => {
+                tracing::warn!("{failure}");
+                Ok(format!(", but only until the program ends: {}", failure.what))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
     /// Read the files, make a change, and write to them what is not written yet.
     fn synchronise(&mut self, edit: Option<Edit>, now: Timestamp) -> Result<()> {
         let Some(dir) = self.dir.clone() else {
@@ -182,7 +207,7 @@ impl PeerStore {
             self.pending.retain(|other| !edit.replaces(other));
             self.pending.push(edit);
         }
-        let (_editing, files) = read.map_err(|error| unusable(&dir, &error))?;
+        let (_editing, files) = read.map_err(|error| unusable(&dir, &error, self.runs))?;
         // In one step: who looks at the lists in between must not miss what is pending.
         let known = self.change(|lists| {
             if let Some(peers) = files.peers {
@@ -196,7 +221,7 @@ impl PeerStore {
         });
         if !self.pending.is_empty() {
             let written = self.write(&dir, &files.invites_text, known);
-            written.map_err(|error| unusable(&dir, &error))?;
+            written.map_err(|error| unusable(&dir, &error, self.runs))?;
         }
         self.pending.clear();
         Ok(())
@@ -339,8 +364,13 @@ fn replace(path: &Path, before: &str, after: &str) -> io::Result<()> {
     }
 }
 
-fn unusable(dir: &Path, error: &io::Error) -> Failure {
+fn unusable(dir: &Path, error: &io::Error, runs: bool) -> Failure {
     let what = format!("the lists of peers in {} cannot be used ({error})", dir.display());
-    let hint = "changes last until this program ends; make the directory and its files writable";
-    Failure::new(FailureKind::Keys, what, hint)
+    let lost = if runs {
+        "changes last until this program ends; "
+    } else {
+        ""
+    };
+    let hint = "make the directory and its files writable, and make room on its disk";
+    Failure::new(FailureKind::Keys, what, format!("{lost}{hint}"))
 }

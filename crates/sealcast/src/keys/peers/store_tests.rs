@@ -8,12 +8,16 @@ use jiff::civil::date;
 use sealcast_proto::keys::{Invite, Peer, PeerId, PresharedKey, PskName};
 use sealcast_proto::wire::TransportKind;
 
-use super::command::{PeersCommand, table};
+use super::command::PeersCommand;
+use super::limit::CameraLimit;
 use super::lists::{Decision, Edit, LiveInvite, Origin, Terms};
+use super::overview::overview;
+use super::request::InviteRequest;
 use super::roll::MAX_ENROLLED;
 use super::store::{PeerStore, running};
 use crate::failure::FailureKind;
 use crate::keys::allow::AllowList;
+use crate::overview::AdmittedBy;
 use crate::private_file;
 
 fn now() -> Timestamp {
@@ -225,44 +229,104 @@ fn half_a_line_at_the_end_is_left_out_and_spoils_none_that_follows() {
 }
 
 #[test]
-fn commands_find_a_peer_by_the_beginning_of_its_id() {
+fn commands_change_who_is_meant_and_say_what_that_one_was_called() {
     let mut store = PeerStore::in_memory();
-    let ids = [[1; 32], [2; 32]].map(PeerId);
-    for id in ids {
-        let allowed = run(&format!("allow {id} the \u{7} garage"), &mut store);
-        assert_eq!(allowed, Ok(format!("{id} is allowed")));
+    let id = PeerId([1; 32]);
+    let (begin, long) = (id.short(), id.to_string());
+    for (command, said) in [
+        (
+            format!("allow {long} the \u{7} garage"),
+            format!("the \u{fffd} garage ({begin}) is allowed"),
+        ),
+        (
+            "rename the \u{7} garage\tOma".to_owned(),
+            format!("the \u{fffd} garage ({begin}) is called Oma now"),
+        ),
+        (
+            "rename Oma  Tante  Berta".to_owned(),
+            format!("Oma ({begin}) is called Tante  Berta now"),
+        ),
+        (
+            "remove Tante  Berta".to_owned(),
+            format!("removed Tante  Berta ({begin})"),
+        ),
+        (format!("allow {long}"), format!("{long} is allowed")),
+        (format!("remove {begin}"), format!("removed {long}")),
+        ("withdraw all".to_owned(), "withdrew 0 invites".to_owned()),
+    ] {
+        assert_eq!(run(&command, &mut store), Ok(said), "{command}");
     }
     for (command, words) in [
         ("remove x9", "no listed peer"),
-        ("remove a", "several peers"),
         ("allow me", "no peer id"),
-        ("withdraw everything", "no invite"),
+        ("withdraw everything", "no such invite"),
         ("withdraw 0123456789abcdef", "no such invite"),
+        ("rename grandma", "no command about peers"),
         ("dismiss all", "no command about peers"),
     ] {
         let said = run(command, &mut store).expect_err("refused");
         assert!(said.contains(words), "{command}: {said}");
     }
-    let said = run("remove the \u{7} garage", &mut store).expect_err("refused");
-    assert!(said.contains("several peers"), "{said}");
-    let renamed = run(&format!("rename {} Oma", ids[1]), &mut store);
-    assert_eq!(renamed, Ok(format!("{} is called Oma", ids[1])));
+}
+
+#[test]
+fn an_invite_is_withdrawn_by_its_label_with_those_that_it_enrolled() {
+    let mut store = PeerStore::in_memory();
+    let mut live = LiveInvite::new(Invite::new([7; 16]), Terms::hours(2, 24), Origin::User, now());
+    live.label = "the club".to_owned();
+    let name = live.name;
+    store.edit(Edit::Invite(live), now()).expect("in memory");
+    store.edit(enrolled(1, name), now()).expect("in memory");
+    let other = invite(&mut store, 1, 1);
+    let withdraw = |invite: &str, with_peers| PeersCommand::Withdraw {
+        invite: invite.to_owned(),
+        with_peers,
+    };
+    for (command, line, said) in [
+        (
+            withdraw("the club", true),
+            "withdraw with-peers the club",
+            "withdrew 1 invite and removed 1 peer",
+        ),
+        (
+            withdraw(&other.to_string()[..6], false),
+            &*format!("withdraw {}", &other.to_string()[..6]),
+            "withdrew 1 invite",
+        ),
+    ] {
+        assert_eq!(command.line(), format!("peers {line}"));
+        assert_eq!(PeersCommand::parse(line).expect("the same"), command);
+        assert_eq!(run(line, &mut store), Ok(said.to_owned()));
+    }
     assert_eq!(
-        run("rename Oma Uroma", &mut store),
-        Ok(format!("{} is called Uroma", ids[1]))
+        PeersCommand::parse("withdraw all with-peers").expect("as before"),
+        withdraw("all", true)
     );
-    assert_eq!(run("remove Uroma", &mut store), Ok(format!("removed {}", ids[1])));
-    run(&format!("allow {} the \u{7} garage", ids[1]), &mut store).expect("again");
-    let begin = &ids[0].to_string()[..10];
-    assert_eq!(
-        run(&format!("remove {begin}"), &mut store),
-        Ok(format!("removed {}", ids[0]))
-    );
-    let shown = run("list", &mut store).expect("a table");
+}
+
+#[test]
+fn an_answer_says_that_a_change_which_cannot_be_written_holds_only_until_the_program_ends() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let mut program = PeerStore::claim(home.path(), now()).expect("free");
+    let mut command = PeerStore::open(home.path(), now()).expect("read");
+    for list in ["enrolled", "invites"] {
+        // Nobody can write a file in place of a directory, not even the superuser.
+        let _ = fs::remove_file(home.path().join(list));
+        fs::create_dir(home.path().join(list)).expect("made");
+    }
+    let allow = format!("allow {}", PeerId([1; 32]));
+    let said = run(&allow, &mut program).expect("it holds");
     assert!(
-        shown.contains("the \u{fffd} garage") && !shown.contains(&ids[0].to_string()),
-        "{shown}"
+        said.contains("is allowed, but only until the program ends: the lists of peers in"),
+        "{said}"
     );
+    let request = InviteRequest::new(Terms::hours(1, 24), "grandma", CameraLimit::default()).expect("possible");
+    let (live, kept) = request.make(&mut program, now()).expect("it is valid");
+    assert!(kept.starts_with(", but only until the program ends"), "{kept}");
+    assert!(program.lists().invite(live.name).is_some());
+    let refused = run(&allow, &mut command).expect_err("it would be lost");
+    assert!(!refused.contains("until this program ends"), "{refused}");
+    assert!(request.make(&mut command, now()).is_err());
 }
 
 #[test]
@@ -281,24 +345,41 @@ fn a_peer_on_the_hand_written_list_is_removed_by_hand() {
 }
 
 #[test]
-fn a_table_shows_names_and_times_and_no_secret() {
+fn an_overview_has_names_and_times_and_no_secret() {
     let mut store = PeerStore::in_memory();
     let name = invite(&mut store, 1, 2);
     store.edit(enrolled(1, name), now()).expect("in memory");
-    let shown = table(&store.lists(), &AllowList::of([PeerId([2; 32])]), now());
-    let listed = format!("{}  enrolled  {name}  2026-05-17", PeerId([1; 32]));
-    for words in [
-        &listed,
-        &PeerId([2; 32]).to_string(),
-        &format!("{name}  1 of 2     2026-05-18T08:00:00Z"),
-    ] {
-        assert!(shown.contains(words), "{words}:\n{shown}");
-    }
+    let seen = |id: &PeerId| (*id == PeerId([1; 32])).then(now);
+    let shown = overview(
+        &store.lists(),
+        &AllowList::of([1, 2].map(|byte| PeerId([byte; 32]))),
+        seen,
+        now(),
+    );
+    let peers: Vec<_> = shown
+        .peers
+        .iter()
+        .map(|peer| (peer.id.clone(), peer.admitted))
+        .collect();
+    let expected = [(1, AdmittedBy::Invite), (2, AdmittedBy::Hand)];
+    assert_eq!(peers, expected.map(|(byte, by)| (PeerId([byte; 32]).to_string(), by)));
+    let first = &shown.peers[0];
+    assert_eq!(
+        (first.invite.clone(), first.listed.as_deref()),
+        (Some(name.to_string()), Some("2026-05-17"))
+    );
+    assert_eq!(first.last_seen.as_deref(), Some("2026-05-17T08:00:00Z"));
+    let invite = &shown.invites[0];
+    assert_eq!(
+        (invite.uses_left, invite.uses, &*invite.expires),
+        (1, 2, "2026-05-18T08:00:00Z")
+    );
+    let text = serde_json::to_string(&shown).expect("it is JSON").to_lowercase();
     let secrets = [
         Invite::new([0x41; 16]).reveal(),
         super::lines::secret_text(&secret(1)).to_string(),
     ];
     for secret in secrets {
-        assert!(!shown.to_lowercase().contains(&secret.to_lowercase()), "{shown}");
+        assert!(!text.contains(&secret.to_lowercase()), "{text}");
     }
 }

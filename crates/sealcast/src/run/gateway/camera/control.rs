@@ -1,11 +1,14 @@
 //! Limits on changes to a running camera gateway.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::unit::Selection;
 
-use super::CameraGateway;
+use super::{Camera, CameraGateway};
 use crate::run::control::{CameraStatus, Controlled, Sealing};
+use crate::run::registry::shown;
 use crate::run::{Admission, Observation, RuntimeSettings};
 
 /// Check that a selection is possible at a gateway, which seals packets without splitting them into frames and
@@ -65,11 +68,29 @@ impl Controlled for CameraGateway {
         &self.admission
     }
 
+    fn kind(&self) -> &'static str {
+        "camera gateway"
+    }
+
+    fn cameras_for(&self, peer: &PeerId) -> Option<Vec<String>> {
+        self.registry.borrow().names_for(&self.admission.seer_of(peer))
+    }
+
     fn cameras(&self) -> Vec<CameraStatus> {
-        vec![CameraStatus {
-            frames: self.observation.metrics.totals().frames_out,
-            viewers: self.viewers.load(Ordering::Relaxed),
-            ..CameraStatus::default()
-        }]
+        let status = |(name, camera): (Option<&str>, &Arc<Camera>)| {
+            let standing = camera.standing.now();
+            CameraStatus {
+                name: shown(name).to_owned(),
+                frames: camera.frames.load(Ordering::Relaxed),
+                // Each session that has asked for it holds it, as the registry does.
+                viewers: Arc::strong_count(camera).saturating_sub(1),
+                info: None,
+                since: standing
+                    .as_ref()
+                    .map(|standing| self.observation.clock.wall(standing.since)),
+                away: standing.and_then(|standing| standing.away),
+            }
+        };
+        self.registry.borrow().all().map(status).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! One viewer gateway's session at a camera gateway whose cameras are scripted: no socket, no RTSP.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, Waker};
 
@@ -305,7 +305,6 @@ fn camera_gateway(peer: PeerId, observation: Arc<Observation>) -> (Arc<CameraGat
         observation,
         admission: Arc::new(Admission::new(everybody, PeerStore::in_memory())),
         places: AdmittedPlaces::new(4),
-        viewers: AtomicUsize::new(0),
         next_id: AtomicU64::new(0),
         settings: RuntimeSettings::new(Selection::All),
     };

@@ -8,12 +8,13 @@ mod control;
 pub mod fuzzing;
 mod report_rate;
 mod session;
+mod standing;
 mod upstream;
 
 pub use cameras::CameraAt;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sealcast_proto::keys::Role;
@@ -24,6 +25,7 @@ use tokio::task::JoinSet;
 
 pub use control::check_selection;
 
+use self::standing::CameraStanding;
 use super::MAX_REQUESTS;
 use super::request_mux::Request;
 use crate::failure::Result;
@@ -70,6 +72,9 @@ pub struct CameraGatewayOptions {
 struct Camera {
     path: Option<String>,
     requests: mpsc::Sender<Request>,
+    /// Frames sealed of it, for all sessions.
+    frames: AtomicU64,
+    standing: Arc<CameraStanding>,
 }
 
 /// State shared by the sessions.
@@ -79,7 +84,6 @@ struct CameraGateway {
     admission: Arc<Admission>,
     /// The places of viewer gateways.
     places: Arc<AdmittedPlaces>,
-    viewers: AtomicUsize,
     next_id: AtomicU64,
     settings: RuntimeSettings,
 }
@@ -91,8 +95,15 @@ impl Camera {
         let camera = Self {
             path: path.map(str::to_owned),
             requests: sender,
+            frames: AtomicU64::new(0),
+            standing: Arc::default(),
         };
         (camera, requests)
+    }
+
+    /// A frame of it is sealed for a session.
+    fn count_frame(&self) {
+        self.frames.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -105,6 +116,7 @@ impl CameraGateway {
             upstreams.spawn(upstream::keep(
                 Arc::clone(target),
                 requests,
+                Arc::clone(&camera.standing),
                 Arc::clone(&self.observation),
             ));
             Some(Arc::new(camera))
@@ -113,15 +125,10 @@ impl CameraGateway {
         changes
     }
 
-    /// Count a viewer gateway that came or left. Returns the new number.
-    fn count_viewer(&self, came: bool) -> usize {
-        let viewers = if came {
-            self.viewers.fetch_add(1, Ordering::Relaxed) + 1
-        } else {
-            self.viewers.fetch_sub(1, Ordering::Relaxed) - 1
-        };
+    /// A viewer gateway came or left.
+    fn count_viewers(&self) {
+        let viewers = self.admission.attendance().count_of(None);
         self.observation.metrics.set_viewers(viewers);
-        viewers
     }
 }
 
@@ -141,7 +148,6 @@ pub async fn camera_gateway(
         observation: Arc::clone(&observation),
         admission: options.admission,
         places: AdmittedPlaces::new(options.max_viewers),
-        viewers: AtomicUsize::new(0),
         next_id: AtomicU64::new(0),
         settings: options.settings,
     });

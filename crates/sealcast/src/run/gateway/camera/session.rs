@@ -132,9 +132,7 @@ pub(super) async fn serve<T: Transport>(
     let ended = task.run(&mut role, stop).await;
     role.sender
         .record_counts(&task.connection.session, &role.shared.observation);
-    if task.established {
-        role.shared.count_viewer(false);
-    }
+    role.shared.count_viewers();
     task.note_failed_handshake(&ended);
     task.log_end::<SessionRole>(&ended);
     role.leave_cameras().await;
@@ -179,7 +177,8 @@ impl<T: Transport> Role<T> for SessionRole {
 
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.peer = task.peer;
-        self.shared.count_viewer(true);
+        task.attend(&self.shared.admission, "");
+        self.shared.count_viewers();
         self.apply_settings(task)?;
         self.take_registry(task)
     }
@@ -583,6 +582,7 @@ impl SessionRole {
             data: &self.frame,
         };
         known.frame += 1;
+        known.camera.iter().for_each(|camera| camera.count_frame());
         let seal = |session: &mut Session, now, out: &mut Vec<u8>| session.seal_packets(clock.at(now), &packets, out);
         let [_, sealed] = self.sender.seal(&mut task.connection, &self.shared.observation, seal)?;
         Ok(sealed)

@@ -12,10 +12,12 @@ use tokio::sync::mpsc;
 
 use super::super::request_mux::{Action, Request, RequestMux};
 use super::connect::connect;
-use crate::failure::Result;
+use super::standing::CameraStanding;
+use crate::failure::{Failure, Result};
 use crate::meter::labels::RtcpRefusal;
 use crate::rtsp::{CameraLink, LinkError, LinkEvent, Place, RtspConnection, RtspOptions, after_others};
 use crate::run::Observation;
+use crate::run::away::{Away as SourceAway, AwayCause};
 use crate::run::keyframe_requests::KeyframeRequests;
 use crate::run::task_timer::TaskTimer;
 
@@ -111,6 +113,7 @@ struct Referred {
 pub(super) async fn keep(
     target: Arc<RtspOptions>,
     mut requests: mpsc::Receiver<Request>,
+    standing: Arc<CameraStanding>,
     observation: Arc<Observation>,
 ) {
     let mut mux = RequestMux::default();
@@ -142,6 +145,7 @@ pub(super) async fn keep(
                         return;
                     }
                 };
+                standing.set(None);
                 upstream.describing = referred.describing;
                 upstream.before = referred.before.or(away.take().map(|away: Away| away.sdp));
                 let ended = upstream.run(&mut requests).await;
@@ -157,24 +161,38 @@ pub(super) async fn keep(
             }
             Err(failure) => {
                 tracing::warn!("{failure}");
+                standing.set(Some(camera_away(&failure)));
                 mux.end(CarriedStatus::of_camera(503));
                 continue;
             }
         };
-        let (camera, (status, words)) = (target.url().as_str(), ended.describe());
-        match ended {
-            End::Stopping => return,
-            End::Unneeded => tracing::info!(camera, "{words}"),
-            _ if away.is_some() => {
-                tracing::warn!(camera, "{words}: waiting for it to come back");
-                mux.away();
-            }
-            _ => {
-                tracing::warn!(camera, "{words}");
-                mux.end(status);
-            }
+        if matches!(ended, End::Stopping) {
+            return;
         }
+        tell_end(&ended, target.url().as_str(), away.is_some(), &standing, &mut mux);
     }
+}
+
+/// Tell everybody who wants to know that a connection to a camera has ended; it is `awaited` if it may come back.
+fn tell_end(ended: &End, camera: &str, awaited: bool, standing: &CameraStanding, mux: &mut RequestMux) {
+    let (status, words) = ended.describe();
+    if matches!(ended, End::Unneeded) {
+        tracing::info!(camera, "{words}");
+        return standing.unknown();
+    }
+    standing.set(Some(SourceAway::new(AwayCause::Failed, &words)));
+    if awaited {
+        tracing::warn!(camera, "{words}: waiting for it to come back");
+        mux.away();
+    } else {
+        tracing::warn!(camera, "{words}");
+        mux.end(status);
+    }
+}
+
+/// Why a camera cannot be connected to.
+fn camera_away(failure: &Failure) -> SourceAway {
+    SourceAway::after(failure).unwrap_or_else(|| SourceAway::new(AwayCause::Failed, &failure.what))
 }
 
 /// Take requests while there is no connection; they wait for it. Returns false once nothing needs the connection any
