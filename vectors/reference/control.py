@@ -9,6 +9,7 @@ MAX_PARTS = 4
 MAX_GATEWAY_MESSAGE = 4096
 MAX_NACK_ENTRIES = 64
 MAX_RECEIVED = 128
+MAX_ADDRESSES = 4
 PREAMBLE = struct.Struct(">QQQQIIIIBBBB")
 
 
@@ -95,6 +96,7 @@ MESSAGES = {
     35: ("budget", [("milliseconds", 2)]),
     39: ("orientation", [("turns", 1), ("mirrored", 1)]),
     36: ("camera", [("state", 1), ("since", 8), ("why", "text")]),
+    37: ("addresses", [("addresses", "short list")]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 SOUND_CONFIGURATION = [("codec", 1), ("channels", 2), ("reserved", 2), ("samples_per_second", 4),
@@ -113,6 +115,8 @@ def _encode_fields(layout, fields):
             out += counted(value)
         elif width == "short bytes":
             out += counted(value, 1)
+        elif width == "short list":
+            out += bytes([len(value)]) + b"".join(counted(one, 1) for one in value)
         elif width == "rest" or isinstance(width, tuple):
             out += value
         elif width == "zeros":
@@ -141,6 +145,8 @@ def _decode_fields(layout, reader):
             fields[name] = reader.counted(2)
         elif width == "short bytes":
             fields[name] = reader.counted(1)
+        elif width == "short list":
+            fields[name] = [reader.counted(1) for _ in range(reader.uint(1))]
         elif width == "rest":
             fields[name] = reader.rest()
         elif isinstance(width, tuple):
@@ -198,6 +204,8 @@ def decode(data):
     if name == "orientation" and (fields["turns"] > 3 or fields["mirrored"] > 1):
         raise Malformed
     if name == "camera" and fields["state"] not in (1, 2):
+        raise Malformed
+    if name == "addresses" and not (len(fields["addresses"]) <= MAX_ADDRESSES and all(fields["addresses"])):
         raise Malformed
     if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
         raise Malformed

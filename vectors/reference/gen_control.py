@@ -13,7 +13,13 @@ AV1_PARAMETERS = bytes.fromhex("0a0b00000042abbfc3732be401")
 
 
 def _json(fields):
-    return {name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()}
+    return {name: _in_hex(value) for name, value in fields.items()}
+
+
+def _in_hex(value):
+    if isinstance(value, list):
+        return [_in_hex(one) for one in value]
+    return value.hex() if isinstance(value, bytes) else value
 
 
 def _outcome(decode, data):
@@ -89,6 +95,12 @@ OK_MESSAGES = [
     ("camera, on", "camera", {"state": 1, "since": 1_790_000_000_123_456_789, "why": ""}),
     ("camera, off", "camera", {"state": 2, "since": 0, "why": "it cannot be reached"}),
     ("camera, longest", "camera", {"state": 2, "since": BIG, "why": "\u00e4" * 128}),
+    ("addresses, none", "addresses", {"addresses": []}),
+    ("addresses, one", "addresses", {"addresses": [b"[2001:db8::7]:9553"]}),
+    ("addresses, four", "addresses",
+     {"addresses": [b"camera.example:9553", b"192.0.2.7:9553", b"[fd00::7]:9553", b"10.0.0.7:1"]}),
+    ("addresses, of the longest length", "addresses", {"addresses": [b"a" * 255, b"b"]}),
+    ("addresses, not understood", "addresses", {"addresses": [b"\x00\xff", b"tomorrow"]}),
     ("part, first of two", "part", {"message": 0, "index": 0, "count": 2, "bytes": fixed("part", 600)}),
     ("part, last of four, of one byte", "part", {"message": 65535, "index": 3, "count": 4, "bytes": b"\x03"}),
     ("nack of one", "nack", {"entries": [[7, 0]]}),
@@ -185,7 +197,7 @@ def messages():
     rows = [("empty payload", b"", "malformed", "There is no type.")]
     for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
                  "rekey-request", "selection, an eighth", "selection-ack", "budget, none", "orientation, mirrored",
-                 "camera, off",
+                 "camera, off", "addresses, four",
                  "nack of several", "feedback", "probe-ack", "path-challenge", "path-response"):
         data = encoded[name]
         rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
@@ -216,6 +228,11 @@ def messages():
         ("camera, reason of 257 bytes", b"\x24\2" + bytes(8) + control.counted(b"x" * 257), "malformed",
          "At most 256 bytes."),
         ("camera, cut letter", b"\x24\2" + bytes(8) + control.counted(b"ab\xc3"), "malformed", "Not UTF-8."),
+        ("addresses, five", b"\x25\5" + control.counted(b"10.0.0.7:1", 1) * 5, "malformed", "At most 4."),
+        ("addresses, 255", b"\x25\xff" + control.counted(b"10.0.0.7:1", 1) * 255, "malformed", "At most 4."),
+        ("addresses, an empty one", b"\x25\2" + control.counted(b"10.0.0.7:1", 1) + b"\0", "malformed",
+         "An address has 1 to 255 bytes."),
+        ("addresses, one of two", b"\x25\2" + control.counted(b"10.0.0.7:1", 1), "malformed", "The second is missing."),
         ("keyframe-request, stream 0", b"\x05" + bytes(4), "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, stream 16", b"\x05\x00\x00\x00\x10", "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),
@@ -234,7 +251,7 @@ def messages():
         *MALFORMED_ON_DATAGRAMS,
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
-        ("type 37", b"\x25", "ignored", "An unknown type is ignored."),
+        ("type 38", b"\x26", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),

@@ -11,7 +11,7 @@ use crate::clock::{Exchange, Now};
 use crate::keys::Side;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::wire::datagram::datagram;
-use crate::wire::{CameraState, Control, Flags, MAX_STREAM, Orientation};
+use crate::wire::{Address, Addresses, CameraState, Control, Flags, MAX_STREAM, Orientation};
 use crate::words;
 
 impl Session {
@@ -79,6 +79,7 @@ impl Session {
                 let why = words::plain(why);
                 self.tell(Event::CameraTold { on, since, why })
             }
+            Control::Addresses(addresses) => self.tell(Event::AddressesTold(addresses.understood())),
             _ => Err(SessionError::PeerMisbehaved),
         }
     }
@@ -172,6 +173,17 @@ impl Session {
             return Err(SessionError::Misuse);
         }
         self.send_control(now, &Control::Camera(state))?;
+        self.rekey_if_due(now)
+    }
+
+    /// Publisher: say where it can be reached.
+    pub(super) fn tell_addresses(&mut self, now: Now, addresses: &[Address]) -> Result<(), SessionError> {
+        if !self.is_established() || !self.leads() {
+            return Err(SessionError::Misuse);
+        }
+        let texts: Vec<String> = addresses.iter().map(Address::to_string).collect();
+        let addresses = Addresses::new(texts.iter().map(String::as_bytes));
+        self.send_control(now, &Control::Addresses(addresses))?;
         self.rekey_if_due(now)
     }
 

@@ -98,7 +98,7 @@ use crate::rtsp::GatewayMessage;
 use crate::seal::{Refusal, Suite};
 use crate::sign::{FrameRefusal, GopVerdict, NoSignMode, SignMode};
 use crate::unit::{Assembled, Selection};
-use crate::wire::{CameraState, CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup, Orientation};
+use crate::wire::{Address, CameraState, CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup, Orientation};
 
 /// Handshake timeout.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -138,6 +138,9 @@ pub enum Input<'b> {
     Orient(Orientation),
     /// Publisher: say whether the camera gives pictures. It may be lost on datagrams.
     TellCamera(CameraState<'b>),
+    /// Publisher: say where it can be reached: the first 4 addresses that have at most 255 bytes as text. It may be lost
+    /// on datagrams.
+    TellAddresses(&'b [Address]),
     /// Begin a new epoch now (publisher), or ask for one (viewer).
     Rekey,
     /// Publisher: change the selection. One that leaves something in clear takes effect when the viewer has
@@ -220,6 +223,9 @@ pub enum Event {
         /// The publisher's reason in words.
         why: String,
     },
+    /// Viewer: the publisher says where it can be reached, at most 4 different addresses. They are its words: it may
+    /// name any machine.
+    AddressesTold(Vec<Address>),
     /// Records are sealed under a new epoch from here on.
     Rekeyed {
         /// Its number.

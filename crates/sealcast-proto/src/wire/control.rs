@@ -1,8 +1,8 @@
 //! Payloads of control records (protocol.md §4).
 
 use super::{
-    CellPlan, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers, Orientation, Reader, Selection,
-    put_bytes16,
+    Addresses, CellPlan, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers, Orientation, Reader,
+    Selection, put_bytes16,
 };
 
 /// Maximum length of a text in words of a close message, or of a camera's state, in bytes.
@@ -247,6 +247,8 @@ pub enum Control<'a> {
     Orientation(Orientation),
     /// The publisher says whether its camera gives pictures.
     Camera(CameraState<'a>),
+    /// The publisher says where it can be reached.
+    Addresses(Addresses<'a>),
     /// A message of a type that this version does not know; it is ignored.
     Unknown,
 }
@@ -308,6 +310,10 @@ impl<'a> Control<'a> {
             Self::Camera(state) => {
                 out.push(36);
                 state.put(&mut out);
+            }
+            Self::Addresses(addresses) => {
+                out.push(37);
+                addresses.put(&mut out);
             }
             _ => self.put_of_rekeying(&mut out),
         }
@@ -451,6 +457,7 @@ impl<'a> Control<'a> {
             },
             39 => Self::Orientation(Orientation::parse(&mut reader)?),
             36 => Self::Camera(CameraState::parse(&mut reader)?),
+            37 => Self::Addresses(Addresses::parse(&mut reader)?),
             _ => match GroupMessage::parse(kind, &mut reader)? {
                 Some(message) => Self::Group(message),
                 None => return Ok(Self::Unknown),

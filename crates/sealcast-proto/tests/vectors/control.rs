@@ -66,6 +66,10 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         Control::Budget { milliseconds } => ("budget", json!({"milliseconds": milliseconds})),
         Control::Orientation(turned) => ("orientation", orientation(turned)),
         Control::Camera(state) => described_of_camera(state),
+        Control::Addresses(addresses) => {
+            let texts: Vec<String> = addresses.texts().iter().map(|text| hex(text)).collect();
+            ("addresses", json!({"addresses": texts}))
+        }
         Control::Ping { t1 } => ("ping", json!({"t1": t1})),
         Control::Pong { t1, t2, t3 } => ("pong", json!({"t1": t1, "t2": t2, "t3": t3})),
         Control::RekeyRequest => ("rekey-request", json!({})),
@@ -194,7 +198,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (91, 143, 6));
+    assert_eq!((good, malformed, ignored), (96, 150, 6));
 }
 
 #[test]

@@ -297,6 +297,9 @@ export class PeerLink {
         this.#out.event({ type: "camera", on: state === 1, since, why: printable(why) });
         return;
       }
+      case "addresses":
+        // A page connects to where it came from, and nowhere else.
+        return;
       case "group-terms":
       case "key-sheet":
       case "answer":

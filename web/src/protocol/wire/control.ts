@@ -8,7 +8,7 @@ import { MAX_STREAM } from "./header.ts";
 import { SIGNATURE_LEN, kemField } from "./kem-field.ts";
 import { Reader } from "./reader.ts";
 import { type Selection, selectionFromWire, selectionToWire } from "./selection.ts";
-import { MAX_LATENCY } from "./ticket.ts";
+import { MAX_ADDRESSES, MAX_LATENCY } from "./ticket.ts";
 import { Writer } from "./writer.ts";
 
 /** Longest text of a close, or of a camera's state, in bytes. */
@@ -96,6 +96,8 @@ export type Control =
   | ({ readonly type: "orientation" } & Orientation)
   /** Whether the publisher's camera gives pictures (1) or not (2). `since` is the publisher's wall clock, ns. */
   | { readonly type: "camera"; readonly state: number; readonly since: bigint; readonly why: string }
+  /** Where the publisher can be reached, as it writes it. */
+  | { readonly type: "addresses"; readonly addresses: readonly Bytes[] }
   | {
       readonly type: "part"; readonly message: number; readonly index: number; readonly count: number;
       readonly bytes: Bytes;
@@ -169,6 +171,8 @@ export function controlBytes(message: Control): Bytes {
       return out.u8(39).u8(message.turns).u8(message.mirrored).done();
     case "camera":
       return out.u8(36).u8(message.state).u64(message.since).bytes16(cutText(message.why)).done();
+    case "addresses":
+      return message.addresses.reduce((to, one) => to.bytes8(one), out.u8(37).u8(message.addresses.length)).done();
     case "gateway":
       return out.u8(16).bytes(message.message).done();
     case "shape":
@@ -242,6 +246,13 @@ function parseNack(reader: Reader): Control {
     entries.push([reader.u32(), reader.u8()]);
   }
   return { type: "nack", entries };
+}
+
+function parseAddresses(reader: Reader): Control {
+  const count = atMost(MAX_ADDRESSES, reader.u8());
+  const addresses = Array.from({ length: count }, () => reader.bytes8());
+  check(addresses, addresses.every((address) => address.length > 0));
+  return { type: "addresses", addresses };
 }
 
 function parsePart(reader: Reader): Control {
@@ -321,6 +332,7 @@ const PARSERS: Readonly<Record<number, (reader: Reader) => Control>> = {
   35: (reader) => ({ type: "budget", milliseconds: atMost(MAX_LATENCY, reader.u16()) }),
   39: (reader) => ({ type: "orientation", turns: atMost(3, reader.u8()), mirrored: atMost(1, reader.u8()) }),
   36: (reader) => ({ type: "camera", state: cameraState(reader.u8()), since: reader.u64(), why: parseText(reader) }),
+  37: parseAddresses,
 };
 
 /**
