@@ -138,8 +138,8 @@ pub enum Input<'b> {
     Orient(Orientation),
     /// Publisher: say whether the camera gives pictures. It may be lost on datagrams.
     TellCamera(CameraState<'b>),
-    /// Publisher: say where it can be reached: the first 4 addresses that have at most 255 bytes as text. It may be lost
-    /// on datagrams.
+    /// Publisher: say where it can be reached, by the first 4 addresses that have at most 255 bytes as text. It may be
+    /// lost on datagrams.
     TellAddresses(&'b [Address]),
     /// Begin a new epoch now (publisher), or ask for one (viewer).
     Rekey,

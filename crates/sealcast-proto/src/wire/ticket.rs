@@ -95,7 +95,7 @@ pub struct Ticket {
 
 /// Length of an invite with what stands before it, in bytes.
 const INVITE_TEXT: usize = 27;
-/// What stands before a further address.
+/// Key of a further address, with what separates it.
 const ADDRESS: &str = "&addr=";
 
 /// Reason why a string is not a ticket. It contains no part of the string, which may be secret.

@@ -110,6 +110,7 @@ pub(super) fn publisher(observation: &Arc<Observation>, offer: Offer) -> Publish
         settings: RuntimeSettings::new(Selection::All),
         stream_budget: Duration::ZERO,
         group: None,
+        ways: None,
     }
 }
 
@@ -155,6 +156,7 @@ pub(super) fn responding<T>(shared: &PublisherState, transport: T) -> PendingSes
         timer: HandshakeTimer::begin("responder", None),
         known: None,
         place: None,
+        telling: None,
     }
 }
 

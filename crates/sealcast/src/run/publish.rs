@@ -28,10 +28,11 @@ use super::serve_viewer::{Departure, serve_viewer};
 use super::shape::FrameProof;
 use super::source_feed::Reopen;
 use super::source_thread::{self, Tap};
+use super::ways::Ways;
 use super::{Admission, ControlSocket, Hub, Observation, Offer, QueueLimits, RuntimeSettings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::Source;
-use crate::transport::{self, Listener, NetworkOptions, relayed_sessions};
+use crate::transport::{Connected, Listener, NetworkOptions, Reach, relayed_sessions};
 
 /// The start rate for a source whose rate cannot be changed, bit/s: above the rate of most cameras.
 pub(super) const PASSED_THROUGH: u64 = 30_000_000;
@@ -86,6 +87,8 @@ pub struct PublishOptions {
     pub settings: RuntimeSettings,
     /// The socket for commands.
     pub control: Option<ControlSocket>,
+    /// The ways here, of which viewers are told, if they are.
+    pub ways: Option<Arc<Ways>>,
     /// Seals each frame once for all viewers who are content with it.
     pub group: Option<GroupOptions>,
     /// Relays that are given what is sealed for the group, at most [`MAX_RELAYS`](super::MAX_RELAYS).
@@ -157,6 +160,7 @@ impl Publisher {
             settings: options.settings,
             stream_budget,
             group: group.map(Arc::new),
+            ways: options.ways,
         };
         Ok(Self {
             shared: Arc::new(shared),
@@ -349,6 +353,7 @@ async fn accept(
         },
         clock: shared.observation.clock,
         metrics: &shared.observation.metrics,
+        ways: shared.ways.as_ref(),
     };
     let serve = |pending: PendingSession| {
         let (shared, stop) = (Arc::clone(shared), stop.clone());
@@ -361,17 +366,23 @@ async fn accept(
 
 /// Keep a connection to a listening viewer, reconnecting after failures.
 async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &watch::Receiver<bool>) -> Result<()> {
-    let mut attempts = Attempts::new(shared.offer.attended);
+    let (mut attempts, mut reach) = (Attempts::new(shared.offer.attended), Reach::new(ticket.clone()));
     loop {
         let metrics = shared.observation.metrics.clone();
-        let connect = transport::connect(ticket, Role::Publisher, shared.offer.unit, metrics);
+        let connect = reach.connect(Role::Publisher, shared.offer.unit, metrics);
         let connected = tokio::select! {
             connected = connect => connected,
             () = over(shared, stop) => return Ok(()),
         };
         let mut proved = None;
         let failed = match connected {
-            Ok((transport, carrier)) => {
+            Ok(connected) => {
+                let Connected {
+                    transport,
+                    carrier,
+                    remote,
+                } = connected;
+                let at = format!("the viewer at {remote}");
                 let carrier_config = CarrierConfig {
                     carrier,
                     delivery: Delivery {
@@ -388,20 +399,22 @@ async fn keep_connected(shared: &Arc<PublisherState>, ticket: &Ticket, stop: &wa
                     transport,
                     session: initiated.session.into(),
                     delay_rate: carrier_config.delay_rate(),
-                    remote: format!("{}:{}", ticket.host, ticket.port),
+                    remote,
                     timer: HandshakeTimer::begin("initiator", Some(initiated.keygen)),
                     known: Some(initiated.known),
                     place: None,
+                    telling: None,
                 };
                 let began = Instant::now();
                 let departure = serve_viewer(Arc::clone(shared), pending, stop.clone()).await;
+                reach.ended(departure.stood);
                 if departure.stood {
                     attempts.stood();
                     if began.elapsed() > STABLE {
                         attempts.begin_anew();
                     }
                 }
-                refusal(ticket, &departure).map(|failure| (failure, departure.reason))
+                refusal(&at, &departure).map(|failure| (failure, departure.reason))
             }
             Err(failure) => Some((failure, None)),
         };
@@ -432,16 +445,15 @@ async fn over(shared: &PublisherState, stop: &watch::Receiver<bool>) {
 }
 
 /// The failure that the end of a session with a listening viewer means, if there is one.
-fn refusal(ticket: &Ticket, departure: &Departure) -> Option<Failure> {
-    let at = format!("the viewer at {}:{}", ticket.host, ticket.port);
+fn refusal(at: &str, departure: &Departure) -> Option<Failure> {
     match (&departure.ended, departure.reason) {
         (_, Some(CloseReason::NotAuthorised)) => Some(Failure::new(
             FailureKind::Refused,
             format!("{at} does not let us in"),
             "ask it for a ticket with an invite, or to allow your peer id",
         )),
-        (_, Some(CloseReason::Replaced)) => last_words_failure(&at, CloseReason::Replaced, ""),
-        (Ended::Session(SessionError::Handshake(error)), _) => Some(handshake_failure(&at, *error)),
+        (_, Some(CloseReason::Replaced)) => last_words_failure(at, CloseReason::Replaced, ""),
+        (Ended::Session(SessionError::Handshake(error)), _) => Some(handshake_failure(at, *error)),
         _ => None,
     }
 }

@@ -13,6 +13,7 @@ use super::control::Controlled;
 use super::group::Group;
 use super::runtime_settings::check_selection;
 use super::serve_viewer::VIDEO;
+use super::ways::Ways;
 use super::{Admission, Hub, Observation, Offer, RuntimeSettings};
 use crate::media::{Codec, Frame};
 
@@ -33,6 +34,8 @@ pub(super) struct PublisherState {
     pub(super) stream_budget: Duration,
     /// Viewers for whom each frame is sealed once.
     pub(super) group: Option<Arc<Group>>,
+    /// The ways here, of which viewers are told, if they are.
+    pub(super) ways: Option<Arc<Ways>>,
 }
 
 impl PublisherState {

@@ -79,7 +79,15 @@ fn usage() {
             &["0.0.0.0:0", "other machines", "127.0.0.1", "?token=@FILE"],
         ),
         case("test: --metrics [::]:0", &["other machines"]),
-        case("test: --host UPPER", &["--host"]),
+        case("test: --advertise UPPER", &["UPPER", "--advertise"]),
+        case(
+            "test: --advertise a --advertise b --advertise c --advertise d --advertise e",
+            &["at most 4"],
+        ),
+        case(
+            "test: --also-listen udp://127.0.0.1:0 --advertise camera.example:80",
+            &["one advertised port"],
+        ),
     ];
     let home = Home::new();
     check(&home, &cases);

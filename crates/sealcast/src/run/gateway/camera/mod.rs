@@ -31,6 +31,7 @@ use crate::run::accept::{Acceptor, PendingSession};
 use crate::run::admitted_places::AdmittedPlaces;
 use crate::run::control::{Controlled, commands};
 use crate::run::retry::turned_on;
+use crate::run::ways::Ways;
 use crate::run::{Admission, ByHand, ControlSocket, Observation, Offer, RuntimeSettings};
 use crate::transport::Listener;
 
@@ -60,6 +61,8 @@ pub struct CameraGatewayOptions {
     pub settings: RuntimeSettings,
     /// The socket for commands.
     pub control: Option<ControlSocket>,
+    /// The ways here, of which viewer gateways are told.
+    pub ways: Arc<Ways>,
     /// New cameras and lists for the running gateway.
     pub renewals: mpsc::Receiver<Renewal>,
 }
@@ -152,6 +155,7 @@ pub async fn camera_gateway(
         },
         clock: observation.clock,
         metrics: &observation.metrics,
+        ways: Some(&options.ways),
     };
     let (sessions_stop, sessions_stopped) = watch::channel(false);
     let mut sessions = JoinSet::new();
