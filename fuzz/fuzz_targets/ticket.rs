@@ -8,11 +8,11 @@ use sealcast_proto::wire::Ticket;
 fuzz_target!(|text: &str| {
     if let Ok(ticket) = text.parse::<Ticket>() {
         let revealed = ticket.reveal();
-        assert_eq!(
-            text.replacen("?transport=tcp", "", 1),
-            revealed,
-            "a ticket has one spelling"
-        );
+        let short = match ticket.others.is_empty() {
+            true => text.replacen("?transport=tcp", "", 1),
+            false => text.to_owned(),
+        };
+        assert_eq!(short, revealed, "a ticket has one spelling");
         let again = revealed.parse::<Ticket>();
         assert!(again.is_ok_and(|again| again == ticket), "a ticket can be read again");
     }

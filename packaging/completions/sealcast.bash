@@ -577,7 +577,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__clock)
-            opts="-v -h --page --window --events --host --ticket-file --period --config --seconds --verbose --help"
+            opts="-v -h --page --window --events --advertise --ticket-file --period --config --seconds --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -597,7 +597,7 @@ _sealcast() {
                     fi
                     return 0
                     ;;
-                --host)
+                --advertise)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
@@ -913,7 +913,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__gateway__subcmd__camera)
-            opts="-v -h --camera --listen --host --name --allow --open --no-invite --invite-uses --invite-hours --ticket-file --max-viewers --rekey-seconds --rekey-records --encrypt --encrypt-seed --unit --control --camera-file --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --camera --listen --advertise --name --allow --open --no-invite --invite-uses --invite-hours --ticket-file --max-viewers --rekey-seconds --rekey-records --encrypt --encrypt-seed --unit --control --camera-file --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -930,7 +930,7 @@ _sealcast() {
                     fi
                     return 0
                     ;;
-                --host)
+                --advertise)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
@@ -2304,7 +2304,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__publish)
-            opts="-v -h --retry --no-sound --listen --also-listen --web --to --host --name --allow --open --no-invite --invite-uses --invite-hours --ticket-file --max-viewers --queue-frames --rekey-seconds --rekey-records --encrypt --shape --group --relay --archive-node --archive-to --sign --encrypt-seed --unit --control --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --retry --no-sound --listen --also-listen --web --to --advertise --name --allow --open --no-invite --invite-uses --invite-hours --ticket-file --max-viewers --queue-frames --rekey-seconds --rekey-records --encrypt --shape --group --relay --archive-node --archive-to --sign --encrypt-seed --unit --control --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2338,7 +2338,7 @@ _sealcast() {
                     fi
                     return 0
                     ;;
-                --host)
+                --advertise)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
@@ -2640,7 +2640,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__watch)
-            opts="-v -h --listen --web --host --ticket-file --publisher --name --invite-hours --latency --to --require-sign --relay --no-sound --no-reconnect --without-session --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --listen --web --advertise --ticket-file --publisher --name --invite-hours --latency --to --require-sign --relay --no-sound --no-reconnect --without-session --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2654,7 +2654,7 @@ _sealcast() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --host)
+                --advertise)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

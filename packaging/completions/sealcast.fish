@@ -74,7 +74,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l listen -d 
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l also-listen -d 'Also listen here, for viewers over other carriers: tcp://, udp:// or quic://. The options of --listen hold here, too. The ticket for it is printed after that of --listen' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l web -d 'Also serve a page for browsers, such as https://0.0.0.0:9443' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l to -d 'Connect to a viewer that waits, instead of listening' -r -f
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l host -d 'Name or address of this machine for the ticket' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l advertise -d 'Addresses for the ticket, in place of this machine\'s' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l name -d 'Name of this publisher, if the account has several' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l allow -d 'File with the peer ids to admit, one per line. It is read again on SIGHUP' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l invite-uses -d 'How many viewers one ticket lets in [default: 1]' -r -f
@@ -123,7 +123,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -s v -l verbo
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l listen -d 'Wait for a publisher to connect, and print the ticket for `publish --to`' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l web -d 'Wait for a browser that publishes, on a page at https://ADDRESS:PORT' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l host -d 'Host name or address to put into the ticket, with --listen or --web' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l advertise -d 'Address for the ticket, with --listen or --web, in place of this machine\'s. May be given four times' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l ticket-file -d 'Write the ticket to a new file, or to standard output if FILE is -' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l publisher -d 'Admit only this publisher, with --listen or --web. The ticket then has no invite' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l name -d 'Name of the lists of publishers that were let in, with --listen or --web [default: made from the URL]' -r
@@ -157,7 +157,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand devices" -s v -l verbo
 complete -c sealcast -n "__fish_sealcast_using_subcommand devices" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l page -d 'Where to serve the page that shows events [default: http://127.0.0.1:9882]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l events -d 'Where to tell probes by UDP what was shown when [default: 127.0.0.1:9556]' -r -f
-complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l host -d 'Name or address of this machine for the ticket' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l advertise -d 'Address for the ticket, in place of this machine\'s' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l ticket-file -d 'Write the ticket to a new file; - is standard output' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l period -d 'Mean time between events, 100ms to 1m [default: 1s]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -l config -d 'Configuration file (TOML)' -r -F
@@ -189,7 +189,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and not __fis
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and not __fish_seen_subcommand_from camera viewer help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l camera -d 'A camera, [PATH=]rtsp://HOST[:PORT]/…; may be repeated, with a PATH each' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l listen -d 'Where viewers connect, such as udp://0.0.0.0:9553 [default: tcp://[::]:9553]' -r -f
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l host -d 'Name or address of this machine for the ticket' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l advertise -d 'Addresses for the ticket, in place of this machine\'s' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l name -d 'Name of this publisher, if the account has several' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l allow -d 'File with the peer ids to admit, one per line. It is read again on SIGHUP' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l invite-uses -d 'How many viewers one ticket lets in [default: 1]' -r -f

@@ -12,6 +12,7 @@ MAX_PARTS = 4
 MAX_GATEWAY_MESSAGE = 4096
 MAX_NACK_ENTRIES = 64
 MAX_RECEIVED = 128
+MAX_ADDRESSES = 4
 PREAMBLE = struct.Struct(">QQQQIIIIBBBB")
 
 
@@ -99,6 +100,7 @@ MESSAGES = {
     39: ("orientation", [("turns", 1), ("mirrored", 1)]),
     36: ("camera", [("state", 1), ("since", 8), ("why", "text")]),
     42: ("cameras", [("names", "names")]),
+    37: ("addresses", [("addresses", "short list")]),
 }
 NUMBERS = {name: number for number, (name, _) in MESSAGES.items()}
 SOUND_CONFIGURATION = [("codec", 1), ("channels", 2), ("reserved", 2), ("samples_per_second", 4),
@@ -117,6 +119,8 @@ def _encode_fields(layout, fields):
             out += counted(value)
         elif width == "short bytes":
             out += counted(value, 1)
+        elif width == "short list":
+            out += bytes([len(value)]) + b"".join(counted(one, 1) for one in value)
         elif width == "rest" or isinstance(width, tuple):
             out += value
         elif width == "zeros":
@@ -157,6 +161,8 @@ def _decode_fields(layout, reader):
             fields[name] = reader.counted(2)
         elif width == "short bytes":
             fields[name] = reader.counted(1)
+        elif width == "short list":
+            fields[name] = [reader.counted(1) for _ in range(reader.uint(1))]
         elif width == "rest":
             fields[name] = reader.rest()
         elif isinstance(width, tuple):
@@ -218,6 +224,8 @@ def decode(data):
     if name == "camera" and fields["state"] not in (1, 2):
         raise Malformed
     if name == "cameras" and not 1 <= len(fields["names"]) <= MAX_CAMERAS:
+        raise Malformed
+    if name == "addresses" and not (len(fields["addresses"]) <= MAX_ADDRESSES and all(fields["addresses"])):
         raise Malformed
     if name == "keyframe-request" and not 1 <= fields["stream"] <= 15:
         raise Malformed

@@ -13,7 +13,13 @@ AV1_PARAMETERS = bytes.fromhex("0a0b00000042abbfc3732be401")
 
 
 def _json(fields):
-    return {name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()}
+    return {name: _in_hex(value) for name, value in fields.items()}
+
+
+def _in_hex(value):
+    if isinstance(value, list):
+        return [_in_hex(one) for one in value]
+    return value.hex() if isinstance(value, bytes) else value
 
 
 def _outcome(decode, data):
@@ -92,6 +98,12 @@ OK_MESSAGES = [
     ("cameras, one", "cameras", {"names": ["front"]}),
     ("cameras, two", "cameras", {"names": ["front", "back yard"]}),
     ("cameras, most and longest", "cameras", {"names": ["\u00e4" * 31 + f"{number:02}" for number in range(32)]}),
+    ("addresses, none", "addresses", {"addresses": []}),
+    ("addresses, one", "addresses", {"addresses": [b"[2001:db8::7]:9553"]}),
+    ("addresses, four", "addresses",
+     {"addresses": [b"camera.example:9553", b"192.0.2.7:9553", b"[fd00::7]:9553", b"10.0.0.7:1"]}),
+    ("addresses, of the longest length", "addresses", {"addresses": [b"a" * 255, b"b"]}),
+    ("addresses, not understood", "addresses", {"addresses": [b"\x00\xff", b"tomorrow"]}),
     ("part, first of two", "part", {"message": 0, "index": 0, "count": 2, "bytes": fixed("part", 600)}),
     ("part, last of four, of one byte", "part", {"message": 65535, "index": 3, "count": 4, "bytes": b"\x03"}),
     ("nack of one", "nack", {"entries": [[7, 0]]}),
@@ -188,8 +200,8 @@ def messages():
     rows = [("empty payload", b"", "malformed", "There is no type.")]
     for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
                  "rekey-request", "selection, an eighth", "selection-ack", "budget, none", "orientation, mirrored",
-                 "camera, off", "cameras, two",
-                 "nack of several", "feedback", "probe-ack", "path-challenge", "path-response"):
+                 "camera, off", "cameras, two", "addresses, four", "nack of several", "feedback", "probe-ack",
+                 "path-challenge", "path-response"):
         data = encoded[name]
         rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))
         if len(data) > 1:
@@ -225,6 +237,10 @@ def messages():
         ("cameras, name of 65 bytes", b"\x2a\1\x41" + b"a" * 65, "malformed", "At most 64 bytes."),
         ("cameras, line feed in a name", b"\x2a\1\2a\n", "malformed", "A control character."),
         ("cameras, cut letter", b"\x2a\1\3ab\xc3", "malformed", "Not UTF-8."),
+        ("addresses, five", b"\x25\5" + control.counted(b"10.0.0.7:1", 1) * 5, "malformed", "At most 4."),
+        ("addresses, 255", b"\x25\xff" + control.counted(b"10.0.0.7:1", 1) * 255, "malformed", "At most 4."),
+        ("addresses, an empty one", b"\x25\1\0", "malformed", "An address has 1 to 255 bytes."),
+        ("addresses, one of two", b"\x25\2" + control.counted(b"10.0.0.7:1", 1), "malformed", "The second is missing."),
         ("keyframe-request, stream 0", b"\x05" + bytes(4), "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, stream 16", b"\x05\x00\x00\x00\x10", "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),
@@ -243,7 +259,7 @@ def messages():
         *MALFORMED_ON_DATAGRAMS,
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
-        ("type 37", b"\x25", "ignored", "An unknown type is ignored."),
+        ("type 38", b"\x26", "ignored", "An unknown type is ignored."),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),

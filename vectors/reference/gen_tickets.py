@@ -10,15 +10,17 @@ HASHES = tuple(fixed(f"ticket certificate {number}", 32) for number in range(5))
 P, V = text.base32(PEER), text.base32(INVITE)
 
 
-def _ok(name, host, port, transport=None, invite=None, latency=None, cert_hashes=(), broadcast=None):
-    value = text.ticket(host, port, PEER, transport, invite, latency, cert_hashes, broadcast)
+def _ok(name, host, port, transport=None, invite=None, latency=None, cert_hashes=(), broadcast=None, addresses=()):
+    value = text.ticket(host, port, PEER, transport, invite, latency, cert_hashes, broadcast, addresses)
     fields = text.parse_ticket(value)
     assert fields == {"host": host, "port": port, "peer_id": PEER, "transport": transport or "tcp",
-                      "latency": latency, "cert_hashes": cert_hashes, "broadcast": broadcast, "invite": invite}
+                      "latency": latency, "cert_hashes": cert_hashes, "broadcast": broadcast, "addresses": addresses,
+                      "invite": invite}
     return {"name": name, "expect": "ok", "ticket": value, "host": host,
             "host_kind": _kind(host), "port": port, "peer_id": PEER.hex(), "transport": transport or "tcp",
             "transport_written": transport is not None, "latency": latency,
             "cert_hashes": [value.hex() for value in cert_hashes], "broadcast": broadcast,
+            "addresses": [{"host": host, "host_kind": _kind(host), "port": port} for host, port in addresses],
             "invite": None if invite is None else invite.hex(), "page_link": text.page_link(value)}
 
 
@@ -76,6 +78,22 @@ def ok_cases():
             cert_hashes=HASHES[:4]),
         _ok("certificate hashes of zeros and ones", "localhost", 9553, "https",
             cert_hashes=(bytes(32), b"\xff" * 32)),
+        _ok("a further address", "192.0.2.7", 7788, "tcp", addresses=(("2001:db8::7", 7788),)),
+        _ok("a further address with another port", "camera.example.org", 7788, "udp", INVITE,
+            addresses=(("192.0.2.7", 7789),)),
+        _ok("the same host with another port", "192.0.2.7", 7788, "quic", addresses=(("192.0.2.7", 1),)),
+        _ok("another port in brackets", "192.0.2.7", 7788, "quic", addresses=(("2001:db8::7", 65535),)),
+        _ok("four addresses in all, latency and invite", "2001:db8::7", 7788, "quic", INVITE, 250,
+            addresses=(("192.0.2.7", 7788), ("fd00::7", 7788), ("camera.local", 7788))),
+        _ok("addresses in the order in which they are written", "192.0.2.7", 7788, "tcp",
+            addresses=(("192.0.2.9", 7788), ("192.0.2.8", 7788))),
+        _ok("certificates and addresses", "192.0.2.7", 9553, "https", INVITE, cert_hashes=HASHES[:2],
+            addresses=(("2001:db8::7", 9553), ("10.0.0.7", 443))),
+        _ok("the longest ticket with addresses", "a" * 63, 7788, "udp", INVITE,
+            addresses=((f"{'b' * 63}.{'b' * 63}", 7788), (f"{'c' * 63}.{'c' * 24}", 7788))),
+        _ok("a DNS name of 253 bytes", ".".join(["a" * 63] * 3 + ["a" * 61]), 7788, "tcp"),
+        _ok("a further DNS name of 253 bytes", "10.0.0.7", 7788, "tcp",
+            addresses=((".".join(["a" * 63] * 3 + ["a" * 61]), 7788),)),
         _ok("invite of zeros", "192.0.2.7", 7788, invite=bytes(16)),
         _ok("invite of ones", "192.0.2.7", 7788, invite=b"\xff" * 16),
     ]
@@ -301,6 +319,60 @@ def _broadcasts():
     ]
 
 
+def _addresses():
+    base = f"sealcast://192.0.2.7:7788/{P}"
+    key = f"{base}?transport=udp&addr="
+    spelling, long = "A ticket has one spelling.", ".".join(["a" * 63] * 3 + ["a" * 62])
+    return [
+        ("five addresses in all", f"{key}10.0.0.1&addr=10.0.0.2&addr=10.0.0.3&addr=10.0.0.4", "At most 4 in all."),
+        ("two addresses in one key", f"{key}10.0.0.1,10.0.0.2", "One address in each."),
+        ("no address", key, "The host is missing."),
+        ("addr without value", key[:-1], "The host is missing."),
+        ("addr that is a port", f"{key}:7789", "The host is missing."),
+        ("addr without transport", f"{base}?addr=10.0.0.1", "The transport stands before what follows it."),
+        ("addr before transport", f"{base}?addr=10.0.0.1&transport=udp", "One order."),
+        ("addr before latency", f"{key}10.0.0.1&latency=250", "One order."),
+        ("addr before certhash", f"{base}?transport=https&addr=10.0.0.1&certhash={text.base32(HASHES[0])}",
+         "One order."),
+        ("addr and another", f"{key}10.0.0.1&name=door", "Any other query key is refused."),
+        ("another and addr", f"{base}?transport=udp&name=door&addr=10.0.0.1", "Any other query key is refused."),
+        ("addr with relay", f"{base}?transport=relay&broadcast=door&addr=10.0.0.1", "A relay is named once."),
+        ("addr in upper case", f"{base}?transport=udp&Addr=10.0.0.1", "Upper case is refused."),
+        ("addr in the fragment", f"{base}?transport=udp#addr=10.0.0.1", "An invite is 26 characters."),
+        ("addr with the ticket's port", f"{key}10.0.0.1:7788", spelling),
+        ("addr in brackets with the ticket's port", f"{key}[2001:db8::7]:7788", spelling),
+        ("addr with port 0", f"{key}10.0.0.1:0", "Ports are 1 to 65535."),
+        ("addr with port 65536", f"{key}10.0.0.1:65536", "Ports are 1 to 65535."),
+        ("addr with an empty port", f"{key}10.0.0.1:", "Ports are 1 to 65535."),
+        ("addr with a leading zero in its port", f"{key}10.0.0.1:07789", spelling),
+        ("addr with a sign in its port", f"{key}10.0.0.1:+7789", spelling),
+        ("addr that is the ticket's own", f"{key}192.0.2.7", "None stands twice."),
+        ("the same addr twice", f"{key}10.0.0.1&addr=10.0.0.1", "None stands twice."),
+        ("the same addr twice, not side by side", f"{key}10.0.0.1:9&addr=10.0.0.2&addr=10.0.0.1:9",
+         "None stands twice."),
+        ("addr of IPv6 without brackets", f"{key}2001:db8::7", "IPv6 addresses stand in brackets."),
+        ("addr of IPv6 with one bracket", f"{key}[2001:db8::7", "IPv6 addresses stand in brackets."),
+        ("addr of IPv4 in brackets", f"{key}[10.0.0.1]", "Only IPv6 addresses stand in brackets."),
+        ("letters after the bracket", f"{key}[2001:db8::7]x", "A port may follow."),
+        ("addr of IPv6 with a zone", f"{key}[fe80::1%eth0]", "Zones mean something on one machine only."),
+        ("addr of IPv6 in upper case", f"{key}[2001:DB8::7]", "RFC 5952: lower case."),
+        ("addr of IPv4 mapped into IPv6", f"{key}[::ffff:c000:207]", "It is written as the IPv4 address."),
+        ("addr in upper case letters", f"{key}Camera.example", "Upper case is refused."),
+        ("addr whose last label is a number", f"{key}camera.42", "It looks like an address and is none."),
+        ("addr with percent", f"{key}10.0.0%2e1", spelling),
+        ("addr with a space", f"{key}10.0.0.1 ", spelling),
+        ("addr with a slash", f"{key}10.0.0.1/", "A host and a port alone."),
+        ("addr with a user", f"{key}admin@10.0.0.1", "User information is refused."),
+        ("addr with a line end", f"{key}10.0.0.1\n", spelling),
+        ("ampersand after the addr", f"{key}10.0.0.1&", spelling),
+        ("addr of 254 bytes", f"{key}{long}", "A name has at most 253."),
+        ("one byte too long by its addresses",
+         text.ticket("a" * 63, 7788, PEER, "udp", INVITE, addresses=((f"{'b' * 63}.{'b' * 63}", 7788),
+                                                                    (f"{'c' * 63}.{'c' * 25}", 7788))),
+         "At most 400 bytes where there are addresses."),
+    ]
+
+
 def _no_peers():
     return [(f"peer id with {name}", f"sealcast://192.0.2.7:7788/{text.base32(data)}", why)
             for name, data, why in no_peer_ids()]
@@ -308,7 +380,8 @@ def _no_peers():
 
 def refused_cases():
     cases = []
-    for name, value, why in _hosts_and_ports() + _peers_and_rest() + _cert_hashes() + _broadcasts() + _no_peers():
+    rows = _hosts_and_ports() + _peers_and_rest() + _cert_hashes() + _broadcasts() + _addresses() + _no_peers()
+    for name, value, why in rows:
         try:
             text.parse_ticket(value)
         except text.Refused:

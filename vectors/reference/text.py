@@ -14,6 +14,8 @@ TRANSPORTS = ("tcp", "udp", "quic", "http", "https", "relay")
 MAX_LATENCY = 10_000
 MAX_CERT_HASHES = 4
 MAX_BROADCAST = 128
+MAX_ADDRESSES = 4
+MAX_TICKET_WITH_ADDRESSES = 400
 # The English list of BIP 39, in its order.
 WORDS = (Path(__file__).parent / "words.txt").read_text(encoding="ascii").split()
 
@@ -71,8 +73,13 @@ def parse_identity_file(text):
     return unbase32(lines[1], 32)
 
 
-def ticket(host, port, peer_id, transport=None, invite=None, latency=None, cert_hashes=(), broadcast=None):
-    name = f"[{host}]" if ":" in host else host
+def _bracketed(host):
+    return f"[{host}]" if ":" in host else host
+
+
+def ticket(host, port, peer_id, transport=None, invite=None, latency=None, cert_hashes=(), broadcast=None,
+           addresses=()):
+    name = _bracketed(host)
     query = f"?transport={transport}" if transport else ""
     if latency is not None:
         query += f"&latency={latency}"
@@ -80,6 +87,8 @@ def ticket(host, port, peer_id, transport=None, invite=None, latency=None, cert_
         query += f"&broadcast={broadcast}"
     if cert_hashes:
         query += f"&certhash={','.join(base32(value) for value in cert_hashes)}"
+    for other, at in addresses:
+        query += f"&addr={_bracketed(other)}" + ("" if at == port else f":{at}")
     fragment = f"#{base32(invite)}" if invite is not None else ""
     return f"sealcast://{name}:{port}/{base32(peer_id)}{query}{fragment}"
 
@@ -107,12 +116,53 @@ def _parse_dns_or_ipv4(text):
             raise Refused("not an IPv4 address")
 
 
+HOST = r"(\[(?P<v6>[^\]/?#]*)\]|(?P<name>[^:/?#\[\]@]*))"
+
+
+def _parse_host(match):
+    if match["v6"] is None:
+        _parse_dns_or_ipv4(match["name"])
+        return match["name"]
+    _parse_ipv6(match["v6"])
+    return match["v6"]
+
+
+def _parse_port(text):
+    if not re.fullmatch(r"[1-9][0-9]{0,4}", text, re.ASCII) or int(text) > 65535:
+        raise Refused("port")
+    return int(text)
+
+
+def parse_address(text):
+    """The host and the port of HOST:PORT."""
+    match = re.fullmatch(HOST + r":(?P<port>[0-9]+)", text, re.DOTALL | re.ASCII)
+    if not match:
+        raise Refused("form")
+    return _parse_host(match), _parse_port(match["port"])
+
+
+def _parse_addresses(texts, own):
+    """Those beside the ticket's own."""
+    addresses = [own]
+    for value in texts:
+        match = re.fullmatch(HOST + r"(:(?P<port>[0-9]+))?", value, re.DOTALL | re.ASCII)
+        if not match:
+            raise Refused("address")
+        address = _parse_host(match), own[1] if match["port"] is None else _parse_port(match["port"])
+        if match["port"] is not None and address[1] == own[1] or address in addresses:
+            raise Refused("an address with the ticket's port, or twice")
+        addresses.append(address)
+    if len(addresses) > MAX_ADDRESSES:
+        raise Refused("too many addresses")
+    return tuple(addresses[1:])
+
+
 def _parse_query(text):
-    """Transport, latency, hashes of certificates, name of the broadcast."""
+    """Transport, latency, hashes of certificates, name of the broadcast, further addresses as they are written."""
     match = re.fullmatch(r"transport=([a-z]*)(&latency=(?P<latency>0|[1-9][0-9]{0,4})"
-                         r"|(&broadcast=(?P<broadcast>[^&]*))?(&certhash=(?P<hashes>.*))?)?",
-                         text, re.DOTALL | re.ASCII)
-    if not match or match[1] not in TRANSPORTS:
+                         r"|(&broadcast=(?P<broadcast>[^&]*))?(&certhash=(?P<hashes>[^&]*))?)?"
+                         r"(?P<others>(&addr=[^&]*)*)", text, re.DOTALL | re.ASCII)
+    if not match or match[1] not in TRANSPORTS or match[1] == "relay" and match["others"]:
         raise Refused("query")
     transport, latency, hashes = match[1], match["latency"], match["hashes"]
     if latency is not None and (transport not in ("udp", "quic") or int(latency) > MAX_LATENCY):
@@ -121,7 +171,7 @@ def _parse_query(text):
     if (broadcast is not None) != (transport == "relay") or broadcast is not None and not _is_broadcast(broadcast):
         raise Refused("name of the broadcast")
     hashes = () if hashes is None else _parse_cert_hashes(transport, hashes)
-    return transport, latency and int(latency), hashes, broadcast
+    return transport, latency and int(latency), hashes, broadcast, match["others"].split("&addr=")[1:]
 
 
 def _is_broadcast(name):
@@ -149,27 +199,24 @@ def page_link(text):
 def parse_ticket(text):
     if len(text.encode()) > MAX_TICKET:
         raise Refused("too long")
-    match = re.fullmatch(
-        r"sealcast://(\[(?P<v6>[^\]/?#]*)\]|(?P<name>[^:/?#\[\]@]*)):(?P<port>[0-9]+)/(?P<peer>[^/?#]*)"
-        r"(\?(?P<query>[^#]*))?(#(?P<invite>.*))?", text, re.DOTALL | re.ASCII)
+    match = re.fullmatch(r"sealcast://(?P<authority>[^/?#]*)/(?P<peer>[^/?#]*)(\?(?P<query>[^#]*))?(#(?P<invite>.*))?",
+                         text, re.DOTALL | re.ASCII)
     if not match:
         raise Refused("form")
-    if match["v6"] is not None:
-        _parse_ipv6(match["v6"])
-    else:
-        _parse_dns_or_ipv4(match["name"])
-    if not re.fullmatch(r"[1-9][0-9]{0,4}", match["port"]) or int(match["port"]) > 65535:
-        raise Refused("port")
-    transport, latency, cert_hashes, broadcast = "tcp", None, (), None
+    host, port = parse_address(match["authority"])
+    transport, latency, cert_hashes, broadcast, others = "tcp", None, (), None, ()
     if match["query"] is not None:
-        transport, latency, cert_hashes, broadcast = _parse_query(match["query"])
+        transport, latency, cert_hashes, broadcast, others = _parse_query(match["query"])
+    if others and len(text.encode()) > MAX_TICKET_WITH_ADDRESSES:
+        raise Refused("too long")
     return {
-        "host": match["v6"] if match["v6"] is not None else match["name"],
-        "port": int(match["port"]),
+        "host": host,
+        "port": port,
         "peer_id": parse_peer_id(match["peer"]),
         "transport": transport,
         "latency": latency,
         "cert_hashes": cert_hashes,
         "broadcast": broadcast,
+        "addresses": _parse_addresses(others, (host, port)),
         "invite": None if match["invite"] is None else unbase32(match["invite"], 16),
     }

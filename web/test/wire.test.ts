@@ -37,6 +37,7 @@ interface TicketCase extends Case {
   readonly latency?: number | null;
   readonly cert_hashes?: readonly string[];
   readonly broadcast?: string | null;
+  readonly addresses?: readonly unknown[];
   readonly invite?: string | null;
   readonly page_link?: string | null;
 }
@@ -60,6 +61,8 @@ function fieldsOf(message: Control): Record<string, unknown> {
     }
     case "join":
       return { ...fields, media: ["session", "relay", "relay-enrolled", "sealed"].indexOf(message.media) };
+    case "addresses":
+      return { addresses: message.addresses.map(toHex) };
     case "gateway":
       return { message: toHex(message.message) };
     case "shape":
@@ -196,7 +199,7 @@ test("preambles are parsed and made as in the vectors", async () => {
 
 test("tickets are read and written in their one spelling", async () => {
   const { tickets } = await vectors<{ tickets: readonly TicketCase[] }>("tickets");
-  await each(tickets, { run: 235, skipped: 0 }, async (one) => {
+  await each(tickets, { run: 286, skipped: 0 }, async (one) => {
     if (one.expect !== "ok") {
       same(await reasonOf(() => parseTicket(one.ticket), "ticket"), "ticket", "reason");
       return true;
@@ -207,8 +210,11 @@ test("tickets are read and written in their one spelling", async () => {
     same(ticket.latency ?? null, one.latency, "latency");
     same(ticket.certHashes.map(toHex), one.cert_hashes, "certificate hashes");
     same(ticket.broadcast ?? null, one.broadcast, "broadcast");
+    const others = ticket.others.map(({ host, port }) => ({ host: host.name, host_kind: host.kind, port }));
+    same(others, one.addresses, "further addresses");
     same(ticket.invite ? toHex(ticket.invite.revealBytes()) : null, one.invite, "invite");
-    const written = one.transport === "tcp" ? one.ticket.replace("?transport=tcp", "") : one.ticket;
+    const short = one.transport === "tcp" && others.length === 0;
+    const written = short ? one.ticket.replace("?transport=tcp", "") : one.ticket;
     same([revealTicket(ticket), pageLink(ticket) ?? null], [written, one.page_link], "text and link");
     return true;
   });

@@ -58,7 +58,7 @@ export function parseRelayAddress(text: string): RelayPlace {
 
 /** The ticket of a camera at a relay, and what stands in it. */
 export function ticketAt(place: RelayPlace, peer: PeerId, invite?: Invite): Ticket {
-  return { ...place, peer, transport: "relay", ...(invite && { invite }) };
+  return { ...place, peer, transport: "relay", others: [], ...(invite && { invite }) };
 }
 
 /**

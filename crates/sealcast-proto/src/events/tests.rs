@@ -363,7 +363,7 @@ fn reports_that_were_not_kept_are_counted() {
 fn a_ticket_is_read_as_it_was_written_and_nothing_else_is_one() {
     let text = "sealcast-events://clock.example:9556#mfrggzdfmztwq2lkmfrggzdfmy";
     let ticket: EventTicket = text.parse().unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(ticket.port, 9556);
+    assert_eq!(ticket.address.port, 9556);
     assert_eq!(ticket.reveal(), text);
     let beginnings = (0..text.len()).map(|length| text[..length].to_owned());
     let others = [

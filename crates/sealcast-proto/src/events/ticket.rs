@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::str::FromStr;
 
-use crate::wire::{Host, Invite, MAX_TICKET, TicketError, parse_authority};
+use crate::wire::{Address, Invite, MAX_TICKET, TicketError};
 
 const SCHEME: &str = "sealcast-events://";
 
@@ -11,10 +11,8 @@ const SCHEME: &str = "sealcast-events://";
 /// [`reveal`](Self::reveal) returns it as text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EventTicket {
-    /// Host of the server.
-    pub host: Host,
-    /// Its UDP port, never 0.
-    pub port: u16,
+    /// Address of the server: its UDP port.
+    pub address: Address,
     /// The secret from which both ends make their keys.
     pub secret: Invite,
 }
@@ -41,7 +39,7 @@ impl EventTicket {
     pub fn reveal(&self) -> String {
         let mut text = SCHEME.to_owned();
         // Writing to a string cannot fail.
-        let _ = write!(text, "{}:{}#{}", self.host, self.port, self.secret.reveal());
+        let _ = write!(text, "{}#{}", self.address, self.secret.reveal());
         text
     }
 }
@@ -55,8 +53,8 @@ impl FromStr for EventTicket {
         }
         let rest = text.strip_prefix(SCHEME).ok_or(EventTicketError::Scheme)?;
         let (authority, secret) = rest.split_once('#').ok_or(EventTicketError::Secret)?;
-        let (host, port) = parse_authority(authority).map_err(EventTicketError::Authority)?;
+        let address = authority.parse().map_err(EventTicketError::Authority)?;
         let secret = Invite::parse(secret).ok_or(EventTicketError::Secret)?;
-        Ok(Self { host, port, secret })
+        Ok(Self { address, secret })
     }
 }

@@ -11,7 +11,7 @@ use crate::clock::{Exchange, Now};
 use crate::keys::Side;
 use crate::seal::{Exhausted, RecordMeta};
 use crate::wire::datagram::datagram;
-use crate::wire::{CameraName, CameraState, Control, Flags, MAX_CAMERAS, MAX_STREAM, Orientation};
+use crate::wire::{Address, Addresses, CameraName, CameraState, Control, Flags, MAX_CAMERAS, MAX_STREAM, Orientation};
 use crate::words;
 
 impl Session {
@@ -80,6 +80,7 @@ impl Session {
                 self.tell(Event::CameraTold { on, since, why })
             }
             Control::Cameras(names) => self.tell(Event::CamerasTold(names)),
+            Control::Addresses(addresses) => self.tell(Event::AddressesTold(addresses.understood())),
             _ => Err(SessionError::PeerMisbehaved),
         }
     }
@@ -181,7 +182,19 @@ impl Session {
         if !self.is_established() || !self.leads() || !(1..=MAX_CAMERAS).contains(&names.len()) {
             return Err(SessionError::Misuse);
         }
-        self.send_control(now, &Control::Cameras(names))
+        self.send_control(now, &Control::Cameras(names))?;
+        self.rekey_if_due(now)
+    }
+
+    /// Publisher: say where it can be reached.
+    pub(super) fn tell_addresses(&mut self, now: Now, addresses: &[Address]) -> Result<(), SessionError> {
+        if !self.is_established() || !self.leads() {
+            return Err(SessionError::Misuse);
+        }
+        let texts: Vec<String> = addresses.iter().map(Address::to_string).collect();
+        let addresses = Addresses::new(texts.iter().map(String::as_bytes));
+        self.send_control(now, &Control::Addresses(addresses))?;
+        self.rekey_if_due(now)
     }
 
     /// Viewer: repeat the keyframe request if that is due.

@@ -10,7 +10,7 @@ use crate::rate::RateConfig;
 use crate::seal::suite::AES_128_GCM;
 use crate::sim::{Direction, World};
 use crate::unit::{Codec, Preamble};
-use crate::wire::{Control, Feedback, Kind, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
+use crate::wire::{Addresses, Control, Feedback, Kind, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
 
 const VIEWER: Direction = Direction::ToInitiator;
 const START: Now = Now {
@@ -130,6 +130,48 @@ fn a_part_of_a_part_is_a_protocol_error() {
     assert_eq!(world.responder.error, None);
     say(&mut world, VIEWER, Kind::Control, &part(1, &[0, 2, 7]));
     assert_eq!(world.responder.error, Some(SessionError::PeerMisbehaved));
+}
+
+#[test]
+fn of_ten_thousand_lists_of_addresses_each_is_at_most_four_that_are_understood() {
+    const PUBLISHER: Direction = Direction::ToResponder;
+    let mut world = pair(None);
+    let texts: [&[u8]; 9] = [
+        b"10.0.0.7:9",
+        b"[2001:db8::7]:9",
+        b"camera.example:9",
+        b"10.0.0.7:9",
+        b"10.0.0.7",
+        b"10.0.0.7:0",
+        b"[fe80::1%eth0]:9",
+        b"\x00\xff",
+        &[b'a'; 255],
+    ];
+    for round in 0..10_000 {
+        let told = Addresses::new((0..4).map(|nth| texts[(round + nth) % texts.len()]));
+        say(
+            &mut world,
+            PUBLISHER,
+            Kind::Control,
+            &Control::Addresses(told).to_bytes(),
+        );
+        let told = world.initiator.events.drain(..).filter_map(|event| match event {
+            Event::AddressesTold(addresses) => Some(addresses),
+            _ => None,
+        });
+        let told: Vec<_> = told.collect();
+        assert!(told.len() == 1 && told[0].len() <= 3, "{told:?}");
+    }
+    assert_eq!((world.initiator.error, world.responder.error), (None, None));
+    say(&mut world, PUBLISHER, Kind::Control, &[37, 5]);
+    assert_eq!(world.initiator.error, Some(SessionError::PeerMisbehaved));
+    let mut world = pair(None);
+    say(&mut world, VIEWER, Kind::Control, &[37, 0]);
+    assert_eq!(
+        world.responder.error,
+        Some(SessionError::PeerMisbehaved),
+        "a viewer has none to tell"
+    );
 }
 
 #[test]

@@ -303,6 +303,7 @@ impl Session {
             Input::RequestKeyframe(stream) => self.request_keyframe(now, stream).map(|()| Handled::Done),
             Input::Orient(orientation) => self.orient(now, orientation).map(|()| Handled::Done),
             Input::StateBudget(budget) => self.state_budget(now, budget).map(|()| Handled::Done),
+            Input::TellAddresses(addresses) => self.tell_addresses(now, addresses).map(|()| Handled::Done),
             Input::TellCamera(state) => self.tell_camera(now, state).map(|()| Handled::Done),
             Input::TellCameras(names) => self.tell_cameras(now, names).map(|()| Handled::Done),
             Input::Rekey => self.rekey_on_demand(now).map(|()| Handled::Done),

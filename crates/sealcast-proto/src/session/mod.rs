@@ -99,7 +99,7 @@ use crate::seal::{Refusal, Suite};
 use crate::sign::{FrameRefusal, GopVerdict, NoSignMode, SignMode};
 use crate::unit::{Assembled, Selection};
 use crate::wire::{
-    CameraName, CameraState, CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup, Orientation,
+    Address, CameraName, CameraState, CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup, Orientation,
 };
 
 /// Handshake timeout.
@@ -143,6 +143,9 @@ pub enum Input<'b> {
     /// Publisher: tell the names of the cameras that the viewer may watch, 1 to
     /// [`MAX_CAMERAS`](crate::wire::MAX_CAMERAS). They may be lost on datagrams.
     TellCameras(Vec<CameraName>),
+    /// Publisher: say where it can be reached, by the first 4 addresses that have at most 255 bytes as text. It may be
+    /// lost on datagrams.
+    TellAddresses(&'b [Address]),
     /// Begin a new epoch now (publisher), or ask for one (viewer).
     Rekey,
     /// Publisher: change the selection. One that leaves something in clear takes effect when the viewer has
@@ -227,6 +230,9 @@ pub enum Event {
     },
     /// Viewer: the cameras that it may watch, 1 to [`MAX_CAMERAS`](crate::wire::MAX_CAMERAS).
     CamerasTold(Vec<CameraName>),
+    /// Viewer: the publisher says where it can be reached, at most 4 different addresses. They are its words: it may
+    /// name any machine.
+    AddressesTold(Vec<Address>),
     /// Records are sealed under a new epoch from here on.
     Rekeyed {
         /// Its number.

@@ -1,8 +1,8 @@
 //! Payloads of control records (protocol.md §4).
 
 use super::{
-    CameraName, CellPlan, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers, Orientation, Reader,
-    Selection, put_bytes16,
+    Addresses, CameraName, CellPlan, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers, Orientation,
+    Reader, Selection, put_bytes16,
 };
 
 /// Maximum length of a text in words of a close message, or of a camera's state, in bytes.
@@ -252,6 +252,8 @@ pub enum Control<'a> {
     Camera(CameraState<'a>),
     /// The publisher tells the cameras that the viewer may watch, 1 to [`MAX_CAMERAS`].
     Cameras(Vec<CameraName>),
+    /// The publisher says where it can be reached.
+    Addresses(Addresses<'a>),
     /// A message of a type that this version does not know; it is ignored.
     Unknown,
 }
@@ -320,6 +322,10 @@ impl<'a> Control<'a> {
                     out.push(name.as_str().len() as u8);
                     out.extend_from_slice(name.as_str().as_bytes());
                 }
+            }
+            Self::Addresses(addresses) => {
+                out.push(37);
+                addresses.put(&mut out);
             }
             _ => self.put_of_rekeying(&mut out),
         }
@@ -464,6 +470,7 @@ impl<'a> Control<'a> {
             39 => Self::Orientation(Orientation::parse(&mut reader)?),
             36 => Self::Camera(CameraState::parse(&mut reader)?),
             42 => Self::Cameras(camera_names(&mut reader)?),
+            37 => Self::Addresses(Addresses::parse(&mut reader)?),
             _ => match GroupMessage::parse(kind, &mut reader)? {
                 Some(message) => Self::Group(message),
                 None => return Ok(Self::Unknown),

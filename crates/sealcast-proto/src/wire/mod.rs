@@ -1,5 +1,6 @@
 //! The wire format: headers, framing, control messages and tickets, byte for byte as in `docs/protocol.md`.
 
+mod address;
 pub(crate) mod base32;
 mod camera_name;
 mod cell;
@@ -20,6 +21,7 @@ mod selection;
 mod ticket;
 mod ticket_mac;
 
+pub use address::{Address, Addresses, Host, MAX_ADDRESSES};
 pub use camera_name::CameraName;
 pub(crate) use cell::Cell;
 pub use cell::{CELL_OVERHEAD, CellPlan, MAX_CELL, MIN_CELL};
@@ -40,9 +42,9 @@ pub use orientation::Orientation;
 pub use peer::{Invite, PeerId};
 pub(crate) use reader::{Reader, put_bytes16};
 pub use selection::{Level, Permille, Selection};
-pub(crate) use ticket::parse_authority;
 pub use ticket::{
-    BroadcastName, Host, MAX_BROADCAST, MAX_CERT_HASHES, MAX_LATENCY, MAX_TICKET, Ticket, TicketError, TransportKind,
+    BroadcastName, MAX_BROADCAST, MAX_CERT_HASHES, MAX_LATENCY, MAX_TICKET, MAX_TICKET_WITH_ADDRESSES, Ticket,
+    TicketError, TransportKind,
 };
 pub use ticket_mac::{QUIC_ID_LEN, TICKET_MAC_LEN, TicketMac};
 

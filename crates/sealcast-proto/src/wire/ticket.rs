@@ -1,10 +1,9 @@
 //! Tickets: one string with everything that a viewer needs to connect (protocol.md §6).
 
-use core::net::{Ipv4Addr, Ipv6Addr};
-use std::fmt;
 use std::str::FromStr;
 
-use super::{CertHash, Invite, PeerId};
+use super::address::parse_host;
+use super::{Address, CertHash, Host, Invite, MAX_ADDRESSES, PeerId};
 
 /// Maximum length of a ticket in bytes.
 pub const MAX_TICKET: usize = 512;
@@ -14,10 +13,8 @@ pub const MAX_LATENCY: u16 = 10_000;
 pub const MAX_CERT_HASHES: usize = 4;
 /// Maximum length of the name of a broadcast in bytes.
 pub const MAX_BROADCAST: usize = 128;
-/// Maximum length of a DNS name in bytes.
-const MAX_NAME: usize = 253;
-/// Maximum length of a label of a DNS name in bytes.
-const MAX_LABEL: usize = 63;
+/// Maximum length of a ticket with further addresses in bytes: it is drawn for phones, and typed.
+pub const MAX_TICKET_WITH_ADDRESSES: usize = 400;
 
 /// The transport that a ticket asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,27 +44,6 @@ impl TransportKind {
             Self::Http => "http",
             Self::Https => "https",
             Self::Relay => "relay",
-        }
-    }
-}
-
-/// Host of the listening end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Host {
-    /// A DNS name.
-    Name(String),
-    /// An IPv4 address.
-    V4(Ipv4Addr),
-    /// An IPv6 address.
-    V6(Ipv6Addr),
-}
-
-impl fmt::Display for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => f.write_str(name),
-            Self::V4(address) => write!(f, "{address}"),
-            Self::V6(address) => write!(f, "[{address}]"),
         }
     }
 }
@@ -110,15 +86,23 @@ pub struct Ticket {
     pub cert_hashes: Vec<CertHash>,
     /// What the relay calls the camera's broadcast. With a relay, always, and else never.
     pub broadcast: Option<BroadcastName>,
+    /// Further addresses of the same end, the best first: fewer than [`MAX_ADDRESSES`], each another one than the rest
+    /// and the first. With a relay, none.
+    pub others: Vec<Address>,
     /// The secret that admits an unknown peer.
     pub invite: Option<Invite>,
 }
 
+/// Length of an invite with what stands before it, in bytes.
+const INVITE_TEXT: usize = 27;
+/// Key of a further address, with what separates it.
+const ADDRESS: &str = "&addr=";
+
 /// Reason why a string is not a ticket. It contains no part of the string, which may be secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TicketError {
-    /// Longer than [`MAX_TICKET`] bytes.
-    #[error("a ticket has at most 512 characters")]
+    /// Longer than [`MAX_TICKET`] bytes, or than [`MAX_TICKET_WITH_ADDRESSES`] with further addresses.
+    #[error("a ticket has at most 512 characters, and 400 with several addresses")]
     TooLong,
     /// The string does not begin with `sealcast://`.
     #[error("a ticket begins with sealcast://")]
@@ -132,14 +116,20 @@ pub enum TicketError {
     /// The peer id is not 52 characters of lower-case base32.
     #[error("the peer id is not 52 characters of lower-case base32")]
     Peer,
-    /// A query key other than `transport`, `latency`, `broadcast` and `certhash`, another order of them, or an invalid
-    /// value.
+    /// A query key other than `transport`, `latency`, `broadcast`, `certhash` and `addr`, another order of them, or an
+    /// invalid value.
     #[error(
         "the part after ? may only be transport=tcp, or transport=udp or quic, perhaps with &latency=0 to 10000, or \
          transport=http or https, or transport=relay and &broadcast= with a name, these perhaps with &certhash= and 1 \
-         to 4 different hashes with commas between them"
+         to 4 different hashes with commas between them, and all but relay perhaps with further addresses"
     )]
     Query,
+    /// A further address is none, has the ticket's port written out, or stands there twice, or there are too many.
+    #[error(
+        "a ticket has at most 4 different addresses: its own, and each further one after &addr=, with a port only if \
+         that is another one"
+    )]
+    Addresses,
     /// The invite is not 26 characters of lower-case base32.
     #[error("the invite after # is not 26 characters of lower-case base32")]
     Invite,
@@ -149,7 +139,7 @@ impl Ticket {
     /// Returns the ticket as a string, *including its invite*: everybody who reads it is admitted.
     pub fn reveal(&self) -> String {
         let mut text = format!("sealcast://{}:{}/{}", self.host, self.port, self.peer);
-        if self.transport != TransportKind::Tcp {
+        if self.transport != TransportKind::Tcp || !self.others.is_empty() {
             text.push_str("?transport=");
             text.push_str(self.transport.name());
             if let Some(latency) = self.latency {
@@ -164,12 +154,40 @@ impl Ticket {
                 text.push_str(if at == 0 { "&certhash=" } else { "," });
                 text.push_str(&hash.to_string());
             }
+            for Address { host, port } in &self.others {
+                text.push_str(&format!("&addr={host}"));
+                if *port != self.port {
+                    text.push_str(&format!(":{port}"));
+                }
+            }
         }
         if let Some(invite) = &self.invite {
             text.push('#');
             text.push_str(&invite.reveal());
         }
         text
+    }
+
+    /// Returns the addresses of the listening end, the first of which is that of the ticket's host.
+    pub fn addresses(&self) -> impl Iterator<Item = Address> {
+        let (host, port) = (self.host.clone(), self.port);
+        std::iter::once(Address { host, port }).chain(self.others.iter().cloned())
+    }
+
+    /// Adds further addresses, as many as a ticket takes that has an invite. Those that it has already are left out.
+    /// One with a relay takes none.
+    pub fn add_addresses(&mut self, addresses: impl IntoIterator<Item = Address>) {
+        let invite = if self.invite.is_some() { 0 } else { INVITE_TEXT };
+        for address in addresses {
+            let full = self.transport == TransportKind::Relay || self.others.len() + 1 == MAX_ADDRESSES;
+            if full || self.addresses().any(|own| own == address) {
+                continue;
+            }
+            self.others.push(address);
+            if self.reveal().len() + invite > MAX_TICKET_WITH_ADDRESSES {
+                self.others.pop();
+            }
+        }
     }
 
     /// Returns the link that opens the page of this ticket in a browser, *with the invite*: everybody who reads it is
@@ -201,7 +219,12 @@ impl FromStr for Ticket {
             None => (rest, Query::default()),
         };
         let (authority, peer) = rest.split_once('/').ok_or(TicketError::Peer)?;
-        let (host, port) = parse_authority(authority)?;
+        let own: Address = authority.parse()?;
+        let others = parse_others(query.others, &own)?;
+        if !others.is_empty() && text.len() > MAX_TICKET_WITH_ADDRESSES {
+            return Err(TicketError::TooLong);
+        }
+        let Address { host, port } = own;
         let peer = PeerId::parse(peer).ok_or(TicketError::Peer)?;
         Ok(Self {
             host,
@@ -211,6 +234,7 @@ impl FromStr for Ticket {
             latency: query.latency,
             cert_hashes: query.cert_hashes,
             broadcast: query.broadcast,
+            others,
             invite,
         })
     }
@@ -218,14 +242,20 @@ impl FromStr for Ticket {
 
 /// What a ticket says after its `?`.
 #[derive(Default)]
-struct Query {
+struct Query<'a> {
     transport: TransportKind,
     latency: Option<u16>,
     cert_hashes: Vec<CertHash>,
     broadcast: Option<BroadcastName>,
+    /// The further addresses with their keys.
+    others: Option<&'a str>,
 }
 
-fn parse_query(text: &str) -> Result<Query, TicketError> {
+fn parse_query(text: &str) -> Result<Query<'_>, TicketError> {
+    let (text, others) = match text.split_once(ADDRESS) {
+        Some((text, others)) => (text, Some(others)),
+        None => (text, None),
+    };
     let (carrier, option) = match text.split_once('&') {
         Some((carrier, option)) => (carrier, Some(option)),
         None => (text, None),
@@ -241,9 +271,11 @@ fn parse_query(text: &str) -> Result<Query, TicketError> {
     };
     let mut query = Query {
         transport,
+        others,
         ..Query::default()
     };
     match (transport, option) {
+        (TransportKind::Relay, _) if others.is_some() => return Err(TicketError::Query),
         (TransportKind::Relay, option) => {
             let option = option.ok_or(TicketError::Query)?;
             let (name, hashes) = match option.split_once('&') {
@@ -260,6 +292,27 @@ fn parse_query(text: &str) -> Result<Query, TicketError> {
         (TransportKind::Http | TransportKind::Https, Some(option)) => query.cert_hashes = parse_cert_hashes(option)?,
     }
     Ok(query)
+}
+
+/// Parses what stands behind the first `&addr=`.
+fn parse_others(text: Option<&str>, own: &Address) -> Result<Vec<Address>, TicketError> {
+    let mut others = Vec::new();
+    for text in text.into_iter().flat_map(|text| text.split(ADDRESS)) {
+        let (host, port) = (parse_host(text), own.port);
+        let address: Address = match host {
+            Ok(host) => Address { host, port },
+            Err(_) => text
+                .parse()
+                .ok()
+                .filter(|address: &Address| address.port != port)
+                .ok_or(TicketError::Addresses)?,
+        };
+        if others.len() + 1 == MAX_ADDRESSES || address == *own || others.contains(&address) {
+            return Err(TicketError::Addresses);
+        }
+        others.push(address);
+    }
+    Ok(others)
 }
 
 fn parse_cert_hashes(text: &str) -> Result<Vec<CertHash>, TicketError> {
@@ -284,62 +337,4 @@ fn parse_latency(text: &str) -> Result<u16, TicketError> {
     } else {
         Err(TicketError::Query)
     }
-}
-
-pub(crate) fn parse_authority(authority: &str) -> Result<(Host, u16), TicketError> {
-    let (host, port) = match authority.strip_prefix('[') {
-        Some(rest) => {
-            let (address, port) = rest.split_once("]:").ok_or(TicketError::Port)?;
-            (parse_v6(address)?, port)
-        }
-        None => {
-            let (name, port) = authority.rsplit_once(':').ok_or(TicketError::Port)?;
-            (parse_name(name)?, port)
-        }
-    };
-    let digits = port.len() <= 5 && !port.starts_with('0') && port.bytes().all(|byte| byte.is_ascii_digit());
-    let port = if digits {
-        port.parse().map_err(|_| TicketError::Port)?
-    } else {
-        0
-    };
-    if port == 0 {
-        Err(TicketError::Port)
-    } else {
-        Ok((host, port))
-    }
-}
-
-/// Parses an IPv6 address in the canonical form of RFC 5952. An IPv4-mapped address is refused: it must be written as
-/// an IPv4 address.
-fn parse_v6(text: &str) -> Result<Host, TicketError> {
-    let address: Ipv6Addr = text.parse().map_err(|_| TicketError::Host)?;
-    if address.to_ipv4_mapped().is_none() && address.to_string() == text {
-        Ok(Host::V6(address))
-    } else {
-        Err(TicketError::Host)
-    }
-}
-
-fn parse_name(name: &str) -> Result<Host, TicketError> {
-    if let Ok(address) = name.parse() {
-        return Ok(Host::V4(address));
-    }
-    // A name whose last label is a number could only be an IPv4 address, and it is not a valid one.
-    let address = name
-        .rsplit('.')
-        .next()
-        .is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
-    if !address && name.len() <= MAX_NAME && name.split('.').all(is_label) {
-        Ok(Host::Name(name.to_owned()))
-    } else {
-        Err(TicketError::Host)
-    }
-}
-
-/// Returns true for a label of a DNS name: lower-case letters, digits and, not at either end, hyphens.
-fn is_label(label: &str) -> bool {
-    let letters = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let inner = !label.starts_with('-') && !label.ends_with('-');
-    (1..=MAX_LABEL).contains(&label.len()) && inner && label.bytes().all(letters)
 }

@@ -545,9 +545,9 @@ pub(super) struct WatchArgs {
     #[arg(long, value_name = "URL", conflicts_with = "watch.ticket", help_heading = WAITING)]
     pub(super) web: Option<String>,
 
-    /// Host name or address to put into the ticket, with --listen or --web
-    #[arg(long, value_name = "HOST", requires = "listening", help_heading = WAITING)]
-    pub(super) host: Option<String>,
+    /// Address for the ticket, with --listen or --web, in place of this machine's. May be given four times
+    #[arg(long, value_name = "HOST[:PORT]", requires = "listening", help_heading = WAITING)]
+    pub(super) advertise: Vec<String>,
 
     /// Write the ticket to a new file, or to standard output if FILE is -
     ///

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use sealcast_proto::events::EventTicket;
-use sealcast_proto::wire::{Host, Invite};
 
 use super::args::ClockArgs;
 use super::hand_out::hand_out_lines;
 use super::shutdown;
-use crate::config::{ClockSection, Settings};
+use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::run::events::{ClockOptions, Display, show_clock};
+use crate::transport::Advertised;
 use crate::web::Listen;
 use crate::web::clock::DEFAULT_PORT;
 
@@ -53,28 +53,8 @@ pub(super) fn options(settings: &Settings) -> Result<ClockOptions> {
             false => Display::Page(page.map_err(|failure| settings.placed("clock.page", failure))?),
         },
         events: configured.events,
-        host: host(configured).map_err(|failure| settings.placed("clock.host", failure))?,
+        advertised: Advertised::parse(configured.advertise.as_slice())
+            .map_err(|failure| settings.placed("clock.advertise", failure))?,
         period: period.0,
     })
-}
-
-/// The host for the ticket, if one is set.
-fn host(configured: &ClockSection) -> Result<Option<Host>> {
-    let Some(host) = &configured.host else {
-        return Ok(None);
-    };
-    // Parse a ticket with it: a mistyped host is reported here and not at the probe.
-    let ticket = EventTicket {
-        host: Host::Name(host.clone()),
-        port: 1,
-        secret: Invite::new([0; 16]),
-    };
-    match ticket.reveal().parse::<EventTicket>() {
-        Ok(ticket) => Ok(Some(ticket.host)),
-        Err(error) => Err(Failure::new(
-            FailureKind::Usage,
-            format!("no ticket can be made: {error}"),
-            "check --host",
-        )),
-    }
 }

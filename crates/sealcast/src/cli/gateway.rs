@@ -67,7 +67,8 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     // adds needs two datagrams.
     let (identity, mtu) = (&offer.identity, Mtu::Auto);
     build::listen_url(&settings)?.without_publishers_options("a gateway")?;
-    let (listener, delivery, way) = publish::listen(&settings, identity, metrics.clone(), mtu)?;
+    let advertised = publish::advertised(&settings)?;
+    let (listener, delivery, way) = publish::listen(&settings, &advertised, identity, metrics.clone(), mtu)?;
     // QUIC would use one stream per frame, which is too expensive for single packets; use its datagrams.
     let datagrams = match listener {
         Listener::Tcp(_) | Listener::Web(_) | Listener::Relayed(_) => None,
@@ -79,7 +80,8 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let stop = shutdown::stop_signal(args.session.time())?;
     let observing = Observation::start("gateway camera", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
-    let control = match start.hand_out(Ways::new(Role::Publisher, vec![way]), control) {
+    let ways = Arc::new(Ways::new(Role::Publisher, vec![way]));
+    let control = match start.hand_out(Arc::clone(&ways), control) {
         Ok(control) => control,
         Err(failure) => return observing.finish(Err(failure)),
     };
@@ -100,6 +102,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         delivery,
         settings: RuntimeSettings::new(selection),
         control,
+        ways,
         renewals,
     };
     let read_again = async || {

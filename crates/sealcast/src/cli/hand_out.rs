@@ -2,9 +2,10 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 
 use sealcast_proto::keys::{PeerId, Role};
-use sealcast_proto::wire::{Host, Ticket};
+use sealcast_proto::wire::Ticket;
 use zeroize::Zeroizing;
 
 use super::peers;
@@ -18,7 +19,7 @@ use crate::output;
 use crate::private_file::{read_private, replace_secret, write_secret};
 use crate::run::ways::{Way, Ways, line};
 use crate::run::{Admission, ControlSocket};
-use crate::transport::{ListenUrl, Listener, WebListener, WebUrl};
+use crate::transport::{Advertised, ListenUrl, Listener, WebListener, WebUrl};
 use crate::web::app;
 
 /// Maximum of bytes that a file of tickets has; another file is not replaced.
@@ -30,40 +31,34 @@ pub(super) const STDOUT: &str = "-";
 /// Serve the page at `url`, and return its listener with the way to it.
 ///
 /// # Errors
-/// As [`WebListener::bind`], or `host` makes no ticket.
+/// As [`WebListener::bind`], or no ticket can be made.
 pub(super) fn listen_for_browsers(
     url: &WebUrl,
-    host: Option<&str>,
+    advertised: &Advertised,
     role: Role,
     peer: PeerId,
     metrics: &Metrics,
 ) -> Result<(Listener, Way)> {
-    let listener = WebListener::bind(url, host, role, metrics)?;
-    let way = checked(listener.way(host, peer))?;
+    let listener = WebListener::bind(url, advertised, role, metrics)?;
+    let way = checked(listener.way(advertised, peer))?;
     tracing::info!(address = %listener.local_address(), program = app::hash(), "serving the page for browsers");
     Ok((Listener::Web(Box::new(listener)), way))
 }
 
 /// The way to a listener.
-pub(super) fn way_to(listener: &Listener, listen: ListenUrl, host: Option<&str>, peer: PeerId) -> Result<Way> {
-    let (bound, host) = (listener.local_address()?, host.map(str::to_owned));
-    checked(move || {
-        let mut ticket = listen.ticket(bound, peer, None);
-        if let Some(host) = &host {
-            ticket.host = Host::Name(host.clone());
-        }
-        Ok(ticket)
-    })
+pub(super) fn way_to(listener: &Listener, listen: ListenUrl, advertised: &Advertised, peer: PeerId) -> Result<Way> {
+    let (bound, advertised) = (listener.local_address()?, advertised.clone());
+    checked(move || Ok(listen.ticket(&advertised, bound, peer)))
 }
 
-/// Parses the ticket that will be printed: a mistyped host is reported here and not at the viewer.
+/// Parses the ticket that will be printed: what makes none is reported here and not at the viewer.
 fn checked(way: impl Fn() -> Result<Ticket> + Send + Sync + 'static) -> Result<Way> {
     match way()?.reveal().parse::<Ticket>() {
         Ok(_) => Ok(Box::new(way)),
         Err(error) => Err(Failure::new(
             FailureKind::Usage,
             format!("no ticket can be made: {error}"),
-            "check --host",
+            "shorten what --advertise says",
         )),
     }
 }
@@ -108,7 +103,7 @@ impl<'s> Start<'s> {
     /// Print the tickets for these ways, each with an invite of its own, so that each admits somebody. This is the last
     /// of a start that may fail: its invites are kept before anybody has them, and taken back if nobody gets them.
     /// Returns the socket for commands, which can invite others now.
-    pub(super) fn hand_out(&self, ways: Ways, control: Option<ControlSocket>) -> Result<Option<ControlSocket>> {
+    pub(super) fn hand_out(&self, ways: Arc<Ways>, control: Option<ControlSocket>) -> Result<Option<ControlSocket>> {
         let mut tickets = ways.tickets()?;
         let invites = match self.terms {
             Some(terms) => self.admission.invites_of_start(&tickets, terms)?,

@@ -26,7 +26,7 @@ use crate::run::{
     Admission, ControlSocket, Observation, Offer, PublishOptions, QueueLimits, RelayUrl, Renewal, Viewers, build_info,
     publish,
 };
-use crate::transport::{ListenUrl, Listener, Mtu, NetworkOptions};
+use crate::transport::{Advertised, ListenUrl, Listener, Mtu, NetworkOptions};
 
 pub(super) fn run(args: PublishArgs) -> Result<()> {
     shutdown::runtime()?.block_on(run_async(args))
@@ -60,7 +60,8 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let stop = shutdown::stop_signal(args.session.time())?;
     let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
     let observation = observing.observation();
-    let control = match start.hand_out(ways, control) {
+    let ways = Arc::new(ways);
+    let control = match start.hand_out(Arc::clone(&ways), control) {
         Ok(control) => control,
         Err(failure) => return observing.finish(Err(failure)),
     };
@@ -78,6 +79,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         viewers,
         control,
         renewals,
+        ways: Some(ways),
     };
     let read_again = async || {
         let now = build::settings(&args.session)?;
@@ -172,10 +174,11 @@ fn viewers(settings: &Settings, relays: &[RelayUrl], identity: &Identity, metric
         let ways = ways_through(relays, identity.peer_id()).collect();
         return Ok((Viewers::Connect(ticket(to)?), Ways::new(Role::Publisher, ways)));
     }
-    let (listener, delivery, way) = listen(settings, identity, metrics.clone(), Mtu::default())?;
+    let advertised = advertised(settings)?;
+    let (listener, delivery, way) = listen(settings, &advertised, identity, metrics.clone(), Mtu::default())?;
     let (mut listeners, mut ways) = (vec![listener], vec![way]);
     for url in &configured.also_listen {
-        let also = also_listen(settings, url, identity, metrics.clone());
+        let also = also_listen(settings, url, &advertised, identity, metrics.clone());
         let (listener, way) = also.map_err(|failure| settings.placed("publish.also_listen", failure))?;
         listeners.push(listener);
         ways.push(way);
@@ -183,11 +186,12 @@ fn viewers(settings: &Settings, relays: &[RelayUrl], identity: &Identity, metric
     if let Some(web) = &configured.web {
         let place = |failure| settings.placed("publish.web", failure);
         let url = web.parse().map_err(place)?;
-        let (host, peer) = (configured.host.as_deref(), identity.peer_id());
-        let (listener, way) = listen_for_browsers(&url, host, Role::Publisher, peer, &metrics).map_err(place)?;
+        let peer = identity.peer_id();
+        let (listener, way) = listen_for_browsers(&url, &advertised, Role::Publisher, peer, &metrics).map_err(place)?;
         listeners.push(listener);
         ways.push(way);
     }
+    one_port(&advertised, &listeners).map_err(|failure| settings.placed("publish.advertise", failure))?;
     ways.extend(ways_through(relays, identity.peer_id()));
     let stream_budget = build::listen_url(settings)?.options.stream_latency;
     let viewers = Viewers::Listen {
@@ -210,7 +214,13 @@ fn ways_through(relays: &[RelayUrl], camera: PeerId) -> impl Iterator<Item = Way
 }
 
 /// Another listening socket, with the options of the first, and the way to it.
-fn also_listen(settings: &Settings, url: &str, identity: &Identity, metrics: Metrics) -> Result<(Listener, Way)> {
+fn also_listen(
+    settings: &Settings,
+    url: &str,
+    advertised: &Advertised,
+    identity: &Identity,
+    metrics: Metrics,
+) -> Result<(Listener, Way)> {
     let mut url: ListenUrl = url.parse()?;
     if url.options != NetworkOptions::default() {
         let hint = "write the options after the URL of --listen, where they hold for all";
@@ -223,9 +233,26 @@ fn also_listen(settings: &Settings, url: &str, identity: &Identity, metrics: Met
     url.options = build::listen_url(settings)?.options;
     let listener = Listener::bind(&url, identity, Role::Publisher, metrics)?;
     tell_where(&listener, url)?;
-    let host = settings.config.publish.host.as_deref();
-    let way = way_to(&listener, url, host, identity.peer_id())?;
+    let way = way_to(&listener, url, advertised, identity.peer_id())?;
     Ok((listener, way))
+}
+
+/// The addresses that the user gives for tickets.
+pub(super) fn advertised(settings: &Settings) -> Result<Advertised> {
+    let advertised = Advertised::parse(&settings.config.publish.advertise);
+    advertised.map_err(|failure| settings.placed("publish.advertise", failure))
+}
+
+/// Fails if the user gives a port for tickets of listeners that have several.
+pub(super) fn one_port(advertised: &Advertised, listeners: &[Listener]) -> Result<()> {
+    let ports = listeners.iter().map(|listener| Ok(listener.local_address()?.port()));
+    let ports: Vec<u16> = ports.collect::<Result<_>>()?;
+    if advertised.has_port() && ports.iter().any(|port| *port != ports[0]) {
+        let what = "one advertised port cannot lead to several ports that are listened at";
+        let hint = "leave the port out of --advertise, or listen at one port";
+        return Err(Failure::new(FailureKind::Usage, what, hint));
+    }
+    Ok(())
 }
 
 fn tell_where(listener: &Listener, url: ListenUrl) -> Result<()> {
@@ -238,16 +265,16 @@ fn tell_where(listener: &Listener, url: ListenUrl) -> Result<()> {
 /// `mtu` applies if the URL's options do not set the MTU.
 pub(super) fn listen(
     settings: &Settings,
+    advertised: &Advertised,
     identity: &Identity,
     metrics: Metrics,
     mtu: Mtu,
 ) -> Result<(Listener, Delivery, Way)> {
-    let configured = &settings.config.publish;
     let url = build::listen_url(settings)?;
     let listener = Listener::bind(&url, identity, Role::Publisher, metrics)?;
     tell_where(&listener, url)?;
     let delivery = url.options.delivery(mtu);
-    let way = way_to(&listener, url, configured.host.as_deref(), identity.peer_id())
-        .map_err(|failure| settings.placed("publish.host", failure))?;
+    let way = way_to(&listener, url, advertised, identity.peer_id())
+        .map_err(|failure| settings.placed("publish.advertise", failure))?;
     Ok((listener, delivery, way))
 }

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 
 use super::args::WatchArgs;
 use super::hand_out::{Start, TO_PUBLISH, listen_for_browsers, way_to};
+use super::publish::one_port;
 use super::ticket::ticket_in_force;
 use super::{build, peers, shutdown};
 use crate::config::Settings;
@@ -29,7 +30,7 @@ use crate::run::{
     build_info, watch,
 };
 use crate::sink;
-use crate::transport::{DEFAULT_LATENCY_MS, ListenUrl, Listener, WebUrl};
+use crate::transport::{Advertised, DEFAULT_LATENCY_MS, ListenUrl, Listener, WebUrl};
 
 /// How a viewer is given its ticket.
 const TYPED: &str = "sealcast watch @FILE";
@@ -174,7 +175,7 @@ impl Listening {
             folder: self.folder.as_deref(),
             typed: TO_PUBLISH,
         };
-        let socket = start.hand_out(self.ways, self.control)?;
+        let socket = start.hand_out(self.ways.into(), self.control)?;
         if let PublisherAt::Listen { control, .. } = publisher {
             *control = socket;
         }
@@ -190,7 +191,7 @@ fn listen(
     offer: &Offer,
     metrics: &Metrics,
 ) -> Result<(PublisherAt, Duration, Option<Listening>)> {
-    let (host, peer) = (args.host.as_deref(), offer.identity.peer_id());
+    let (advertised, peer) = (Advertised::parse(&args.advertise)?, offer.identity.peer_id());
     let (mut listeners, mut ways) = (Vec::new(), Vec::new());
     let mut budget = Duration::from_millis(DEFAULT_LATENCY_MS.into());
     let mut name = None;
@@ -199,11 +200,11 @@ fn listen(
         let listener = Listener::bind(&listen, &offer.identity, Role::Viewer, metrics.clone())?;
         budget = listen.options.latency;
         name = Some(ListName::from(&listen));
-        ways.push(way_to(&listener, listen, host, peer)?);
+        ways.push(way_to(&listener, listen, &advertised, peer)?);
         listeners.push(listener);
     }
     if let Some(web) = web {
-        let (listener, way) = listen_for_browsers(&web, host, Role::Viewer, peer, metrics)?;
+        let (listener, way) = listen_for_browsers(&web, &advertised, Role::Viewer, peer, metrics)?;
         ways.push(way);
         listeners.push(listener);
         name = name.or_else(|| Some(ListName::from(&web)));
@@ -215,6 +216,7 @@ fn listen(
         Some(_) => None,
         None => ControlSocket::open(None, folder.as_deref())?,
     };
+    one_port(&advertised, &listeners)?;
     let listening = Listening {
         ways: Ways::new(Role::Viewer, ways),
         admission: Arc::clone(&admission),

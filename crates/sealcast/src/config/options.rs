@@ -141,13 +141,13 @@ options! {
                 .brief("Connect to a viewer that waits, instead of listening")
         }
 
-        /// Host name or address to put into the ticket, by which viewers reach this machine
-        host: Option<String> {
-            flag("host", "HOST", PUBLISHERS)
-                .unset("the listening address or this machine's own")
-                .example("camera.example")
+        /// Addresses for the ticket, by which viewers reach this machine, the best first: HOST[:PORT], up to four. They
+        /// replace those of this machine
+        advertise: Vec<String> {
+            flag("advertise", "HOST[:PORT]", PUBLISHERS)
+                .default("")
                 .heading(NETWORK)
-                .brief("Name or address of this machine for the ticket")
+                .brief("Addresses for the ticket, in place of this machine's")
         }
 
         /// Name of this publisher: 1 to 64 letters, digits and .-_, no dot first. Each name has an identity, lists of
@@ -451,12 +451,12 @@ options! {
                 .brief("Where to tell probes by UDP what was shown when")
         }
 
-        /// Host name or address to put into the ticket, by which probes reach this machine
-        host: Option<String> {
-            flag("host", "HOST", CLOCK)
+        /// Address for the ticket, by which probes reach this machine: HOST[:PORT]
+        advertise: Option<String> {
+            flag("advertise", "HOST[:PORT]", CLOCK)
                 .unset("the address of events or this machine's own")
                 .example("clock.example")
-                .brief("Name or address of this machine for the ticket")
+                .brief("Address for the ticket, in place of this machine's")
         }
 
         /// Write the ticket for probes to a new file that only you can read, or to standard output if FILE is -. By

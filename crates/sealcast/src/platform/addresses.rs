@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
+use sealcast_proto::wire::MAX_ADDRESSES;
 
 /// Addresses of documentation, which stand for whatever is beyond the default route.
 const FAR: [IpAddr; 2] = [
@@ -13,7 +14,7 @@ const FAR: [IpAddr; 2] = [
     IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
 ];
 /// Beginnings of the names of interfaces that lead to containers and virtual machines of this machine, or into tunnels.
-const INNER: [&str; 17] = [
+const INNER: [&str; 34] = [
     "docker",
     "br-",
     "veth",
@@ -22,8 +23,12 @@ const INNER: [&str; 17] = [
     "cni",
     "flannel",
     "cali",
+    "cilium",
+    "weave",
+    "kube",
     "lxc",
     "lxdbr",
+    "incusbr",
     "vmnet",
     "vboxnet",
     "tun",
@@ -31,6 +36,19 @@ const INNER: [&str; 17] = [
     "wg",
     "tailscale",
     "zt",
+    "nebula",
+    "nordlynx",
+    "proton",
+    "utun",
+    "ipsec",
+    "vti",
+    "gre",
+    "sit",
+    "ip6tnl",
+    "ipip",
+    "tunl",
+    "teredo",
+    "dummy",
 ];
 /// Flags of an IPv6 address (Linux's `if_addr.h`): temporary (RFC 8981), refused as a duplicate, deprecated.
 const PASSING: u32 = 0x01 | 0x08 | 0x20;
@@ -58,9 +76,9 @@ pub(crate) fn towards(remote: SocketAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// The address at which others most likely reach who listens at all addresses of this machine: of both families, or of
-/// IPv4 alone. `None` if there is no address that another machine could reach.
-pub(crate) fn reachable(ipv6: bool) -> Option<IpAddr> {
+/// The addresses at which others may reach who listens at all addresses of this machine, the best first and at most
+/// [`MAX_ADDRESSES`]: of both families, or of IPv4 alone. None if there is no address that another machine could reach.
+pub(crate) fn reachable(ipv6: bool) -> Vec<IpAddr> {
     let mut addresses = interfaces();
     addresses.retain(|address| ipv6 || address.ip.is_ipv4());
     let routed: Vec<IpAddr> = FAR.iter().filter_map(|far| towards((*far, 9).into()).ok()).collect();
@@ -96,24 +114,41 @@ fn passing(table: &str) -> Vec<IpAddr> {
 }
 
 /// The best of these addresses, where `routed` are those from which packets go beyond the networks of this machine.
-fn best(addresses: &[Address], routed: &[IpAddr]) -> Option<IpAddr> {
-    let leads_out = |address: &Address| {
-        let beside = addresses.iter().filter(|other| other.interface == address.interface);
-        let mut beside = beside.filter(|other| other.ip.is_ipv4() == address.ip.is_ipv4());
-        beside.any(|other| routed.contains(&other.ip))
+/// Those that are the best of their network and family come before all others, so that none of these is left out for
+/// several of another.
+fn best(addresses: &[Address], routed: &[IpAddr]) -> Vec<IpAddr> {
+    let beside = |address: &Address, other: &Address| {
+        other.interface == address.interface && other.ip.is_ipv4() == address.ip.is_ipv4()
     };
-    let usable = addresses.iter().filter(|address| {
-        let inner = INNER.iter().any(|name| address.interface.starts_with(name));
-        is_for_others(address.ip) && !address.passing && !inner
-    });
-    let best = usable.min_by_key(|address| (!leads_out(address), rank(address.ip), !routed.contains(&address.ip)));
-    best.map(|address| address.ip)
+    let order = |address: &Address| {
+        let mut own = addresses.iter().filter(|other| beside(address, other));
+        let leads_out = own.any(|other| routed.contains(&other.ip));
+        (!leads_out, rank(address.ip), !routed.contains(&address.ip))
+    };
+    let mut usable: Vec<&Address> = addresses
+        .iter()
+        .filter(|address| {
+            let inner = INNER.iter().any(|name| address.interface.starts_with(name));
+            is_for_others(address.ip) && !address.passing && !inner
+        })
+        .collect();
+    usable.sort_by_key(|address| order(address));
+    let (mut first, mut further): (Vec<&Address>, Vec<&Address>) = (Vec::new(), Vec::new());
+    for address in usable {
+        match first.iter().any(|other| beside(address, other)) {
+            true => further.push(address),
+            false => first.push(address),
+        }
+    }
+    let all = first.into_iter().chain(further).map(|address| address.ip);
+    all.take(MAX_ADDRESSES).collect()
 }
 
-/// True for an address that means this machine to others too.
-fn is_for_others(ip: IpAddr) -> bool {
+/// True for an address that means the same machine to others too.
+pub(crate) fn is_for_others(ip: IpAddr) -> bool {
+    let ip = ip.to_canonical();
     let local = match ip {
-        IpAddr::V4(ip) => ip.is_link_local() || ip.octets()[0] == 0,
+        IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast() || ip.octets()[0] == 0,
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
     };
     !local && !ip.is_loopback() && !ip.is_unspecified() && !ip.is_multicast()
@@ -134,61 +169,85 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_that_most_can_reach_is_taken_and_none_that_only_this_machine_knows() {
-        let lo = ["lo 127.0.0.1", "lo ::1"];
+    fn a_ticket_says_the_addresses_that_most_can_reach_and_none_that_only_this_machine_knows() {
+        let lo = "lo 127.0.0.1, lo ::1, ";
         for (addresses, routed, expected) in [
-            (&["eth0 10.9.0.1"][..], &[][..], Some("10.9.0.1")),
+            ("eth0 10.9.0.1", "", "10.9.0.1"),
             (
-                &["eth0 10.9.0.1", "wlan0 192.168.1.5"],
-                &["192.168.1.5"],
-                Some("192.168.1.5"),
+                "eth0 10.9.0.1, wlan0 192.168.1.5",
+                "192.168.1.5",
+                "192.168.1.5 10.9.0.1",
             ),
-            (
-                &["eth0 10.0.0.2", "eth0 fd00::2"],
-                &["10.0.0.2", "fd00::2"],
-                Some("10.0.0.2"),
-            ),
-            (
-                &["eth0 10.0.0.2", "eth0 2a00::2"],
-                &["10.0.0.2", "2a00::2"],
-                Some("2a00::2"),
-            ),
+            ("eth0 10.0.0.2, eth0 fd00::2", "10.0.0.2 fd00::2", "10.0.0.2 fd00::2"),
+            ("eth0 10.0.0.2, eth0 2a00::2", "10.0.0.2 2a00::2", "2a00::2 10.0.0.2"),
+            ("eth0 10.0.0.2, eth0 2a00::2", "10.0.0.2", "10.0.0.2 2a00::2"),
             // The stable address, where packets go out from a temporary one.
             (
-                &["eth0 10.0.0.2", "eth0 2a00::2", "eth0 2a00::9 temporary"],
-                &["10.0.0.2", "2a00::9"],
-                Some("2a00::2"),
+                "eth0 10.0.0.2, eth0 2a00::2, eth0 2a00::9 temporary",
+                "10.0.0.2 2a00::9",
+                "2a00::2 10.0.0.2",
             ),
-            (&["eth0 10.0.0.2", "eth0 2a00::2"], &["10.0.0.2"], Some("10.0.0.2")),
             (
-                &["eth0 192.168.50.1", "eth0 192.168.1.20"],
-                &["192.168.1.20"],
-                Some("192.168.1.20"),
+                "eth0 192.168.50.1, eth0 192.168.1.20",
+                "192.168.1.20",
+                "192.168.1.20 192.168.50.1",
             ),
-            (&["eth0 0.0.0.5", "eth0 10.1.2.3"], &[], Some("10.1.2.3")),
-            (&["eth0 fd00::2"], &[], Some("fd00::2")),
-            (&["docker0 172.17.0.1", "eth0 10.9.0.1"], &[], Some("10.9.0.1")),
             (
-                &["docker0 172.17.0.1", "veth1a 10.1.1.1", "wg0 10.8.0.2"],
-                &["10.8.0.2"],
-                None,
+                "ppp0 198.51.100.7, eth0 10.0.0.2",
+                "198.51.100.7",
+                "198.51.100.7 10.0.0.2",
             ),
-            (&["eth0 169.254.7.7", "eth0 fe80::1"], &[], None),
-            (&["br0 192.168.7.1"], &[], Some("192.168.7.1")),
-            (&[], &[], None),
+            ("eth0 0.0.0.5, eth0 10.1.2.3", "", "10.1.2.3"),
+            ("eth0 fd00::2", "", "fd00::2"),
+            ("docker0 172.17.0.1, eth0 10.9.0.1", "", "10.9.0.1"),
+            ("docker0 172.17.0.1, veth1a 10.1.1.1, wg0 10.8.0.2", "10.8.0.2", ""),
+            ("eth0 169.254.7.7, eth0 fe80::1", "", ""),
+            ("br0 192.168.7.1", "", "192.168.7.1"),
+            // At most four, and none is left out for several of another network.
+            (
+                "eth0 2a00::1, eth0 2a00::2, eth0 2a00::3, eth0 2a00::4, eth0 10.0.0.2, wlan0 10.1.0.2",
+                "2a00::1 10.0.0.2",
+                "2a00::1 10.0.0.2 10.1.0.2 2a00::2",
+            ),
+            ("", "", ""),
         ] {
-            let of = |text: &&str| {
-                let mut words = text.split(' ').map(str::to_owned);
-                Address {
-                    interface: words.next().expect("an interface"),
-                    ip: words.next().and_then(|ip| ip.parse().ok()).expect("an address"),
+            let of = |text: &str| {
+                let mut words = text.split_whitespace().map(str::to_owned);
+                Some(Address {
+                    interface: words.next()?,
+                    ip: words.next()?.parse().ok()?,
                     passing: words.next().is_some(),
-                }
+                })
             };
-            let all: Vec<Address> = lo.iter().chain(addresses).map(of).collect();
-            let routed: Vec<IpAddr> = routed.iter().map(|ip| ip.parse().expect("an address")).collect();
-            let expected = expected.map(|ip| ip.parse().expect("an address"));
-            assert_eq!(best(&all, &routed), expected, "{addresses:?}");
+            let all: Vec<Address> = format!("{lo}{addresses}").split(',').filter_map(of).collect();
+            let routed: Vec<IpAddr> = routed.split_whitespace().map(|ip| ip.parse().expect(ip)).collect();
+            let found: Vec<String> = best(&all, &routed).iter().map(IpAddr::to_string).collect();
+            assert_eq!(found.join(" "), expected, "{addresses}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_means_another_machine_to_each_is_for_nobody() {
+        for (ip, expected) in [
+            ("192.0.2.7", true),
+            ("10.0.0.7", true),
+            ("2001:db8::7", true),
+            ("fd00::7", true),
+            ("127.0.0.1", false),
+            ("127.8.9.1", false),
+            ("::1", false),
+            ("::ffff:127.0.0.1", false),
+            ("0.0.0.0", false),
+            ("0.1.2.3", false),
+            ("::", false),
+            ("169.254.1.2", false),
+            ("fe80::1", false),
+            ("224.0.0.1", false),
+            ("239.1.2.3", false),
+            ("ff02::1", false),
+            ("255.255.255.255", false),
+        ] {
+            assert_eq!(is_for_others(ip.parse().expect(ip)), expected, "{ip}");
         }
     }
 

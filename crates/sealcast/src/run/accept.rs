@@ -1,15 +1,18 @@
 //! Incoming connections, each served in a task of its own.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Role, Side};
 use sealcast_proto::session::{Delivery, Session};
 use tokio::task::JoinSet;
 
+use super::address_telling::AddressTelling;
 use super::delay_rate::DelayBasedRate;
 use super::exchange::HandshakeTimer;
 use super::gate::Gate;
 use super::offer::CarrierConfig;
+use super::ways::Ways;
 use super::{Admission, Clock, Offer};
 use crate::failure::Result;
 use crate::keys::entropy;
@@ -29,6 +32,8 @@ pub(super) struct Acceptor<'a> {
     pub(super) delivery: Delivery,
     pub(super) clock: Clock,
     pub(super) metrics: &'a Metrics,
+    /// The ways to this end, if peers are told of them.
+    pub(super) ways: Option<&'a Arc<Ways>>,
 }
 
 /// A new connection, incoming or outgoing, whose handshake has not begun.
@@ -43,6 +48,8 @@ pub(super) struct PendingSession<T = AnyTransport> {
     pub(super) known: Option<KnownEnd>,
     /// The place that an incoming connection holds until the session is established.
     pub(super) place: Option<Place>,
+    /// Tells the other end the addresses of this one.
+    pub(super) telling: Option<AddressTelling>,
 }
 
 impl Acceptor<'_> {
@@ -83,6 +90,7 @@ impl Acceptor<'_> {
             let config = self
                 .offer
                 .session(self.role, Side::Responder, None, hello_keys, carrier_config);
+            let transports = accepted.carriage.of_tickets();
             tasks.spawn(serve(PendingSession {
                 transport: accepted.carriage,
                 delay_rate: carrier_config.delay_rate(),
@@ -91,6 +99,7 @@ impl Acceptor<'_> {
                 timer: HandshakeTimer::begin("responder", None),
                 known: None,
                 place: Some(place),
+                telling: self.ways.map(|ways| AddressTelling::new(ways, transports)),
             }));
         }
     }

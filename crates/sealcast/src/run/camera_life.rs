@@ -19,6 +19,7 @@ use super::retry::turned_on;
 use super::shape::FrameProof;
 use super::source_feed::Reopen;
 use super::source_thread::{self, Tap};
+use super::ways::Ways;
 use super::{Admission, Hub, Observation, Offer, QueueLimits, RuntimeSettings};
 use crate::failure::{Failure, Result};
 use crate::source::Source;
@@ -61,6 +62,8 @@ pub(super) struct InCommon {
     pub(super) queue: QueueLimits,
     /// On byte streams: age from which a frame gives way to a newer group of pictures.
     pub(super) stream_budget: Duration,
+    /// The ways here, of which viewers are told, if they are.
+    pub(super) ways: Option<Arc<Ways>>,
 }
 
 /// What looks at the frames of a camera, and at the sealed records of each, for the demo.

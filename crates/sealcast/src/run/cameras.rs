@@ -119,6 +119,7 @@ impl PublishedCameras {
             offer: camera.offer.clone(),
             queue: QueueLimits::default(),
             stream_budget: camera.stream_budget,
+            ways: None,
         };
         let cameras = Self::new(common, relayed_sessions().0, mpsc::unbounded_channel().0);
         let configured = Configured {

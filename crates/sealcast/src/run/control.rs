@@ -133,7 +133,7 @@ pub(super) struct Commands {
     /// there unasked must not be the way to that.
     pub(super) by_hand: bool,
     /// The ways to this end, for invites.
-    pub(super) ways: Option<Ways>,
+    pub(super) ways: Option<Arc<Ways>>,
 }
 
 /// Answer the commands of one connection, one per line.

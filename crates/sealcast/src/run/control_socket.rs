@@ -38,7 +38,7 @@ pub struct ControlSocket {
     /// True if the user said where it is to be.
     by_hand: bool,
     /// The ways to this end, for invites.
-    ways: Option<Ways>,
+    ways: Option<Arc<Ways>>,
 }
 
 /// Connects to a socket, if that needs no waiting.
@@ -122,7 +122,7 @@ impl ControlSocket {
     }
 
     /// Lets it invite others to this end by these ways.
-    pub fn inviting(mut self, ways: Ways) -> Self {
+    pub fn inviting(mut self, ways: Arc<Ways>) -> Self {
         self.ways = Some(ways);
         self
     }

@@ -159,6 +159,7 @@ pub(super) fn responding<T>(shared: &Camera, transport: T) -> PendingSession<T> 
         timer: HandshakeTimer::begin("responder", None),
         known: None,
         place: None,
+        telling: None,
     }
 }
 

@@ -8,6 +8,7 @@
 //! ```
 
 mod accept;
+mod address_telling;
 mod admission;
 mod admitted_places;
 mod attempts;

@@ -23,9 +23,10 @@ use super::offer::CarrierConfig;
 use super::registry::Renewal;
 use super::retry::turned_on;
 use super::serve_viewer::{Departure, serve_viewer};
+use super::ways::Ways;
 use super::{Admission, ControlSocket, Observation, Offer, QueueLimits};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::transport::{self, Listener, NetworkOptions, RelayedListener, relayed_sessions};
+use crate::transport::{Connected, Listener, NetworkOptions, Reach, RelayedListener, relayed_sessions};
 
 /// Time limit for sending the queued frames to the viewers after the source has ended.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -66,6 +67,8 @@ pub struct PublishOptions {
     pub control: Option<ControlSocket>,
     /// Other cameras and lists for the running publisher.
     pub renewals: mpsc::Receiver<Renewal<CameraDefinition>>,
+    /// The ways here, of which viewers are told, if they are.
+    pub ways: Option<Arc<Ways>>,
 }
 
 /// A publisher whose sources are running.
@@ -104,6 +107,7 @@ impl Publisher {
             offer: options.offer,
             queue: options.queue,
             stream_budget,
+            ways: options.ways,
         };
         let (arrivals, relayed) = relayed_sessions();
         let (ending, ends) = mpsc::unbounded_channel();
@@ -235,6 +239,7 @@ async fn accept(
         },
         clock: common.observation.clock,
         metrics: &common.observation.metrics,
+        ways: common.ways.as_ref(),
     };
     let serve = |pending: PendingSession| {
         let (cameras, stop) = (Arc::clone(cameras), stop.clone());
@@ -253,17 +258,23 @@ async fn keep_connected(
     is_over: watch::Receiver<bool>,
 ) -> Result<()> {
     let common = &cameras.common;
-    let mut attempts = Attempts::new(common.offer.attended);
+    let (mut attempts, mut reach) = (Attempts::new(common.offer.attended), Reach::new(ticket.clone()));
     loop {
         let metrics = common.observation.metrics.clone();
-        let connect = transport::connect(ticket, Role::Publisher, common.offer.unit, metrics);
+        let connect = reach.connect(Role::Publisher, common.offer.unit, metrics);
         let connected = tokio::select! {
             connected = connect => connected,
             () = over(is_over.clone(), stop) => return Ok(()),
         };
         let mut proved = None;
         let failed = match connected {
-            Ok((transport, carrier)) => {
+            Ok(connected) => {
+                let Connected {
+                    transport,
+                    carrier,
+                    remote,
+                } = connected;
+                let at = format!("the viewer at {remote}");
                 let carrier_config = CarrierConfig {
                     carrier,
                     delivery: Delivery {
@@ -280,20 +291,22 @@ async fn keep_connected(
                     transport,
                     session: initiated.session.into(),
                     delay_rate: carrier_config.delay_rate(),
-                    remote: format!("{}:{}", ticket.host, ticket.port),
+                    remote,
                     timer: HandshakeTimer::begin("initiator", Some(initiated.keygen)),
                     known: Some(initiated.known),
                     place: None,
+                    telling: None,
                 };
                 let began = Instant::now();
                 let departure = serve_viewer(Arc::clone(cameras), pending, stop.clone()).await;
+                reach.ended(departure.stood);
                 if departure.stood {
                     attempts.stood();
                     if began.elapsed() > STABLE {
                         attempts.begin_anew();
                     }
                 }
-                refusal(ticket, &departure).map(|failure| (failure, departure.reason))
+                refusal(&at, &departure).map(|failure| (failure, departure.reason))
             }
             Err(failure) => Some((failure, None)),
         };
@@ -324,16 +337,15 @@ async fn over(mut is_over: watch::Receiver<bool>, stop: &watch::Receiver<bool>) 
 }
 
 /// The failure that the end of a session with a listening viewer means, if there is one.
-fn refusal(ticket: &Ticket, departure: &Departure) -> Option<Failure> {
-    let at = format!("the viewer at {}:{}", ticket.host, ticket.port);
+fn refusal(at: &str, departure: &Departure) -> Option<Failure> {
     match (&departure.ended, departure.reason) {
         (_, Some(CloseReason::NotAuthorised)) => Some(Failure::new(
             FailureKind::Refused,
             format!("{at} does not let us in"),
             "ask it for a ticket with an invite, or to allow your peer id",
         )),
-        (_, Some(CloseReason::Replaced)) => last_words_failure(&at, CloseReason::Replaced, ""),
-        (connection::Ended::Session(SessionError::Handshake(error)), _) => Some(handshake_failure(&at, *error)),
+        (_, Some(CloseReason::Replaced)) => last_words_failure(at, CloseReason::Replaced, ""),
+        (connection::Ended::Session(SessionError::Handshake(error)), _) => Some(handshake_failure(at, *error)),
         _ => None,
     }
 }

@@ -155,7 +155,8 @@ async fn serve<T: Transport>(
         pending.timer,
         pending.remote,
     )
-    .at_place(pending.place);
+    .at_place(pending.place)
+    .telling(pending.telling);
     task.known = pending.known;
     task.lender = lender;
     let mut role = ViewerRole {

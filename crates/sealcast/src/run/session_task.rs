@@ -3,16 +3,17 @@
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::session::{Event, Facts, Input, Session};
 use sealcast_proto::sign::{GopOutcome, GopVerdict};
 use sealcast_proto::unit::Selection;
-use sealcast_proto::wire::{CloseReason, MulticastGroup};
+use sealcast_proto::wire::{Address, CloseReason, MulticastGroup};
 use tokio::sync::watch;
 
 use super::Observation;
+use super::address_telling::{self, AddressTelling};
 use super::admission::{Admission, Admitted, Dismissal, Entry};
 use super::admitted_places::{AdmittedPlaces, NoPlace};
 use super::attendance::Presence;
@@ -105,6 +106,10 @@ pub(super) struct SessionTask<T, L> {
     place: Option<Place>,
     /// The place was taken away.
     evicted: bool,
+    /// Tells the peer the addresses of this end.
+    telling: Option<AddressTelling>,
+    /// Addresses that the peer told last.
+    pub(super) told: Option<Vec<Address>>,
     /// Lends the session to whoever has frames for it, if that is somebody else.
     pub(super) lender: Option<Lender>,
 }
@@ -135,6 +140,8 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             timer,
             place: None,
             evicted: false,
+            telling: None,
+            told: None,
             lender: None,
         }
     }
@@ -144,6 +151,12 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
     pub(super) fn observe_by(&mut self, observation: &Arc<Observation>) {
         self.observation = Arc::clone(observation);
         self.connection.count_into(observation.metrics.clone());
+    }
+
+    /// The peer is told these addresses of this end.
+    pub(super) fn telling(mut self, telling: Option<AddressTelling>) -> Self {
+        self.telling = telling;
+        self
     }
 
     /// The session holds this place until it is established, and ends if the place is taken away.
@@ -199,6 +212,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 woken = role.wait() => only_media = role.woken(self, woken)?,
                 waited = self.connection.wait() => waited?,
                 dismissal = dismissed(&mut self.admitted) => self.dismiss::<R>(dismissal)?,
+                () = address_telling::due(&mut self.telling), if self.established => self.tell_addresses()?,
                 () = evicted(self.place.as_ref()) => return Err(Ended::Evicted),
                 _ = turned_on(&mut stop) => self.handle(Input::Close(CloseReason::GoingAway, R::STOPPING))?,
             }
@@ -289,6 +303,16 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
+    fn tell_addresses(&mut self) -> Result<(), Ended> {
+        let told = self.telling.as_mut().and_then(|telling| telling.take(Instant::now()));
+        match told {
+            Some(addresses) => self
+                .connection
+                .handle(Input::TellAddresses(addresses), &mut self.listener),
+            None => Ok(()),
+        }
+    }
+
     /// Pass an input to the session and send the resulting output.
     pub(super) fn handle(&mut self, input: Input<'_>) -> Result<(), Ended> {
         self.connection.handle(input, &mut self.listener)
@@ -353,6 +377,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Event::Proven(verdict) => self.note_proven(verdict),
             Event::HearMulticast(group) => return self.hear_multicast(*group),
             Event::LeaveMulticast => self.leave_multicast(),
+            Event::AddressesTold(addresses) => self.note_told(addresses),
             Event::KeyframeRequested(_)
             | Event::BudgetStated(_)
             | Event::Oriented(_)
@@ -389,6 +414,20 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             self.observation.selection(Selection::All);
         }
         role.established(self)
+    }
+
+    /// The peer told where it can be reached.
+    fn note_told(&mut self, addresses: &[Address]) {
+        if self.told.as_deref() == Some(addresses) {
+            return;
+        }
+        let shown: Vec<String> = addresses.iter().map(Address::to_string).collect();
+        tracing::debug!(
+            from = self.remote,
+            "it tells where it can be reached: {}",
+            shown.join(", ")
+        );
+        self.told = Some(addresses.to_vec());
     }
 
     /// The peer ended the session.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::keys::{self, PresharedKey, PskName};
 use sealcast_proto::session::{Carrier, SessionError};
 use sealcast_proto::sign::SignMode;
-use sealcast_proto::wire::{CloseReason, Ticket, TransportKind};
+use sealcast_proto::wire::{Address, CloseReason, Ticket, TransportKind};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;
@@ -19,7 +19,7 @@ use super::relay::{AttendingRole, RelayUrl, RelayedCamera, SessionLine, Unwatche
 use super::session_task::{Role, SessionTask};
 use super::watch::{After, GOODBYE_PATIENCE, ViewerState, WatchingRole, after, session_task};
 use crate::failure::Result;
-use crate::transport::{self, AnyTransport, RelayedStream, StreamTransport};
+use crate::transport::{AnyTransport, Connected, Reach, RelayedStream, StreamTransport};
 
 /// Time in which the last frames come through a relay after the camera said that the stream is over.
 const LAST_FRAMES: Duration = Duration::from_secs(3);
@@ -27,7 +27,7 @@ const LAST_FRAMES: Duration = Duration::from_secs(3);
 /// A viewer that connects to its publisher.
 pub(super) struct ConnectingViewer {
     state: Arc<ViewerState>,
-    ticket: Ticket,
+    reach: Reach,
     stop: watch::Receiver<bool>,
     /// Where its sessions meet what comes through relays, if its frames do.
     line: Option<SessionLine>,
@@ -46,7 +46,7 @@ impl ConnectingViewer {
         let attempts = Attempts::new(state.offer.attended);
         Self {
             state,
-            ticket,
+            reach: Reach::new(ticket),
             stop,
             line: None,
             recorder: None,
@@ -85,7 +85,7 @@ impl ConnectingViewer {
         self.attempts.await_place();
         let (state, stop) = (Arc::clone(&self.state), self.stop.clone());
         let camera = RelayedCamera {
-            camera: self.ticket.peer,
+            camera: self.reach.ticket().peer,
             secret: self.kept_secret(),
             relays,
             least: state.offer.group.map_or(SignMode::Frame, |policy| policy.sign),
@@ -109,7 +109,7 @@ impl ConnectingViewer {
 
     /// What this viewer and the publisher have kept from an enrolment.
     fn kept_secret(&self) -> Option<PresharedKey> {
-        kept_secret(&self.state, &self.ticket)
+        kept_secret(&self.state, self.reach.ticket())
     }
 
     async fn keep_connected(&mut self, reconnect: bool) -> Result<()> {
@@ -119,7 +119,11 @@ impl ConnectingViewer {
                 After::Done => return Ok(()),
                 After::Broken(failure) => failure,
             };
-            if self.state.offer.looks_again(&self.ticket, self.proved, &mut failure) {
+            if self
+                .state
+                .offer
+                .looks_again(self.reach.ticket(), self.proved, &mut failure)
+            {
                 continue;
             }
             let fatal = !self.attempts.go_on(&failure, self.said, Instant::now()) || !reconnect;
@@ -142,11 +146,16 @@ impl ConnectingViewer {
     }
 
     async fn watch_once(&mut self) -> Result<After> {
-        let (state, ticket) = (Arc::clone(&self.state), &self.ticket);
-        let (transport, carrier, remote) = match self.connect().await {
+        let state = Arc::clone(&self.state);
+        let Connected {
+            transport,
+            carrier,
+            remote,
+        } = match self.connect().await {
             Ok(connected) => connected,
             Err(failure) => return Ok(After::Broken(failure)),
         };
+        let ticket = self.reach.ticket();
         let carrier_config = CarrierConfig {
             carrier,
             delivery: state.delivery(),
@@ -170,6 +179,7 @@ impl ConnectingViewer {
             timer: HandshakeTimer::begin("initiator", Some(initiated.keygen)),
             known: Some(initiated.known),
             place: None,
+            telling: None,
         };
         let stop = self.stop.clone();
         let kept_secret = || kept_secret(&state, ticket);
@@ -199,6 +209,8 @@ impl ConnectingViewer {
                 run
             }
         };
+        self.reach.ended(run.established);
+        self.reach.told(run.told);
         if run.established {
             self.state.observation.reached();
             self.attempts.stood();
@@ -209,22 +221,24 @@ impl ConnectingViewer {
     }
 
     /// Connect to the publisher: itself, or through a relay where that is how it is reached.
-    async fn connect(&self) -> Result<(AnyTransport, Carrier, String)> {
-        let (state, ticket) = (&self.state, &self.ticket);
-        let metrics = state.observation.metrics.clone();
-        let itself = format!("{}:{}", ticket.host, ticket.port);
-        tracing::debug!(to = itself, over = ticket.transport.name(), "connecting");
-        let failure = match transport::connect(ticket, keys::Role::Viewer, state.offer.unit, metrics).await {
-            Ok((transport, carrier)) => return Ok((transport, carrier, itself)),
+    async fn connect(&mut self) -> Result<Connected> {
+        let metrics = self.state.observation.metrics.clone();
+        let connected = self.reach.connect(keys::Role::Viewer, self.state.offer.unit, metrics);
+        let failure = match connected.await {
+            Ok(connected) => return Ok(connected),
             Err(failure) => failure,
         };
         let Some(line) = &self.line else { return Err(failure) };
-        if ticket.transport != TransportKind::Relay {
+        if self.reach.ticket().transport != TransportKind::Relay {
             tracing::info!("{failure}: asking through the relay");
         }
         let RelayedStream { stream, relay } = line.open().await?;
         let transport = AnyTransport::Relayed(Box::new(StreamTransport::new(stream)));
-        Ok((transport, Carrier::Stream, format!("the camera behind {relay}")))
+        Ok(Connected {
+            transport,
+            carrier: Carrier::Stream,
+            remote: format!("the camera behind {relay}"),
+        })
     }
 
     /// True if it can watch through relays without a session: it has had one, or the user wants it so.
@@ -254,6 +268,8 @@ struct Run {
     established: bool,
     /// The reason of the publisher's close message, or that it cannot do what is required.
     said: Option<CloseReason>,
+    /// Addresses that it told.
+    told: Option<Vec<Address>>,
 }
 
 /// Run a session to its end.
@@ -270,6 +286,7 @@ async fn run<L: Listener, R: Role<AnyTransport, Listener = L>>(
         established: task.established,
         said: said.or(unfit.then_some(CloseReason::NotOffered)),
         after: after(&task, ended),
+        told: task.told.take(),
     };
     task.say_goodbye(GOODBYE_PATIENCE).await;
     run

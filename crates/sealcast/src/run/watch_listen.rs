@@ -52,6 +52,7 @@ impl ListeningViewer {
             delivery: self.state.delivery(),
             clock: self.state.observation.clock,
             metrics: &self.state.observation.metrics,
+            ways: None,
         };
         let (over, mut ends) = mpsc::channel(1);
         let stopped = stop.clone();

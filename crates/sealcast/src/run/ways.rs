@@ -1,12 +1,16 @@
 //! The ways to a listening end: what its tickets say, now and whenever somebody is invited while it runs.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use sealcast_proto::keys::{Invite, Role};
-use sealcast_proto::wire::Ticket;
+use sealcast_proto::wire::{Address, Host, MAX_ADDRESSES, Ticket, TransportKind};
 use zeroize::Zeroizing;
 
+use super::address_telling::LOOK;
 use crate::failure::Result;
+use crate::platform::addresses::is_for_others;
 use crate::private_file::{read_private, replace_secret};
 
 /// Name of the file in an end's folder with the tickets of its last start, without invites.
@@ -22,12 +26,21 @@ pub type Way = Box<dyn Fn() -> Result<Ticket> + Send + Sync>;
 pub struct Ways {
     role: Role,
     ways: Vec<Way>,
+    /// The addresses at all ways, and when that was looked at.
+    seen: Mutex<Option<(Instant, Arc<[Seen]>)>>,
 }
+
+/// The addresses at one way.
+type Seen = (TransportKind, Vec<Address>);
 
 impl Ways {
     /// Those of an end with this role.
     pub fn new(role: Role, ways: Vec<Way>) -> Self {
-        Self { role, ways }
+        Self {
+            role,
+            ways,
+            seen: Mutex::default(),
+        }
     }
 
     /// The role of this end.
@@ -43,6 +56,34 @@ impl Ways {
         self.ways.iter().map(|way| way()).collect()
     }
 
+    /// The addresses of this end for these transports, at most [`MAX_ADDRESSES`], none of which means another machine
+    /// to others. They may be a little old.
+    pub(super) fn addresses(&self, transports: &[TransportKind], now: Instant) -> Vec<Address> {
+        let mut addresses = Vec::new();
+        for (kind, there) in self.seen(now).iter() {
+            let there = there.iter().filter(|_| transports.contains(kind));
+            addresses.extend(there.filter(|address| may_be_told(address)).cloned());
+        }
+        addresses.truncate(MAX_ADDRESSES);
+        addresses
+    }
+
+    fn seen(&self, now: Instant) -> Arc<[Seen]> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*seen {
+            Some((at, seen)) if now.saturating_duration_since(*at) < LOOK => Arc::clone(seen),
+            _ => {
+                let tickets = self.tickets().unwrap_or_default();
+                let looked = tickets
+                    .iter()
+                    .map(|ticket| (ticket.transport, ticket.addresses().collect()));
+                let looked: Arc<[Seen]> = looked.collect();
+                *seen = Some((now, Arc::clone(&looked)));
+                looked
+            }
+        }
+    }
+
     /// Write down where this end listens, for invites that are made while it does not run.
     pub fn remember(&self, folder: &Path) {
         let written = self.tickets().map(|tickets| {
@@ -52,6 +93,15 @@ impl Ways {
         if let Ok(Err(error)) = written {
             tracing::debug!(%error, "`sealcast invite` will know no address while this does not run");
         }
+    }
+}
+
+/// True for an address that another machine can use, as far as it tells.
+fn may_be_told(address: &Address) -> bool {
+    match &address.host {
+        Host::V4(ip) => is_for_others((*ip).into()),
+        Host::V6(ip) => is_for_others((*ip).into()),
+        Host::Name(name) => name != "localhost",
     }
 }
 

@@ -9,19 +9,18 @@ use std::time::Duration;
 use futures_util::future::select_all;
 use sealcast_proto::group_media::SealedFrame;
 use sealcast_proto::keys::{Identity, Role};
-use sealcast_proto::session::{Carrier, Entry};
+use sealcast_proto::session::Carrier;
 use sealcast_proto::unit::Unit;
-use sealcast_proto::wire::{Malformed, MessageLength, MulticastGroup, Ticket, TransportKind};
+use sealcast_proto::wire::{Malformed, MessageLength, MulticastGroup, TransportKind};
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 
 use super::quic::{self, QuicListener, QuicTransport};
 use super::relayed::RelayedListener;
 use super::udp::{self, UdpListener, UdpTransport};
-use super::web::{self, BrowserTransport, WebListener};
+use super::web::{BrowserTransport, WebListener};
 use super::{ListenUrl, Progress, ReceivedFrom, StreamTransport, TcpTransport, Transport, tcp};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
 
 /// A connection over any transport.
@@ -176,40 +175,6 @@ pub async fn accept_any(listeners: &mut [Listener], unit: Unit) -> io::Result<Ac
     select_all(accepting).await.0
 }
 
-/// Connect to the peer that a ticket names. `role` is that of this end, and `unit` its sealing unit.
-///
-/// # Errors
-/// The name is unknown, or no address answers.
-pub async fn connect(ticket: &Ticket, role: Role, unit: Unit, metrics: Metrics) -> Result<(AnyTransport, Carrier)> {
-    match ticket.transport {
-        TransportKind::Tcp => {
-            let transport = tcp::connect(&ticket.host, ticket.port).await?;
-            Ok((AnyTransport::Tcp(transport), Carrier::Stream))
-        }
-        TransportKind::Udp => {
-            let transport = udp::connect(&ticket.host, ticket.port, metrics).await?;
-            let entry = Entry::Knock {
-                connection: u32::from_be_bytes(entropy::random()?),
-                random: entropy::random()?,
-            };
-            Ok((AnyTransport::Udp(Box::new(transport)), Carrier::Datagrams(entry)))
-        }
-        TransportKind::Quic => {
-            let transport = quic::connect(ticket, role, unit, metrics).await?;
-            let carrier = Carrier::Quic(transport.media());
-            Ok((AnyTransport::Quic(Box::new(transport)), carrier))
-        }
-        TransportKind::Http | TransportKind::Https => {
-            let transport = web::connect(ticket, role).await?;
-            Ok((AnyTransport::Browser(Box::new(transport)), Carrier::Stream))
-        }
-        TransportKind::Relay => {
-            let hint = "ask for a ticket of another transport: only a viewer goes through a relay";
-            Err(Failure::new(FailureKind::Usage, "this ticket names a relay", hint))
-        }
-    }
-}
-
 /// Evaluates the same expression for every transport.
 macro_rules! each {
     ($carriage:expr, $transport:ident => $what:expr) => {
@@ -221,6 +186,19 @@ macro_rules! each {
             AnyTransport::Relayed($transport) => $what,
         }
     };
+}
+
+impl AnyTransport {
+    /// The transports of tickets by which the other end may have come.
+    pub(crate) fn of_tickets(&self) -> &'static [TransportKind] {
+        match self {
+            Self::Tcp(_) => &[TransportKind::Tcp],
+            Self::Udp(_) => &[TransportKind::Udp],
+            Self::Quic(_) => &[TransportKind::Quic],
+            Self::Browser(_) => &[TransportKind::Http, TransportKind::Https],
+            Self::Relayed(_) => &[],
+        }
+    }
 }
 
 impl Transport for AnyTransport {

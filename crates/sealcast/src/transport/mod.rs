@@ -1,11 +1,14 @@
 //! Transport of messages between two ends: the `Transport` trait, and the URLs that name its implementations.
 
 mod address_limits;
+mod advertised;
 mod any;
 mod memory;
 mod options;
 mod outgoing;
 pub(crate) mod quic;
+mod race;
+mod reach;
 mod relayed;
 mod stream;
 pub(crate) mod tcp;
@@ -24,10 +27,12 @@ use sealcast_proto::group_media::SealedFrame;
 use sealcast_proto::wire::{AddressBytes, Malformed, MessageLength, MulticastGroup, TransportKind, write_framed};
 
 pub use address_limits::{AddressLimits, Limits, Place};
-pub use any::{Accepted, AnyTransport, Listener, Remote, accept_any, connect};
+pub use advertised::Advertised;
+pub use any::{Accepted, AnyTransport, Listener, Remote, accept_any};
 pub use memory::memory_pair;
 pub use options::{DEFAULT_LATENCY_MS, Fec, Mtu, NetworkOptions};
 pub use quic::{QuicListener, QuicTransport};
+pub use reach::{Connected, Reach};
 pub use relayed::RelayedListener;
 pub(crate) use relayed::{RelayedStream, relayed_sessions};
 pub(crate) use stream::ByteStream;

@@ -4,16 +4,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sealcast_proto::wire::Host;
 use socket2::{SockRef, TcpKeepalive};
-use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::net::{TcpListener, TcpStream};
 
 use super::StreamTransport;
+use super::race::{first, lookup};
 use super::url::cannot_listen;
 use crate::failure::{Failure, FailureKind, Result};
 
-/// Connect timeout for each address.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
 /// Size of the kernel's send buffer. A larger one would only let frames age where old ones can no longer be dropped.
 const SEND_BUFFER: usize = 256 * 1024;
 /// Size of the kernel's receive buffer. After a stall a viewer should continue with the newest picture, and the
@@ -44,17 +42,14 @@ pub(crate) fn listen(scheme: &str, address: SocketAddr) -> Result<TcpListener> {
     bind().map_err(|error: io::Error| cannot_listen(scheme, address, &error))
 }
 
-/// Connect to the first address of `host` that answers.
+/// Connects with low-delay settings.
 ///
 /// # Errors
-/// The name is unknown, or no address answers.
-pub(super) async fn connect(host: &Host, port: u16) -> Result<TcpTransport> {
-    let name = match host {
-        Host::Name(name) => name.clone(),
-        Host::V4(address) => address.to_string(),
-        Host::V6(address) => address.to_string(),
-    };
-    connect_stream(&name, port).await.map(StreamTransport::new)
+/// Nobody answers there, in words.
+pub(super) async fn connect(address: SocketAddr) -> std::result::Result<TcpStream, String> {
+    let stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
+    tune(&stream);
+    Ok(stream)
 }
 
 /// Connects with low-delay settings to the first address of a name that answers, or to an address written without
@@ -70,23 +65,13 @@ pub(crate) async fn connect_stream(name: &str, port: u16) -> Result<TcpStream> {
             hint,
         )
     };
-    let addresses = lookup_host((name, port)).await;
-    let addresses = addresses.map_err(|error| fail(error.to_string(), "check the name and the network"))?;
-    let mut last = "the name has no address".to_owned();
-    for address in addresses {
-        match tokio::time::timeout(CONNECT_PATIENCE, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => {
-                tune(&stream);
-                return Ok(stream);
-            }
-            Ok(Err(error)) => last = error.to_string(),
-            Err(_) => last = format!("no answer within {} s", CONNECT_PATIENCE.as_secs()),
-        }
-    }
-    Err(fail(
-        last,
-        "check that the other end runs and that a firewall lets you through",
-    ))
+    let found = lookup(name, port).await;
+    let found = found.map_err(|why| fail(why, "check the name and the network"))?;
+    let connected = first(found, connect).await;
+    connected.map(|(_, stream)| stream).map_err(|failed| {
+        let hint = "check that the other end runs and that a firewall lets you through";
+        fail(failed.join("; "), hint)
+    })
 }
 
 /// Apply the low-delay settings to an accepted connection.

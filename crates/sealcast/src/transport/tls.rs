@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use quinn::crypto::rustls::QuicClientConfig;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::version::{TLS12, TLS13};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme, SupportedProtocolVersion};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -18,7 +19,7 @@ use crate::keys::fingerprint::Fingerprint;
 
 /// Accepts any certificate whose key the other end proves to hold. The caller checks whether it is the right one.
 #[derive(Debug)]
-pub(super) struct AnyCertificate(pub(super) Arc<CryptoProvider>);
+struct AnyCertificate(Arc<CryptoProvider>);
 
 impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
@@ -73,7 +74,7 @@ pub(crate) async fn connect_pinned(
         Failure::new(FailureKind::Network, what, hint)
     };
     let name = ServerName::try_from(host.to_owned()).map_err(|error| failed(&error))?;
-    let config = client_config().map_err(|error| failed(&error))?;
+    let config = any_certificate(Arc::new(default_provider()), &[&TLS13, &TLS12]).map_err(|error| failed(&error))?;
     let connected = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
     let line = connected.map_err(|error| failed(&error))?;
     let shown = line.get_ref().1.peer_certificates().and_then(<[_]>::first);
@@ -93,15 +94,27 @@ pub(crate) async fn connect_pinned(
     }
 }
 
-fn client_config() -> Result<ClientConfig, Error> {
-    let provider = Arc::new(default_provider());
+/// TLS of a client over QUIC, where our own handshake authenticates the peer (keys.md).
+///
+/// # Errors
+/// The library failed.
+pub(super) fn quic_client(provider: Arc<CryptoProvider>, alpn: &[u8]) -> Result<QuicClientConfig, Error> {
+    let mut config = any_certificate(provider, &[&TLS13])?;
+    config.alpn_protocols = vec![alpn.to_vec()];
+    QuicClientConfig::try_from(config).map_err(|_| Error::General("no cipher for QUIC".to_owned()))
+}
+
+fn any_certificate(
+    provider: Arc<CryptoProvider>,
+    versions: &[&'static SupportedProtocolVersion],
+) -> Result<ClientConfig, Error> {
     let verifier = AnyCertificate(Arc::clone(&provider));
     let mut config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&TLS13, &TLS12])?
+        .with_protocol_versions(versions)?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
-    // No session resumption: in every connection the camera must prove again that it holds the key.
+    // No session resumption: in every connection the other end must prove again that it holds the key.
     config.resumption = Resumption::disabled();
     Ok(config)
 }

@@ -1,17 +1,16 @@
 //! URLs for listening.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
-use std::sync::Once;
 
-use sealcast_proto::keys::{Invite, PeerId};
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::wire::{Host, Ticket, TransportKind};
 
+use super::advertised::Advertised;
 use super::options::{DEFAULT_LATENCY_MS, NetworkOptions};
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::platform::addresses::reachable;
 
 /// Default port: MediaMTX, go2rtc and moq do not use it.
 pub const DEFAULT_PORT: u16 = 9553;
@@ -156,41 +155,20 @@ impl ListenUrl {
     }
 
     /// The ticket of `peer`, which listens at `bound`.
-    pub fn ticket(&self, bound: SocketAddr, peer: PeerId, invite: Option<Invite>) -> Ticket {
-        Ticket {
-            host: Self::ticket_host(bound),
+    pub fn ticket(&self, advertised: &Advertised, bound: SocketAddr, peer: PeerId) -> Ticket {
+        let mut ticket = Ticket {
+            host: Host::V4(Ipv4Addr::UNSPECIFIED),
             port: bound.port(),
             peer,
             transport: self.transport,
             latency: self.ticket_latency(),
             cert_hashes: Vec::new(),
             broadcast: None,
-            invite,
-        }
-    }
-
-    /// The host for a ticket when listening at `bound`: the address itself or, if that is unspecified, the one at which
-    /// others most likely reach this machine.
-    pub(crate) fn ticket_host(bound: SocketAddr) -> Host {
-        let ip = match bound.ip() {
-            // A socket of IPv6 takes connections of both families.
-            ip if ip.is_unspecified() => reachable(bound.is_ipv6()),
-            ip => Some(ip),
+            others: Vec::new(),
+            invite: None,
         };
-        match ip {
-            Some(IpAddr::V4(address)) => Host::V4(address),
-            Some(IpAddr::V6(address)) => Host::V6(address),
-            None => {
-                static SAID: Once = Once::new();
-                SAID.call_once(|| {
-                    tracing::warn!(
-                        "this machine has no address that another could reach, so the ticket says localhost: \
-                         give the address or name that the other side uses with --host"
-                    );
-                });
-                Host::Name("localhost".to_owned())
-            }
-        }
+        advertised.fill(&mut ticket, bound);
+        ticket
     }
 }
 

@@ -1,5 +1,6 @@
 //! Attackers on the path, strangers who connect to the ports, and hostile peers that were admitted.
 
+mod addresses;
 mod admitted;
 mod cameras;
 mod floods;

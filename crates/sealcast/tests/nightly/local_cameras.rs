@@ -42,7 +42,10 @@ fn boot() -> Option<Guest> {
 
 /// Publishes in the guest with more options, and waits for the ticket. Its words go to `/said`.
 pub(crate) fn publish(guest: &mut Guest, source: &str, more: &str) -> String {
-    let listen = format!("--listen 'tcp://0.0.0.0:{}?latency=10000' --host 127.0.0.1", guest.port);
+    let listen = format!(
+        "--listen 'tcp://0.0.0.0:{}?latency=10000' --advertise 127.0.0.1",
+        guest.port
+    );
     guest.shell("rm -f /ticket /said");
     guest.shell(&format!(
         "sealcast publish '{source}' {listen} --invite-uses 9 {more} --ticket-file - >/ticket 2>/said &"

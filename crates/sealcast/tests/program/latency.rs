@@ -243,7 +243,9 @@ fn next_event(page: &Page, after: u32) -> (u32, u64) {
 fn the_events_port_is_silent_to_who_has_no_ticket() {
     let clock = clock("200");
     let stranger = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    stranger.connect(("127.0.0.1", clock.ticket.port)).expect("connected");
+    stranger
+        .connect(("127.0.0.1", clock.ticket.address.port))
+        .expect("connected");
     let mut other = EventClient::new(EventKeys::new(&Invite::new([1; 16])), [2; 8]);
     let now = Now {
         monotonic: Duration::ZERO,

@@ -26,7 +26,7 @@ fn fails(home: &Home, arguments: &str) -> (i32, String) {
 #[test]
 fn a_publisher_hands_out_a_ticket_and_a_link_with_an_invite_each() {
     let home = Home::new();
-    let mut program = home.start(&format!("{CARD} --web https://127.0.0.1:0 --host camera.example"));
+    let mut program = home.start(&format!("{CARD} --web https://127.0.0.1:0 --advertise camera.example"));
     let (ticket, link) = (program.ticket(), program.page_link());
     let (ticket, page): (Ticket, _) = (ticket.parse().expect("a ticket"), ticket_of(&link));
     assert!(link.starts_with("https://camera.example:"), "{link}");

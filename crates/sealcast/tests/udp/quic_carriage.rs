@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sealcast::meter::labels::{DatagramUnsent, DoorAnswer, MediaStream};
 use sealcast::meter::metrics::{BuildInfo, Metrics};
-use sealcast::transport::{self, AnyTransport, Listener, Progress, Transport};
+use sealcast::transport::{AnyTransport, Listener, Progress, Reach, Transport};
 use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Flags, HEADER_LEN, Header, Host, Kind, MessageLength, Ticket, TransportKind, write_framed};
@@ -47,12 +47,17 @@ async fn pair(unit: Unit) -> Pair {
         latency: None,
         cert_hashes: Vec::new(),
         broadcast: None,
+        others: Vec::new(),
         invite: None,
     };
     let viewer_metrics = Metrics::new(BuildInfo::default());
     let connecting = async {
-        let connected = transport::connect(&ticket, Role::Viewer, Unit::Frame, viewer_metrics.clone()).await;
-        let (mut viewer, _) = connected.expect("it listens");
+        let mut reach = Reach::new(ticket);
+        let connected = reach.connect(Role::Viewer, Unit::Frame, viewer_metrics.clone());
+        let mut viewer = connected
+            .await
+            .map(|connected| connected.transport)
+            .expect("it listens");
         // The other end notices the stream only when data arrives on it.
         write_framed(viewer.outgoing(), b"hello");
         viewer.flush_now().expect("open");

@@ -300,6 +300,9 @@ export class PeerLink {
       case "cameras":
         this.#out.event({ type: "cameras", names: message.names });
         return;
+      case "addresses":
+        // A page connects to where it came from, and nowhere else.
+        return;
       case "group-terms":
       case "key-sheet":
       case "answer":

@@ -9,7 +9,7 @@ import { MAX_STREAM } from "./header.ts";
 import { SIGNATURE_LEN, kemField } from "./kem-field.ts";
 import { Reader } from "./reader.ts";
 import { type Selection, selectionFromWire, selectionToWire } from "./selection.ts";
-import { MAX_LATENCY } from "./ticket.ts";
+import { MAX_ADDRESSES, MAX_LATENCY } from "./ticket.ts";
 import { Writer } from "./writer.ts";
 
 /** Longest text of a close, or of a camera's state, in bytes. */
@@ -101,6 +101,8 @@ export type Control =
   | { readonly type: "camera"; readonly state: number; readonly since: bigint; readonly why: string }
   /** The cameras that a viewer may watch: first the one for who names none. */
   | { readonly type: "cameras"; readonly names: readonly string[] }
+  /** Where the publisher can be reached, as it writes it. */
+  | { readonly type: "addresses"; readonly addresses: readonly Bytes[] }
   | {
       readonly type: "part"; readonly message: number; readonly index: number; readonly count: number;
       readonly bytes: Bytes;
@@ -180,6 +182,8 @@ export function controlBytes(message: Control): Bytes {
         out.bytes8(cameraBytes(name));
       }
       return out.done();
+    case "addresses":
+      return message.addresses.reduce((to, one) => to.bytes8(one), out.u8(37).u8(message.addresses.length)).done();
     case "gateway":
       return out.u8(16).bytes(message.message).done();
     case "shape":
@@ -269,6 +273,13 @@ function parseName(reader: Reader): string {
   return name;
 }
 
+function parseAddresses(reader: Reader): Control {
+  const count = atMost(MAX_ADDRESSES, reader.u8());
+  const addresses = Array.from({ length: count }, () => reader.bytes8());
+  check(addresses, addresses.every((address) => address.length > 0));
+  return { type: "addresses", addresses };
+}
+
 function parsePart(reader: Reader): Control {
   const [message, index, count, bytes] = [reader.u16(), reader.u8(), reader.u8(), reader.rest()];
   check(count, count >= 2 && count <= MAX_PARTS && index < count && bytes.length > 0);
@@ -347,6 +358,7 @@ const PARSERS: Readonly<Record<number, (reader: Reader) => Control>> = {
   39: (reader) => ({ type: "orientation", turns: atMost(3, reader.u8()), mirrored: atMost(1, reader.u8()) }),
   36: (reader) => ({ type: "camera", state: cameraState(reader.u8()), since: reader.u64(), why: parseText(reader) }),
   42: parseCameras,
+  37: parseAddresses,
 };
 
 /**

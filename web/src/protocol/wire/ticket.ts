@@ -9,6 +9,10 @@ import { PeerId } from "./peer-id.ts";
 
 /** Longest ticket in bytes. */
 export const MAX_TICKET = 512;
+/** Longest ticket with further addresses in bytes. */
+const MAX_TICKET_WITH_ADDRESSES = 400;
+/** Most addresses of a ticket, its own included, and of a message. */
+export const MAX_ADDRESSES = 4;
 /** Highest budget of a ticket in milliseconds. */
 export const MAX_LATENCY = 10_000;
 /** Most certificate hashes of a ticket. */
@@ -20,6 +24,7 @@ const PORT = /^[1-9][0-9]{0,4}$/;
 const LATENCY = /^latency=(0|[1-9][0-9]{0,4})$/;
 const CERT_HASH = "certhash=";
 const BROADCAST = "broadcast=";
+const ADDRESS = "&addr=";
 /** Longest name of a broadcast in bytes. */
 const MAX_BROADCAST = 128;
 const BROADCAST_PART = /^(?!\.{1,2}$)[A-Za-z0-9._~-]+$/;
@@ -28,11 +33,15 @@ const TRANSPORTS = ["tcp", "udp", "quic", "http", "https", "relay"] as const;
 /** How the listening end is reached; a browser can use `http` and `https` only. */
 export type TransportKind = (typeof TRANSPORTS)[number];
 
-/** What a ticket says. The invite is a secret; the rest is not. */
-export interface Ticket {
+/** Where an end listens. */
+export interface Address {
   readonly host: Host;
   /** 1 to 65535. */
   readonly port: number;
+}
+
+/** What a ticket says. The invite is a secret; the rest is not. */
+export interface Ticket extends Address {
   /** Identity of the end that listens, which the other end pins. */
   readonly peer: PeerId;
   readonly transport: TransportKind;
@@ -45,6 +54,8 @@ export interface Ticket {
   readonly certHashes: readonly Bytes[];
   /** What the relay calls the camera's broadcast. With `relay`, always, and else never. */
   readonly broadcast?: string;
+  /** Further addresses of the same end, of which a page needs none: it connects to where it came from. */
+  readonly others: readonly Address[];
   readonly invite?: Invite;
 }
 
@@ -58,11 +69,15 @@ function splitOnce(text: string, separator: string): [string, string | undefined
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + separator.length)];
 }
 
-function parseAuthority(authority: string): { host: Host; port: number } {
-  const bracketed = authority.startsWith("[");
-  const at = bracketed ? authority.indexOf("]:") : authority.lastIndexOf(":");
-  const [name, port] = at < 0 ? [authority, ""] : [authority.slice(0, at), authority.slice(at + (bracketed ? 2 : 1))];
-  const host = bracketed ? parseIpv6(name.slice(1)) : parseName(name);
+function parseHost(text: string): Host | undefined {
+  const bracketed = text.startsWith("[");
+  return bracketed ? (text.endsWith("]") ? parseIpv6(text.slice(1, -1)) : undefined) : parseName(text);
+}
+
+function parseAuthority(authority: string): Address {
+  const at = authority.endsWith("]") ? -1 : authority.lastIndexOf(":");
+  const host = parseHost(at < 0 ? authority : authority.slice(0, at));
+  const port = at < 0 ? "" : authority.slice(at + 1);
   if (host === undefined) {
     throw noTicket("the host is missing or is neither a name nor an address");
   }
@@ -70,6 +85,20 @@ function parseAuthority(authority: string): { host: Host; port: number } {
     throw noTicket("the port is missing or not between 1 and 65535");
   }
   return { host, port: Number(port) };
+}
+
+function parseOthers(texts: readonly string[], own: Address): readonly Address[] {
+  const all = [own];
+  for (const text of texts) {
+    const host = parseHost(text);
+    const address = host === undefined ? parseAuthority(text) : { host, port: own.port };
+    const spelled = host === undefined && address.port === own.port;
+    if (spelled || all.length === MAX_ADDRESSES || all.some((other) => authorityOf(other) === authorityOf(address))) {
+      throw noTicket("a ticket has at most 4 different addresses, and those after &addr= another port or none");
+    }
+    all.push(address);
+  }
+  return all.slice(1);
 }
 
 function parseLatency(text: string): number | undefined {
@@ -127,7 +156,8 @@ function parseQuery(query: string): Query {
   }
   throw noTicket(
     "after ? only transport=tcp, udp, quic, http or https may stand, and &latency=0 to 10000 with udp and quic, or " +
-      "&certhash= and 1 to 4 different hashes with http and https, or transport=relay and &broadcast= with a name",
+      "&certhash= and 1 to 4 different hashes with http and https, or transport=relay and &broadcast= with a name, " +
+      "and with all but relay &addr= with a further address",
   );
 }
 
@@ -148,22 +178,30 @@ export function parseTicket(text: string): Ticket {
     throw noTicket("the invite after # is not 26 characters of lower-case base32");
   }
   const [path, query] = splitOnce(before, "?");
-  const options: Query = query === undefined ? { transport: "tcp", certHashes: [] } : parseQuery(query);
+  const [carrier = "", ...addresses] = (query ?? "transport=tcp").split(ADDRESS);
+  const options = parseQuery(carrier);
+  if (addresses.length > 0 && (options.transport === "relay" || text.length > MAX_TICKET_WITH_ADDRESSES)) {
+    throw noTicket("a ticket with further addresses has at most 400 characters, and none of a relay");
+  }
   const [authority, id] = splitOnce(path, "/");
   const peer = id === undefined ? undefined : PeerId.parse(id);
   if (peer === undefined) {
     throw noTicket("the peer id is not 52 characters of lower-case base32");
   }
-  return { ...parseAuthority(authority), peer, ...options, ...(invite && { invite }) };
+  const own = parseAuthority(authority);
+  return { ...own, peer, ...options, others: parseOthers(addresses, own), ...(invite && { invite }) };
 }
 
 /** The ticket as text, *with its invite*: everybody who reads it is admitted. */
 export function revealTicket(ticket: Ticket): string {
-  const { peer, transport, latency, broadcast, certHashes, invite } = ticket;
+  const { peer, port, transport, latency, broadcast, certHashes, others, invite } = ticket;
   const budget = latency === undefined ? "" : `&latency=${latency}`;
   const hashes = certHashes.length === 0 ? "" : `&${CERT_HASH}${certHashes.map(encodeBase32).join(",")}`;
   const name = broadcast === undefined ? "" : `&${BROADCAST}${broadcast}`;
-  const query = transport === "tcp" ? "" : `?transport=${transport}${budget}${name}${hashes}`;
+  const further = others.map((other) => (other.port === port ? shown(other.host) : authorityOf(other)));
+  const addresses = further.map((text) => ADDRESS + text).join("");
+  const short = transport === "tcp" && addresses === "";
+  const query = short ? "" : `?transport=${transport}${budget}${name}${hashes}${addresses}`;
   return `${SCHEME}${authorityOf(ticket)}/${peer.toString()}${query}${invite ? `#${invite.reveal()}` : ""}`;
 }
 
@@ -177,6 +215,10 @@ export function pageLink(ticket: Ticket): string | undefined {
   return page ? `${transport}://${authorityOf(ticket)}/#${revealTicket(ticket).replace("#", "%23")}` : undefined;
 }
 
-function authorityOf({ host, port }: Ticket): string {
-  return `${host.kind === "ipv6" ? `[${host.name}]` : host.name}:${port}`;
+function shown(host: Host): string {
+  return host.kind === "ipv6" ? `[${host.name}]` : host.name;
+}
+
+function authorityOf({ host, port }: Address): string {
+  return `${shown(host)}:${port}`;
 }

@@ -11,7 +11,7 @@ use sealcast::meter::metrics::Metrics;
 use sealcast::meter::resources::thread_cpu_time;
 use sealcast::run::connection::{self, Connection, Ended};
 use sealcast::run::{Clock, build_info};
-use sealcast::transport::{self, AnyTransport, Listener};
+use sealcast::transport::{AnyTransport, Listener, Reach};
 use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Role, Side, Wish};
 use sealcast_proto::seal::Suite;
 use sealcast_proto::session::{
@@ -265,9 +265,13 @@ async fn view(load: Load<'_>, port: u16) -> Result<Viewed> {
         latency: None,
         cert_hashes: Vec::new(),
         broadcast: None,
+        others: Vec::new(),
         invite: None,
     };
-    let (carriage, carrier) = transport::connect(&ticket, Role::Viewer, Unit::Frame, metrics.clone()).await?;
+    let connected = Reach::new(ticket)
+        .connect(Role::Viewer, Unit::Frame, metrics.clone())
+        .await?;
+    let (carriage, carrier) = (connected.transport, connected.carrier);
     let config = config(load.suite, Role::Viewer, Side::Initiator, carrier)?;
     let session = Session::initiate(config, entropy::random()?, clock.now());
     let session = session.map_err(|error| defect(&format!("the handshake cannot begin: {error}")))?;

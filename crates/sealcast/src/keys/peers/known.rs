@@ -314,6 +314,7 @@ mod tests {
             latency: None,
             cert_hashes: Vec::new(),
             broadcast: None,
+            others: Vec::new(),
             invite: invite.map(|byte| Invite::new([byte; 16])),
         }
     }

@@ -32,7 +32,7 @@ use crate::run::{
     only_camera,
 };
 use crate::source::{self, Source};
-use crate::transport::{ListenUrl, Listener, WebListener};
+use crate::transport::{Advertised, ListenUrl, Listener, WebListener};
 use crate::web::demo::DemoFeeds;
 
 /// Maximum of pages that watch at once. One that is loaded again is another one, until the first is given up.
@@ -84,7 +84,9 @@ impl CameraEnd {
     /// The ticket of a page's visitors.
     pub(super) fn page_ticket(&self, listener: &WebListener) -> Result<Ticket> {
         let invite = self.admission.invite(terms(MAX_USES))?;
-        listener.ticket(None, self.identity.peer_id(), Some(invite))
+        let mut ticket = listener.way(&Advertised::default(), self.identity.peer_id())()?;
+        ticket.invite = Some(invite);
+        Ok(ticket)
     }
 
     /// The publisher's options with a listener on loopback, and the ticket of the demo's own viewer.
@@ -97,8 +99,12 @@ impl CameraEnd {
     ) -> Result<(PublishOptions, Ticket)> {
         let url: ListenUrl = "tcp://127.0.0.1:0".parse()?;
         let listener = Listener::bind(&url, &self.identity, Role::Publisher, observation.metrics.clone())?;
-        let invite = Some(self.invite.clone());
-        let ticket = url.ticket(listener.local_address()?, self.identity.peer_id(), invite);
+        let mut ticket = url.ticket(
+            &Advertised::default(),
+            listener.local_address()?,
+            self.identity.peer_id(),
+        );
+        ticket.invite = Some(self.invite.clone());
         let browsers = browsers.map(|browsers| Listener::Web(Box::new(browsers)));
         let options = PublishOptions {
             cameras: only_camera(
@@ -125,6 +131,7 @@ impl CameraEnd {
             },
             control: None,
             renewals: mpsc::channel(1).1,
+            ways: None,
         };
         Ok((options, ticket))
     }

@@ -71,7 +71,7 @@ impl EventClock {
 /// # Errors
 /// The name is unknown, or nobody answers: kind `Network`.
 pub fn register(ticket: &EventTicket, clock: Clock, feed: impl EventFeed) -> Result<Registered> {
-    let at = format!("{}:{}", ticket.host, ticket.port);
+    let at = ticket.address.to_string();
     let fail = |what: String| {
         let hint =
             "see that `sealcast clock` runs, that its UDP port can be reached, and that this is its latest ticket";

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sealcast_proto::events::{EventKeys, EventServer, EventTicket};
-use sealcast_proto::wire::{Host, Invite};
+use sealcast_proto::wire::Invite;
 use tokio::sync::{mpsc, watch};
 
 use super::server::{bind, serve};
@@ -16,7 +16,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::run::Clock;
 use crate::run::retry::turned_on;
-use crate::transport::ListenUrl;
+use crate::transport::Advertised;
 use crate::web::clock;
 use crate::web::{Listen, Listener};
 
@@ -37,8 +37,8 @@ pub struct ClockOptions {
     pub display: Display,
     /// Where to serve events.
     pub events: SocketAddr,
-    /// Host for the ticket, if not the address.
-    pub host: Option<Host>,
+    /// Addresses for the ticket, which says the first of them.
+    pub advertised: Advertised,
     /// Mean time between events.
     pub period: Duration,
 }
@@ -57,9 +57,9 @@ pub async fn show_clock(
     let bound = socket.local_addr().unwrap_or(options.events);
     let secret = Invite::new(entropy::random()?);
     let mut server = EventServer::new(EventKeys::new(&secret), &entropy::random()?);
+    let mut addresses = options.advertised.addresses(bound);
     let ticket = EventTicket {
-        host: options.host.unwrap_or_else(|| ListenUrl::ticket_host(bound)),
-        port: bound.port(),
+        address: addresses.swap_remove(0),
         secret,
     };
     let shown = match options.display {

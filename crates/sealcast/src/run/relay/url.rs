@@ -50,6 +50,7 @@ impl RelayUrl {
             latency: None,
             cert_hashes: self.certificates.iter().map(hash).collect::<Option<_>>()?,
             broadcast: Some(BroadcastName::parse(self.url.path().trim_start_matches('/'))?),
+            others: Vec::new(),
             invite: None,
         };
         let says_all = self.url.query().is_none() && ticket.reveal().parse::<Ticket>().is_ok();

@@ -2,78 +2,28 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use quinn::{Connection, ConnectionId, Endpoint, RecvStream, SendStream, TokioRuntime};
-use sealcast_proto::keys::{Role, ticket_mac};
+use sealcast_proto::keys::{PeerId, Role, ticket_mac};
 use sealcast_proto::unit::Unit;
-use sealcast_proto::wire::{Host, Ticket, TicketMac};
-use tokio::net::lookup_host;
 
 use super::peer::QuicTransport;
 use super::{config, tls};
-use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::meter::metrics::Metrics;
 
-/// Connect timeout for each address.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum number of addresses of one name that are tried.
-const MAX_CANDIDATES: usize = 4;
-
-struct Connected {
+/// A connection with its stream for handshake and control.
+pub(in crate::transport) struct Connected {
     connection: Connection,
     control: (SendStream, RecvStream),
     endpoint: Endpoint,
 }
 
-/// Connect to the first address of the ticket's host that answers. `role` is that of this end, and `unit` its sealing
-/// unit.
+/// Connect to an address of `peer`. `role` is that of this end.
 ///
 /// # Errors
-/// The name is unknown, or no address answers.
-pub(in crate::transport) async fn connect(
-    ticket: &Ticket,
-    role: Role,
-    unit: Unit,
-    metrics: Metrics,
-) -> Result<QuicTransport> {
-    let (host, port, mac) = (&ticket.host, ticket.port, ticket_mac(&ticket.peer));
-    let fail = |why: String, hint: &str| {
-        let what = format!("cannot reach {host}:{port} over QUIC ({why})");
-        Failure::new(FailureKind::Network, what, hint)
-    };
-    let addresses: Vec<SocketAddr> = match host {
-        Host::V4(address) => vec![(*address, port).into()],
-        Host::V6(address) => vec![(*address, port).into()],
-        Host::Name(name) => lookup_host((name.as_str(), port))
-            .await
-            .map_err(|error| fail(error.to_string(), "check the name and the network"))?
-            .take(MAX_CANDIDATES)
-            .collect(),
-    };
-    let mut last = "the name has no address".to_owned();
-    for address in addresses {
-        match tokio::time::timeout(CONNECT_PATIENCE, connect_to(address, role, &mac)).await {
-            Ok(Ok(connected)) => {
-                let Connected {
-                    connection,
-                    control,
-                    endpoint,
-                } = connected;
-                return Ok(QuicTransport::new(connection, control, Some(endpoint), unit, metrics));
-            }
-            Ok(Err(why)) => last = why,
-            Err(_) => last = format!("no answer within {} s", CONNECT_PATIENCE.as_secs()),
-        }
-    }
-    Err(fail(
-        last,
-        "check that the other end runs, listens at quic://, and that a firewall lets you through",
-    ))
-}
-
-async fn connect_to(address: SocketAddr, role: Role, mac: &TicketMac) -> std::result::Result<Connected, String> {
+/// Nobody who knows `peer` answers there, in words.
+pub(in crate::transport) async fn connect(address: SocketAddr, role: Role, peer: &PeerId) -> Result<Connected, String> {
     let any: SocketAddr = if address.is_ipv4() {
         (Ipv4Addr::UNSPECIFIED, 0).into()
     } else {
@@ -81,7 +31,7 @@ async fn connect_to(address: SocketAddr, role: Role, mac: &TicketMac) -> std::re
     };
     let ids = config::client_endpoint().map_err(|failure| failure.to_string())?;
     let first = entropy::random().map_err(|failure| failure.to_string())?;
-    let first = ConnectionId::new(&mac.quic_id(first));
+    let first = ConnectionId::new(&ticket_mac(peer).quic_id(first));
     let config = config::client(role, first).map_err(|error| error.to_string())?;
     let socket = config::socket(any).map_err(|error| format!("no socket: {error}"))?;
     let endpoint = Endpoint::new(ids, None, socket, Arc::new(TokioRuntime)).map_err(|error| error.to_string())?;
@@ -94,4 +44,14 @@ async fn connect_to(address: SocketAddr, role: Role, mac: &TicketMac) -> std::re
         control,
         endpoint,
     })
+}
+
+/// A connection as a transport. `unit` is the sealing unit of this end.
+pub(in crate::transport) fn transport(connected: Connected, unit: Unit, metrics: Metrics) -> QuicTransport {
+    let Connected {
+        connection,
+        control,
+        endpoint,
+    } = connected;
+    QuicTransport::new(connection, control, Some(endpoint), unit, metrics)
 }

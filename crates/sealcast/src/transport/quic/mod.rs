@@ -14,7 +14,7 @@ mod socket;
 mod tls;
 mod window;
 
-pub(super) use client::connect;
+pub(super) use client::{connect, transport};
 pub use listener::QuicListener;
 pub(super) use listener::listen;
 pub use peer::QuicTransport;

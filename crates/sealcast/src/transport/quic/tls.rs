@@ -1,17 +1,16 @@
-//! TLS of the QUIC transport: a certificate without meaning, and a client that accepts any certificate.
+//! TLS of the QUIC transport: a certificate without meaning.
 
 use std::sync::Arc;
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider, kx_group};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::version::TLS13;
-use rustls::{ClientConfig, Error, ServerConfig};
+use rustls::{Error, ServerConfig};
 
-use super::super::tls::AnyCertificate;
+use crate::transport::tls::quic_client;
 
 /// The ALPN protocol name (protocol.md §8).
 const ALPN: &[u8] = b"sealcast/3";
@@ -51,22 +50,12 @@ pub(super) fn server() -> Result<QuicServerConfig, Error> {
     QuicServerConfig::try_from(config).map_err(internal)
 }
 
-/// TLS configuration of the connecting end. It accepts any certificate: our own handshake authenticates the peer
-/// (keys.md).
+/// TLS configuration of the connecting end.
 ///
 /// # Errors
 /// The library failed.
 pub(super) fn client() -> Result<QuicClientConfig, Error> {
-    let provider = provider();
-    let verifier = AnyCertificate(Arc::clone(&provider));
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&TLS13])?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
-    config.alpn_protocols = vec![ALPN.to_vec()];
-    config.resumption = Resumption::disabled();
-    QuicClientConfig::try_from(config).map_err(internal)
+    quic_client(provider(), ALPN)
 }
 
 /// Encodes a DER value: tag, length and content.

@@ -4,55 +4,35 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::wire::Host;
-use tokio::net::lookup_host;
-
 use super::peer::UdpTransport;
 use super::socket::{DatagramSocket, Sent, bind_any};
 use super::{Path, Runs};
-use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::metrics::Metrics;
+use crate::transport::race::{MAX_TRIED, Place};
+use crate::transport::reach::Stood;
 
-/// Maximum number of addresses of one name that are tried, all at the same time.
-const MAX_CANDIDATES: usize = 4;
 /// If nothing could be sent for this long, open a new socket: the network of the old one is probably gone.
 const REBIND_AFTER: Duration = Duration::from_secs(3);
 
-/// Prepare to talk to `host`. Nothing is sent yet. Datagrams go to all addresses of a name until one of them answers.
+/// Prepare to talk to the first of these places that answers. Nothing is sent yet. The first datagram, a knock, goes to
+/// the first place, and each one after it to one place more, until somebody answers with a cookie: then that is where
+/// the peer is, and `stood` says it.
 ///
 /// # Errors
-/// The name is unknown or has no address, or no socket can be opened.
-pub async fn connect(host: &Host, port: u16, metrics: Metrics) -> Result<UdpTransport> {
-    let fail = |why: String, hint: &str| {
-        Failure::new(
-            FailureKind::Network,
-            format!("cannot reach {host}:{port} over UDP ({why})"),
-            hint,
-        )
-    };
-    let addresses = match host {
-        Host::V4(address) => vec![SocketAddr::from((*address, port))],
-        Host::V6(address) => vec![SocketAddr::from((*address, port))],
-        Host::Name(name) => lookup_host((name.as_str(), port))
-            .await
-            .map_err(|error| fail(error.to_string(), "check the name and the network"))?
-            .take(MAX_CANDIDATES)
-            .collect(),
-    };
-    let transport = connect_any(&addresses, metrics);
-    let transport =
-        transport.map_err(|error| fail(format!("no socket: {error}"), "close other programs and try again"))?;
-    let hint = "check the name, and whether the other end has an IPv4 address";
-    transport.ok_or_else(|| fail("this machine can write to no address of it".to_owned(), hint))
+/// This machine can send to none of them, or no socket can be opened; in words.
+pub(in crate::transport) fn connect(places: &[Place], stood: Stood, metrics: Metrics) -> Result<UdpTransport, String> {
+    let addresses: Vec<SocketAddr> = places.iter().map(|place| place.at).collect();
+    let far = FarEnd::open(&addresses, stood).map_err(|error| format!("no socket: {error}"))?;
+    let far = far.ok_or("this machine has no address of the same family")?;
+    Ok(UdpTransport::connected(far, metrics))
 }
 
-/// Prepare to talk to the first of `addresses` that answers, as [`connect`] does. Returns `None` if this machine can
-/// send to none of them.
+/// Prepare to talk to the first of `addresses` that answers. Returns `None` if this machine can send to none of them.
 ///
 /// # Errors
 /// No socket can be opened.
 pub fn connect_any(addresses: &[SocketAddr], metrics: Metrics) -> io::Result<Option<UdpTransport>> {
-    let far = FarEnd::open(&addresses[..addresses.len().min(MAX_CANDIDATES)])?;
+    let far = FarEnd::open(&addresses[..addresses.len().min(MAX_TRIED)], Stood::default())?;
     Ok(far.map(|far| UdpTransport::connected(far, metrics)))
 }
 
@@ -61,6 +41,10 @@ pub(super) struct FarEnd {
     pub(super) socket: DatagramSocket,
     /// Possible addresses of the peer; only one remains after it has answered.
     candidates: Vec<SocketAddr>,
+    /// Number of them that are sent to, of those that can be, from the front.
+    open: usize,
+    /// The one that answered.
+    stood: Stood,
     /// The connection number of the datagrams sent; an answer carries the same one.
     connection: Option<u32>,
     /// Start of the time in which nothing could be sent.
@@ -68,7 +52,7 @@ pub(super) struct FarEnd {
 }
 
 impl FarEnd {
-    fn open(addresses: &[SocketAddr]) -> io::Result<Option<Self>> {
+    fn open(addresses: &[SocketAddr], stood: Stood) -> io::Result<Option<Self>> {
         let socket = bind_any(addresses.iter().any(SocketAddr::is_ipv6))?;
         let mut candidates: Vec<SocketAddr> = addresses.iter().map(|&address| socket.fit(address)).collect();
         // Without IPv6 on this machine the socket can only use the IPv4 addresses.
@@ -76,6 +60,8 @@ impl FarEnd {
         Ok((!candidates.is_empty()).then_some(Self {
             socket,
             candidates,
+            open: 0,
+            stood,
             connection: None,
             failing: None,
         }))
@@ -99,12 +85,18 @@ impl FarEnd {
 
     pub(super) fn send(&mut self, bytes: &[u8], segment: usize) -> Sent {
         self.connection = sealcast_proto::wire::connection_of(bytes);
-        let mut sent = Sent::default();
+        self.open = (self.open + 1).min(self.candidates.len());
+        let (mut sent, mut left) = (Sent::default(), self.open);
         // Report the result of the first address that can be sent to.
         for (nth, &candidate) in self.candidates.iter().enumerate() {
             let tried = self.socket.try_send_run(Path::to(candidate), bytes, segment);
             if nth == 0 || sent.unreachable > 0 {
                 sent = tried;
+            }
+            // One that cannot be sent to stands for none.
+            left -= usize::from(tried.unreachable == 0);
+            if left == 0 {
+                break;
             }
         }
         self.note_failures(sent);
@@ -134,13 +126,59 @@ impl FarEnd {
     /// which of the addresses is the peer's.
     pub(super) fn recognises(&mut self, path: Path, connection: Option<u32>) -> bool {
         let known = self.candidates.contains(&path.remote);
-        if known && self.candidates.len() > 1 && connection.is_some() && connection == self.connection {
+        if known && self.stood.get().is_none() && connection.is_some() && connection == self.connection {
             self.candidates.retain(|&candidate| candidate == path.remote);
+            let _ = self.stood.set(path.shown());
         }
         known
     }
 
     pub(super) fn receive(&mut self, runs: &mut Runs) -> io::Result<bool> {
         runs.receive(&self.socket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::UdpSocket;
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// The marks of what arrives at a socket, up to the mark 0.
+    fn marks(socket: &UdpSocket) -> Vec<u8> {
+        let mut room = [0; 16];
+        let marks = std::iter::from_fn(|| {
+            let length = socket.recv(&mut room).expect("a datagram arrives");
+            Some(room[length - 1]).filter(|mark| *mark > 0)
+        });
+        marks.collect()
+    }
+
+    #[tokio::test]
+    async fn each_repetition_goes_to_one_place_more_until_somebody_answers() {
+        let bind = || UdpSocket::bind("127.0.0.1:0").expect("the loopback interface");
+        let (sockets, other) = ([bind(), bind(), bind()], bind());
+        let addresses = sockets.each_ref().map(|socket| socket.local_addr().expect("bound"));
+        let stood = Stood::default();
+        let far = FarEnd::open(&addresses, Arc::clone(&stood)).expect("a socket");
+        let mut far = far.expect("this machine has the addresses");
+        let send = |far: &mut FarEnd, mark| {
+            let datagram = [0, 0, 0, 7, mark];
+            assert_eq!(far.send(&datagram, datagram.len()).bytes, datagram.len());
+        };
+        (1..=4).for_each(|mark| send(&mut far, mark));
+        // Another connection's answer decides nothing, nor does one from elsewhere.
+        assert!(far.recognises(Path::to(addresses[0]), Some(8)));
+        assert!(!far.recognises(Path::to(other.local_addr().expect("bound")), Some(7)));
+        send(&mut far, 5);
+        assert!(far.recognises(Path::to(addresses[1]), Some(7)));
+        send(&mut far, 6);
+        for address in addresses {
+            other.send_to(&[0], address).expect("sent");
+        }
+        let arrived = sockets.each_ref().map(marks);
+        assert_eq!(arrived, [vec![1, 2, 3, 4, 5], vec![2, 3, 4, 5, 6], vec![3, 4, 5]]);
+        assert_eq!(stood.get(), Some(&addresses[1]));
     }
 }

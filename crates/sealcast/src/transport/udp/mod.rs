@@ -9,7 +9,8 @@ mod peer;
 mod runs;
 mod socket;
 
-pub use client::{connect, connect_any};
+pub(super) use client::connect;
+pub use client::connect_any;
 pub use listener::{UdpListener, listen};
 pub use multicast::MulticastOut;
 pub use peer::UdpTransport;

@@ -13,7 +13,7 @@ mod websocket;
 mod webtransport;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -23,7 +23,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::version::{TLS12, TLS13};
 use sealcast_proto::keys::{PeerId, Role};
-use sealcast_proto::wire::{Host, Invite, Ticket, TransportKind};
+use sealcast_proto::wire::{Address, Host, Ticket, TransportKind};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -37,7 +37,8 @@ use self::server::Arrivals;
 pub use self::stream::{BrowserTransport, WebStream};
 pub use self::url::{DEFAULT_WEB_PORT, WebUrl};
 use self::webtransport::{WebTransportStream, WebTransports};
-use super::{ListenUrl, StreamTransport, tcp};
+use super::advertised::{Advertised, unbracketed};
+use super::{StreamTransport, tcp};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files;
 use crate::meter::metrics::Metrics;
@@ -68,13 +69,13 @@ struct ServedPage {
 
 impl WebListener {
     /// Serve the page at the address of `url`, and listen there: on a port of TCP and the same port of UDP; port 0
-    /// takes a free one. `host` is what stands in tickets if it is not the address, and `role` is that of this end.
+    /// takes a free one. `advertised` is what stands in tickets, and `role` is that of this end.
     ///
     /// # Errors
     /// A port is taken, the address does not belong to this machine, or there is no usable certificate.
-    pub fn bind(url: &WebUrl, host: Option<&str>, role: Role, metrics: &Metrics) -> Result<Self> {
+    pub fn bind(url: &WebUrl, advertised: &Advertised, role: Role, metrics: &Metrics) -> Result<Self> {
         let provider = Arc::new(default_provider());
-        let origin = origin(url, host)?;
+        let origin = origin(url, advertised)?;
         let certificates = Certificates::open(origin, Arc::clone(&provider), SystemTime::now())?;
         let (listener, webtransports) = ports(url, || {
             (Arc::clone(&certificates), Arc::clone(&provider), role, metrics.clone())
@@ -83,7 +84,7 @@ impl WebListener {
         let tls = url.tls.then(|| tls(provider, &certificates)).transpose()?;
         let (sender, arrivals) = mpsc::channel(MAX_ARRIVALS);
         let names = Names {
-            advertised: host.map(str::to_owned),
+            advertised: advertised.hosts(),
             certificates: Some(Arc::clone(&certificates)),
         };
         let mut server = JoinSet::new();
@@ -111,34 +112,27 @@ impl WebListener {
         self.address
     }
 
-    /// The ticket of `peer`, to whom this leads.
-    ///
-    /// # Errors
-    /// The next period's certificate cannot be made.
-    pub fn ticket(&self, host: Option<&str>, peer: PeerId, invite: Option<Invite>) -> Result<Ticket> {
-        let mut ticket = self.way(host, peer)()?;
-        ticket.invite = invite;
-        Ok(ticket)
-    }
-
     /// What makes the ticket of `peer`, without an invite, also when this listens elsewhere in the program: the
     /// certificate changes while it runs.
-    pub fn way(&self, host: Option<&str>, peer: PeerId) -> impl Fn() -> Result<Ticket> + Send + Sync + use<> {
-        let (address, host) = (self.address, host.map(str::to_owned));
+    pub fn way(&self, advertised: &Advertised, peer: PeerId) -> impl Fn() -> Result<Ticket> + Send + Sync + use<> {
+        let (address, advertised) = (self.address, advertised.clone());
         let certificates = self.page.as_ref().map(|page| Arc::clone(&page.certificates));
         let tls = self.page.as_ref().is_some_and(|page| page.tls);
         move || {
             let hashes = certificates.as_ref().map(|made| made.hashes(SystemTime::now()));
-            Ok(Ticket {
-                host: host.clone().map_or_else(|| ListenUrl::ticket_host(address), Host::Name),
+            let mut ticket = Ticket {
+                host: Host::V4(Ipv4Addr::UNSPECIFIED),
                 port: address.port(),
                 peer,
                 transport: if tls { TransportKind::Https } else { TransportKind::Http },
                 latency: None,
                 cert_hashes: hashes.transpose()?.unwrap_or_default(),
                 broadcast: None,
+                others: Vec::new(),
                 invite: None,
-            })
+            };
+            advertised.fill(&mut ticket, address);
+            Ok(ticket)
         }
     }
 
@@ -215,20 +209,25 @@ pub fn page_tls(address: SocketAddr, certificate: Option<(PathBuf, PathBuf)>) ->
         certificate,
     };
     let provider = Arc::new(default_provider());
-    let certificates = Certificates::open(origin(&url, None)?, Arc::clone(&provider), SystemTime::now())?;
+    let certificates = Certificates::open(
+        origin(&url, &Advertised::default())?,
+        Arc::clone(&provider),
+        SystemTime::now(),
+    )?;
     tls(provider, &certificates).map(Arc::new)
 }
 
 /// Where the certificates come from: the URL's files, or this user's folder.
-fn origin(url: &WebUrl, host: Option<&str>) -> Result<Origin> {
+fn origin(url: &WebUrl, advertised: &Advertised) -> Result<Origin> {
     if let Some((chain, key)) = url.certificate.clone() {
         return Ok(Origin::Given { chain, key });
     }
     let mut names: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
-    let own = host.map_or_else(|| ListenUrl::ticket_host(url.address).to_string(), str::to_owned);
-    let own = own.trim_start_matches('[').trim_end_matches(']').to_owned();
-    if !names.contains(&own) {
-        names.push(own);
+    for Address { host, .. } in advertised.addresses(url.address) {
+        let own = unbracketed(&host);
+        if !names.contains(&own) {
+            names.push(own);
+        }
     }
     Ok(Origin::Made {
         folder: files::home()?.join("web"),

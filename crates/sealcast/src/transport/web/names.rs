@@ -12,8 +12,8 @@ use crate::web::guard::is_same_origin;
 /// Names that lead here, beside addresses.
 #[derive(Clone, Default)]
 pub(super) struct Names {
-    /// The one in tickets.
-    pub(super) advertised: Option<String>,
+    /// Those that the user gave for tickets.
+    pub(super) advertised: Vec<String>,
     /// What the certificate vouches for.
     pub(super) certificates: Option<Arc<Certificates>>,
 }
@@ -32,7 +32,7 @@ impl Names {
         let is = |own: &str| own.eq_ignore_ascii_case(name);
         name.parse::<IpAddr>().is_ok()
             || is("localhost")
-            || self.advertised.as_deref().is_some_and(is)
+            || self.advertised.iter().any(|own| is(own))
             || self
                 .certificates
                 .as_ref()
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn only_this_page_under_its_own_names_and_programs_open_a_session() {
         let names = Names {
-            advertised: Some("camera.example".to_owned()),
+            advertised: vec!["camera.example".to_owned()],
             certificates: None,
         };
         for (host, origin, site, ours) in [

@@ -142,7 +142,7 @@ async fn open(
 ) -> Response {
     let host = headers.get(header::HOST).map(HeaderValue::to_str).and_then(Result::ok);
     if !names.are_of_this_page(&headers, host.unwrap_or_default()) {
-        let text = "Only the page of this server may connect, at an address or under a name that --host or its \
+        let text = "Only the page of this server may connect, at an address or under a name that --advertise or its \
                     certificate has.\n";
         return (StatusCode::FORBIDDEN, text).into_response();
     }

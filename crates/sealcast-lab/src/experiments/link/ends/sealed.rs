@@ -16,7 +16,7 @@ use sealcast::run::{
 };
 use sealcast::sink::Sink;
 use sealcast::source::Source;
-use sealcast::transport::{ListenUrl, Listener, Mtu};
+use sealcast::transport::{Advertised, ListenUrl, Listener, Mtu};
 use sealcast_proto::keys::{Identity, Role, Wish};
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::seal::suite::RECOMMENDED;
@@ -49,7 +49,8 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
         let listener = Listener::bind(&url, &identity, Role::Publisher, metrics.clone())?;
         let admission = Admission::in_memory();
         let invite = admission.invite(Terms::hours(1, 24))?;
-        let ticket = url.ticket(listener.local_address()?, identity.peer_id(), Some(invite));
+        let mut ticket = url.ticket(&Advertised::default(), listener.local_address()?, identity.peer_id());
+        ticket.invite = Some(invite);
         tell(&format!("{TICKET}{}", ticket.reveal()));
         let observing = Observation::start("publish", ObserveOptions::default(), metrics.clone()).await?;
         let options = PublishOptions {
@@ -77,6 +78,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
             },
             control: None,
             renewals: mpsc::channel(1).1,
+            ways: None,
         };
         let (_never, stop) = watch::channel(false);
         let published = sealcast::run::publish(options, observing.observation(), stop).await;

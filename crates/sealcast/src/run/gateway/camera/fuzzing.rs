@@ -184,6 +184,7 @@ pub async fn run(viewer: SessionConfig, gateway: SessionConfig, random: [[u8; 32
         timer: HandshakeTimer::begin("responder", None),
         known: None,
         place: None,
+        telling: None,
     };
     let serving = tokio::spawn(session::serve(Arc::clone(&shared), pending, stopped));
     let Ok(session) = Session::initiate(viewer, random[0], clock.now()) else {

@@ -35,6 +35,7 @@ use crate::run::admitted_places::AdmittedPlaces;
 use crate::run::control::{Controlled, commands};
 use crate::run::registry::{Changes, Registry};
 use crate::run::retry::turned_on;
+use crate::run::ways::Ways;
 use crate::run::{Admission, ControlSocket, Observation, Offer, Renewal, RuntimeSettings};
 use crate::transport::Listener;
 
@@ -64,6 +65,8 @@ pub struct CameraGatewayOptions {
     pub settings: RuntimeSettings,
     /// The socket for commands.
     pub control: Option<ControlSocket>,
+    /// The ways here, of which viewer gateways are told.
+    pub ways: Arc<Ways>,
     /// New cameras and lists for the running gateway.
     pub renewals: mpsc::Receiver<Renewal<RtspOptions>>,
 }
@@ -176,6 +179,7 @@ pub async fn camera_gateway(
         },
         clock: observation.clock,
         metrics: &observation.metrics,
+        ways: Some(&options.ways),
     };
     let (sessions_stop, sessions_stopped) = watch::channel(false);
     let mut sessions = JoinSet::new();

@@ -102,7 +102,8 @@ pub(super) async fn serve<T: Transport>(
         pending.timer,
         pending.remote,
     )
-    .at_place(pending.place);
+    .at_place(pending.place)
+    .telling(pending.telling);
     let (sender, events) = mpsc::channel(MAX_EVENTS);
     let subscriber = Subscriber {
         id: shared.next_id.fetch_add(1, Ordering::Relaxed),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::keys::{self, PskName};
 use sealcast_proto::rtsp::GatewayMessage;
 use sealcast_proto::session::{Delivery, Event, InboundCounts, Input, SessionError};
-use sealcast_proto::wire::{CloseReason, Ticket};
+use sealcast_proto::wire::{Address, CloseReason, Ticket};
 use tokio::sync::{mpsc, watch};
 
 use super::super::GOODBYE_PATIENCE;
@@ -27,7 +27,7 @@ use crate::run::offer::CarrierConfig;
 use crate::run::retry::turned_on;
 use crate::run::session_task::{Role, SessionTask};
 use crate::run::{Observation, Offer};
-use crate::transport::{self, AnyTransport};
+use crate::transport::{AnyTransport, Connected, Reach};
 
 /// Record the metrics of frames in batches of 32 frames or 50 ms; recording frames one by one would miss the
 /// processor's caches each time.
@@ -36,7 +36,7 @@ const NOTED_WITHIN: Duration = Duration::from_millis(50);
 
 /// The link to the camera gateway, connected or not.
 pub(super) struct Link {
-    ticket: Ticket,
+    reach: Reach,
     offer: Offer,
     budget: Duration,
     observation: Arc<Observation>,
@@ -53,6 +53,8 @@ struct Departure {
     said: Option<CloseReason>,
     /// True if the session was established.
     stood: bool,
+    /// Addresses that the camera gateway told.
+    told: Option<Vec<Address>>,
 }
 
 impl Link {
@@ -65,7 +67,7 @@ impl Link {
     ) -> Self {
         let attended = offer.attended;
         Self {
-            ticket,
+            reach: Reach::new(ticket),
             offer,
             budget,
             observation,
@@ -83,13 +85,15 @@ impl Link {
         loop {
             let metrics = self.observation.metrics.clone();
             let connected = tokio::select! {
-                connected = transport::connect(&self.ticket, keys::Role::Viewer, self.offer.unit, metrics) => connected,
+                connected = self.reach.connect(keys::Role::Viewer, self.offer.unit, metrics) => connected,
                 never = wait_offline(&mut self.cameras) => match never {},
                 _ = turned_on(&mut stop) => return Ok(()),
             };
             let (mut failure, said) = match connected {
-                Ok((carriage, carrier)) => {
-                    let departure = self.run_session(carriage, carrier, stop.clone()).await?;
+                Ok(connected) => {
+                    let mut departure = self.run_session(connected, stop.clone()).await?;
+                    self.reach.ended(departure.stood);
+                    self.reach.told(departure.told.take());
                     if departure.stood {
                         self.attempts.stood();
                         self.attempts.begin_anew();
@@ -101,7 +105,10 @@ impl Link {
                 }
                 Err(failure) => (failure, None),
             };
-            if self.offer.looks_again(&self.ticket, self.proved.take(), &mut failure) {
+            if self
+                .offer
+                .looks_again(self.reach.ticket(), self.proved.take(), &mut failure)
+            {
                 continue;
             }
             if !self.attempts.go_on(&failure, said, Instant::now()) {
@@ -116,12 +123,12 @@ impl Link {
         }
     }
 
-    async fn run_session(
-        &mut self,
-        carriage: AnyTransport,
-        carrier: sealcast_proto::session::Carrier,
-        stop: watch::Receiver<bool>,
-    ) -> Result<Departure> {
+    async fn run_session(&mut self, connected: Connected, stop: watch::Receiver<bool>) -> Result<Departure> {
+        let Connected {
+            transport,
+            carrier,
+            remote,
+        } = connected;
         let delivery = Delivery {
             budget: self.budget,
             tell_units: true,
@@ -130,14 +137,18 @@ impl Link {
         let carrier_config = CarrierConfig { carrier, delivery };
         let initiated = self
             .offer
-            .initiate(keys::Role::Viewer, &self.ticket, carrier_config, &self.observation)
+            .initiate(
+                keys::Role::Viewer,
+                self.reach.ticket(),
+                carrier_config,
+                &self.observation,
+            )
             .await?;
         self.proved = initiated.known.proved();
         let timer = HandshakeTimer::begin("initiator", Some(initiated.keygen));
-        let remote = format!("{}:{}", self.ticket.host, self.ticket.port);
         let observation = Arc::clone(&self.observation);
         let mut task = SessionTask::new(
-            carriage,
+            transport,
             initiated.session.into(),
             ReceiveHandler::default(),
             &observation,
@@ -284,7 +295,7 @@ impl LinkRole<'_> {
     fn note_frames(&mut self, task: &Task) {
         let observation = &self.link.observation;
         let metrics = &observation.metrics;
-        let (clock, carrier) = (task.listener.clock, self.link.ticket.transport.name());
+        let (clock, carrier) = (task.listener.clock, self.link.reach.ticket().transport.name());
         for came in self.handed.drain(..) {
             metrics.record_stage(Stage::Open, came.opened - came.arrived);
             metrics.record_frame(Direction::In);
@@ -316,7 +327,7 @@ async fn end(mut task: Task, ended: Ended) -> Departure {
     if refused > 0 {
         tracing::warn!(records = refused, "records of the camera gateway were refused");
     }
-    let (stood, last_words) = (task.established, task.last_words.take());
+    let (stood, last_words, told) = (task.established, task.last_words.take(), task.told.take());
     let remote = std::mem::take(&mut task.remote);
     task.say_goodbye(GOODBYE_PATIENCE).await;
     let said = last_words.as_ref().map(|(reason, _)| *reason);
@@ -330,5 +341,10 @@ async fn end(mut task: Task, ended: Ended) -> Departure {
             Failure::new(FailureKind::Network, format!("{remote}: {words}"), hint)
         }
     };
-    Departure { failure, said, stood }
+    Departure {
+        failure,
+        said,
+        stood,
+        told,
+    }
 }
