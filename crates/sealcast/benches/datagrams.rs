@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use sealcast::meter::metrics::{BuildInfo, Metrics};
 use sealcast::meter::resources::thread_cpu_time;
 use sealcast::transport::Transport;
-use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs, connect, listen};
-use sealcast_proto::wire::{Host, MessageLength, write_framed};
+use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs, connect_any, listen};
+use sealcast_proto::wire::{MessageLength, write_framed};
 use sealcast_testkit::udp::{knock, responder};
 
 /// Bytes of a datagram on a path of which nothing is known.
@@ -179,13 +179,8 @@ fn accept(port: &mpsc::Sender<u16>, shared: &Shared) -> Duration {
 /// Begin a session and send frames until time is up; CPU time taken.
 fn begin(port: u16, shared: &Shared, time: Duration) -> Duration {
     runtime().block_on(async {
-        let far = connect(
-            &Host::V4([127, 0, 0, 1].into()),
-            port,
-            Metrics::new(BuildInfo::default()),
-        )
-        .await;
-        let mut transport = far.expect("a socket");
+        let far = connect_any(&[([127, 0, 0, 1], port).into()], Metrics::new(BuildInfo::default()));
+        let mut transport = far.expect("a socket").expect("this machine has the address");
         let knock = knock(u32::from_be_bytes(CONNECTION));
         write_framed(transport.outgoing(), &knock);
         let cookie = loop {

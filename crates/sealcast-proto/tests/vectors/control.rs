@@ -65,11 +65,7 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         Control::KeyframeRequest { stream } => ("keyframe-request", json!({"stream": stream})),
         Control::Budget { milliseconds } => ("budget", json!({"milliseconds": milliseconds})),
         Control::Orientation(turned) => ("orientation", orientation(turned)),
-        Control::Camera(state) => described_of_camera(state),
-        Control::Addresses(addresses) => {
-            let texts: Vec<String> = addresses.texts().iter().map(|text| hex(text)).collect();
-            ("addresses", json!({"addresses": texts}))
-        }
+        Control::Camera(_) | Control::Addresses(_) => described_of_publisher(message),
         Control::Ping { t1 } => ("ping", json!({"t1": t1})),
         Control::Pong { t1, t2, t3 } => ("pong", json!({"t1": t1, "t2": t2, "t3": t3})),
         Control::RekeyRequest => ("rekey-request", json!({})),
@@ -123,9 +119,19 @@ fn entries(message: &Control<'_>, numbers: Numbers<'_>) -> Vec<(u32, u8)> {
     entries
 }
 
-fn described_of_camera(CameraState { on, since, why }: CameraState<'_>) -> (&'static str, Value) {
-    let state = if on { 1 } else { 2 };
-    ("camera", json!({"state": state, "since": since, "why": why}))
+/// Name and fields of what a publisher says of its camera and of its addresses.
+fn described_of_publisher(message: &Control<'_>) -> (&'static str, Value) {
+    match *message {
+        Control::Camera(CameraState { on, since, why }) => {
+            let state = if on { 1 } else { 2 };
+            ("camera", json!({"state": state, "since": since, "why": why}))
+        }
+        Control::Addresses(addresses) => {
+            let texts: Vec<String> = addresses.texts().iter().map(|text| hex(text)).collect();
+            ("addresses", json!({"addresses": texts}))
+        }
+        _ => panic!("another message"),
+    }
 }
 
 fn described_of_group(message: &GroupMessage<'_>) -> (&'static str, Value) {

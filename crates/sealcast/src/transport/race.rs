@@ -58,7 +58,7 @@ pub(super) async fn places(given: &[Given]) -> Result<Vec<Place>, Vec<String>> {
     let mut known = found.iter().any(|found| !found.is_empty());
     let late = sleep(NAME_PATIENCE);
     tokio::pin!(late);
-    loop {
+    while !lookups.is_empty() {
         tokio::select! {
             Some((nth, looked_up)) = lookups.next() => match looked_up {
                 Ok(addresses) => {
@@ -68,7 +68,6 @@ pub(super) async fn places(given: &[Given]) -> Result<Vec<Place>, Vec<String>> {
                 Err(why) => failed.push(format!("{}: {why}", given[nth].address.host)),
             },
             () = &mut late, if known => break,
-            else => break,
         }
     }
     let mut places: Vec<Place> = Vec::new();
@@ -228,6 +227,17 @@ mod tests {
         assert_eq!(found, ["192.0.2.7:9", "127.0.0.1:9", "[2001:db8::7]:9"]);
         let nothing = places(&[given("127.0.0.1:10", true)]).await;
         assert!(nothing.is_err());
+    }
+
+    #[tokio::test]
+    async fn where_no_name_is_looked_up_nothing_is_waited_for() {
+        let all = [given("192.0.2.7:9", false), given("[2001:db8::7]:9", false)];
+        let found = tokio::select! {
+            biased;
+            found = places(&all) => found,
+            () = std::future::ready(()) => panic!("it waits"),
+        };
+        assert_eq!(found.expect("they are addresses").len(), 2);
     }
 
     #[tokio::test]
