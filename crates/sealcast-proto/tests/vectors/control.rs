@@ -128,6 +128,10 @@ fn described_of_publisher(message: &Control<'_>) -> (&'static str, Value) {
             let state = if on { 1 } else { 2 };
             ("camera", json!({"state": state, "since": since, "why": why}))
         }
+        Control::Cameras(ref names) => {
+            let names: Vec<&str> = names.iter().map(CameraName::as_str).collect();
+            ("cameras", json!({ "names": names }))
+        }
         Control::Addresses(addresses) => {
             let texts: Vec<String> = addresses.texts().iter().map(|text| hex(text)).collect();
             ("addresses", json!({"addresses": texts}))

@@ -238,11 +238,11 @@ fn configuration() -> String {
         }
     }
     page.control("SH", ["CAMERAS"]);
-    page.text([roman("The keys of [[gateway.camera]], in an example:")]);
+    page.text([roman("The keys of [[camera]], in an example:")]);
     page.control("nf", []);
     let camera = OPTIONS
         .iter()
-        .find(|opt| opt.path == "gateway.camera")
+        .find(|opt| opt.path == "camera")
         .and_then(|opt| opt.example);
     for line in camera.expect("an example").lines() {
         page.text([roman(line)]);
