@@ -190,6 +190,25 @@ def malformed_rekeys(offer, answer):
     ]
 
 
+MALFORMED_OF_PUBLISHERS = [
+    ("camera, state 0", b"\x24\0" + bytes(8) + control.counted(b""), "malformed", "1 is on, and 2 is off."),
+    ("camera, state 3", b"\x24\3" + bytes(8) + control.counted(b""), "malformed", "1 is on, and 2 is off."),
+    ("camera, reason of 257 bytes", b"\x24\2" + bytes(8) + control.counted(b"x" * 257), "malformed",
+     "At most 256 bytes."),
+    ("camera, cut letter", b"\x24\2" + bytes(8) + control.counted(b"ab\xc3"), "malformed", "Not UTF-8."),
+    ("cameras, none", b"\x2a\0", "malformed", "There is one at least."),
+    ("cameras, 33", b"\x2a\x21" + b"\1a" * 33, "malformed", "32 are the most."),
+    ("cameras, without a name", b"\x2a\2\1a\0", "malformed", "Each has a name."),
+    ("cameras, name of 65 bytes", b"\x2a\1\x41" + b"a" * 65, "malformed", "At most 64 bytes."),
+    ("cameras, line feed in a name", b"\x2a\1\2a\n", "malformed", "A control character."),
+    ("cameras, cut letter", b"\x2a\1\3ab\xc3", "malformed", "Not UTF-8."),
+    ("addresses, five", b"\x25\5" + control.counted(b"10.0.0.7:1", 1) * 5, "malformed", "At most 4."),
+    ("addresses, 255", b"\x25\xff" + control.counted(b"10.0.0.7:1", 1) * 255, "malformed", "At most 4."),
+    ("addresses, an empty one", b"\x25\1\0", "malformed", "An address has 1 to 255 bytes."),
+    ("addresses, one of two", b"\x25\2" + control.counted(b"10.0.0.7:1", 1), "malformed", "The second is missing."),
+]
+
+
 def messages():
     cases, encoded = [], {}
     for name, kind, fields in OK_MESSAGES:
@@ -226,21 +245,7 @@ def messages():
         ("budget, 65535 ms", b"\x23\xff\xff", "malformed", "10 seconds are the longest."),
         ("orientation, four turns", b"\x27\x04\x00", "malformed", "Four quarter turns are none."),
         ("orientation, mirrored twice", b"\x27\x00\x02", "malformed", "0 and 1 are no and yes."),
-        ("camera, state 0", b"\x24\0" + bytes(8) + control.counted(b""), "malformed", "1 is on, and 2 is off."),
-        ("camera, state 3", b"\x24\3" + bytes(8) + control.counted(b""), "malformed", "1 is on, and 2 is off."),
-        ("camera, reason of 257 bytes", b"\x24\2" + bytes(8) + control.counted(b"x" * 257), "malformed",
-         "At most 256 bytes."),
-        ("camera, cut letter", b"\x24\2" + bytes(8) + control.counted(b"ab\xc3"), "malformed", "Not UTF-8."),
-        ("cameras, none", b"\x2a\0", "malformed", "There is one at least."),
-        ("cameras, 33", b"\x2a\x21" + b"\1a" * 33, "malformed", "32 are the most."),
-        ("cameras, without a name", b"\x2a\2\1a\0", "malformed", "Each has a name."),
-        ("cameras, name of 65 bytes", b"\x2a\1\x41" + b"a" * 65, "malformed", "At most 64 bytes."),
-        ("cameras, line feed in a name", b"\x2a\1\2a\n", "malformed", "A control character."),
-        ("cameras, cut letter", b"\x2a\1\3ab\xc3", "malformed", "Not UTF-8."),
-        ("addresses, five", b"\x25\5" + control.counted(b"10.0.0.7:1", 1) * 5, "malformed", "At most 4."),
-        ("addresses, 255", b"\x25\xff" + control.counted(b"10.0.0.7:1", 1) * 255, "malformed", "At most 4."),
-        ("addresses, an empty one", b"\x25\1\0", "malformed", "An address has 1 to 255 bytes."),
-        ("addresses, one of two", b"\x25\2" + control.counted(b"10.0.0.7:1", 1), "malformed", "The second is missing."),
+        *MALFORMED_OF_PUBLISHERS,
         ("keyframe-request, stream 0", b"\x05" + bytes(4), "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, stream 16", b"\x05\x00\x00\x00\x10", "malformed", "Media streams are 1 to 15."),
         ("keyframe-request, highest stream", b"\x05" + b"\xff" * 4, "malformed", "Media streams are 1 to 15."),

@@ -118,7 +118,7 @@ async function checkMessages(messages: readonly Message[], run: number, skipped:
 }
 
 test("control messages are parsed and made as in the vectors", async () => {
-  await checkMessages((await vectors<ControlFile>("control")).messages, 207, 0);
+  await checkMessages((await vectors<ControlFile>("control")).messages, 219, 0);
 });
 
 test("control messages of groups are parsed and made as in the vectors", async () => {

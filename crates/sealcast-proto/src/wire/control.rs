@@ -316,13 +316,7 @@ impl<'a> Control<'a> {
                 out.push(36);
                 state.put(&mut out);
             }
-            Self::Cameras(ref names) => {
-                out.extend_from_slice(&[42, names.len() as u8]);
-                for name in names {
-                    out.push(name.as_str().len() as u8);
-                    out.extend_from_slice(name.as_str().as_bytes());
-                }
-            }
+            Self::Cameras(ref names) => put_camera_names(&mut out, names),
             Self::Addresses(addresses) => {
                 out.push(37);
                 addresses.put(&mut out);
@@ -448,14 +442,7 @@ impl<'a> Control<'a> {
             11 => Self::parse_part(&mut reader)?,
             12 => Self::Nack(Numbers::parse(&mut reader)?),
             13 => Self::Feedback(Feedback::parse(&mut reader)?),
-            14 => {
-                let (token, padding) = (reader.u32()?, reader.rest());
-                let padding = padding.iter().all(|&byte| byte == 0).then_some(padding.len());
-                Self::Probe {
-                    token,
-                    padding: padding.ok_or(Malformed)?,
-                }
-            }
+            14 => Self::parse_probe(&mut reader)?,
             15 => Self::ProbeAck { token: reader.u32()? },
             16 => Self::Gateway(gateway_message(reader.rest())?),
             17 => Self::PathChallenge { token: reader.array()? },
@@ -478,6 +465,13 @@ impl<'a> Control<'a> {
         };
         reader.finish()?;
         Ok(message)
+    }
+
+    fn parse_probe(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let (token, padding) = (reader.u32()?, reader.rest());
+        let padding = padding.iter().all(|&byte| byte == 0).then_some(padding.len());
+        let padding = padding.ok_or(Malformed)?;
+        Ok(Self::Probe { token, padding })
     }
 
     fn parse_part(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
@@ -506,6 +500,14 @@ fn text<'a>(reader: &mut Reader<'a>) -> Result<&'a str, Malformed> {
     match text.len() {
         0..=MAX_TEXT => std::str::from_utf8(text).map_err(|_| Malformed),
         _ => Err(Malformed),
+    }
+}
+
+fn put_camera_names(out: &mut Vec<u8>, names: &[CameraName]) {
+    out.extend_from_slice(&[42, names.len() as u8]);
+    for name in names {
+        out.push(name.as_str().len() as u8);
+        out.extend_from_slice(name.as_str().as_bytes());
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use sealcast_proto::unit::{Codec, Description, Preamble, SOUND_STREAM, SoundCodec, StreamInfo};
 use sealcast_proto::wire::{
-    Addresses, CameraName, CameraState, CellPlan, Control, GroupMessage, MulticastGroup, Numbers, Orientation,
+    CameraName, CameraState, CellPlan, Control, GroupMessage, MulticastGroup, Numbers, Orientation,
 };
 use sealcast_testkit::vectors::{Hex, hex, load};
 use serde::Deserialize;

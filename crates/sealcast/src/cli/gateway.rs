@@ -85,13 +85,8 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         Ok(control) => control,
         Err(failure) => return observing.finish(Err(failure)),
     };
-    let peer = offer.identity.peer_id();
-    observation.setting("peer", &peer.to_string());
-    observation.setting("unit", &offer.unit.to_string());
-    if let Some(seed) = configured.encrypt_seed {
-        observation.setting("encrypt_seed", &seed.to_string());
-    }
-    tracing::info!(%peer, cameras = cameras.len(), "camera gateway");
+    publish::note_settings(&observation, &settings, &offer);
+    tracing::info!(peer = %offer.identity.peer_id(), cameras = cameras.len(), "camera gateway");
     let (renew, renewals) = mpsc::channel(1);
     let options = CameraGatewayOptions {
         cameras,

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use sealcast_proto::keys::Role;
 use zeroize::Zeroizing;
 
-use super::args::InviteArgs;
 use super::control::tell_running;
 use super::hand_out::{STDOUT, TO_PUBLISH, TO_SERVE_PLAYERS, TO_WATCH, hand_out_lines, hand_out_tickets};
 use super::peers::{Whose, whose};
+use super::peers_args::InviteArgs;
 use super::qr;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;

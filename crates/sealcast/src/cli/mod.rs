@@ -18,6 +18,7 @@ mod invite;
 mod list_cameras;
 mod log;
 mod peers;
+mod peers_args;
 mod probe;
 mod publish;
 mod publish_cameras;

@@ -10,8 +10,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::signal::unix::Signal;
 
-use super::args::{PeersAction, PeersArgs, WatchArgs, WhoseArgs};
+use super::args::WatchArgs;
 use super::control::tell_running;
+use super::peers_args::{PeersAction, PeersArgs, WhoseArgs};
 use super::{build, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};

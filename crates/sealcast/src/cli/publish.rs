@@ -66,6 +66,9 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         Err(failure) => return observing.finish(Err(failure)),
     };
     note_settings(&observation, &settings, &offer);
+    if let Some(source) = &configured.source {
+        observation.setting("source", source);
+    }
     let (renew, renewals) = mpsc::channel(1);
     let options = PublishOptions {
         cameras,
@@ -109,10 +112,7 @@ fn admission(settings: &Settings, relays: &[RelayUrl], publisher: &Publisher) ->
 }
 
 /// What the report says of how this publisher was started.
-fn note_settings(observation: &Observation, settings: &Settings, offer: &Offer) {
-    if let Some(source) = &settings.config.publish.source {
-        observation.setting("source", source);
-    }
+pub(super) fn note_settings(observation: &Observation, settings: &Settings, offer: &Offer) {
     observation.setting("peer", &offer.identity.peer_id().to_string());
     observation.setting("unit", &offer.unit.to_string());
     observation.setting("shape", &offer.shape.to_string());

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::args::StatusArgs;
 use super::control::tell_running;
 use super::peers::{Whose, json, parsed, whose};
+use super::peers_args::StatusArgs;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::peers::running;
 use crate::keys::publisher::control_socket;

@@ -47,10 +47,10 @@ pub(super) const CAMERAS: Opt = Opt {
     section: "camera",
     key: "camera",
     path: "camera",
-    help: "The cameras, one section each, at the end of the file. They are read again on SIGHUP, which adds, removes and \
-           changes cameras while the others go on. A viewer chooses a camera by its name, and gets the first one that it \
-           may see if it names none. Players of gateways request a camera by its name as a path; one without a name \
-           is served at all other paths",
+    help: "The cameras, one section each, at the end of the file. They are read again on SIGHUP, which adds, removes \
+           and changes cameras while the others go on. A viewer chooses a camera by its name, and gets the first one \
+           that it may see if it names none. Players of gateways request a camera by its name as a path; one without a \
+           name is served at all other paths",
     ..key().excludes("publish.source_file").example(EXAMPLE)
 };
 
@@ -72,7 +72,7 @@ const EXAMPLE: &str = r#"# [[camera]]
 ## File that only you can read, whose first line is the source, for one with a password. Excludes `source`.
 # source_file = "/etc/sealcast/yard-url"
 # allow = "/etc/sealcast/yard-allowed"
-## For `gateway camera`: whose players may change it, by SET_PARAMETER, and position and speed of PLAY. Without it, nobody's.
+## For `gateway camera`: whose players may change it: SET_PARAMETER, position and speed of PLAY. Without it, none.
 # control = ["mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq"]
 "#;
 

@@ -74,7 +74,9 @@ const RECORD: &[&str] = &["record"];
 const PEERS: &[&str] = &["publish", "watch", "camera", "viewer", "probe", "record", "cameras"];
 const TICKET: &[&str] = &["watch", "cameras"];
 const ONE_CAMERA: &[&str] = &["watch", "probe", "record"];
-const ALL: &[&str] = &["publish", "watch", "camera", "viewer", "demo", "probe", "record"];
+const ALL: &[&str] = &[
+    "publish", "watch", "camera", "viewer", "demo", "probe", "record", "cameras",
+];
 
 /// Headings of options in the long help.
 const WHO: &str = "Who may watch";

@@ -31,7 +31,8 @@ const NOT_BY_HAND: &str = "only a program that was given --control PATH leaves s
 
 const HELP: &str = "encrypt [CAMERA] all|none|rate:P|keyframes|headers|headers+keyframes|level:N, N from 1 to 4 \
                     (a gateway: the first three); \
-                    rekey [CAMERA]: new keys for every viewer; keyframe [CAMERA]: ask the source for one; status [json]; \
+                    rekey [CAMERA]: new keys for every viewer; keyframe [CAMERA]: ask the source for one; \
+                    status [json]; \
                     invite [uses=N] [seconds=N] [label=NAME], as `sealcast invite` says it; \
                     peers list [json], peers allow PEER-ID [NAME], peers rename PEER-ID|NAME NAME (with a tab between \
                     them if the first has blanks), peers remove PEER-ID|NAME, peers withdraw [with-peers] \

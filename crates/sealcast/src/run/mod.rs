@@ -20,6 +20,7 @@ mod camera_life;
 mod camera_notice;
 mod camera_telling;
 mod cameras;
+mod chosen_camera;
 mod clock;
 pub mod connection;
 mod control;

@@ -275,13 +275,12 @@ async fn keep_connected(
                     remote,
                 } = connected;
                 let at = format!("the viewer at {remote}");
-                let carrier_config = CarrierConfig {
-                    carrier,
-                    delivery: Delivery {
-                        rate: Some(cameras.rate()),
-                        ..Delivery::default()
-                    },
+                let rate = Some(cameras.rate());
+                let delivery = Delivery {
+                    rate,
+                    ..Delivery::default()
                 };
+                let carrier_config = CarrierConfig { carrier, delivery };
                 let initiated = common
                     .offer
                     .initiate(Role::Publisher, ticket, carrier_config, &common.observation)
@@ -300,12 +299,7 @@ async fn keep_connected(
                 let began = Instant::now();
                 let departure = serve_viewer(Arc::clone(cameras), pending, stop.clone()).await;
                 reach.ended(departure.stood);
-                if departure.stood {
-                    attempts.stood();
-                    if began.elapsed() > STABLE {
-                        attempts.begin_anew();
-                    }
-                }
+                note_end(&mut attempts, &departure, began);
                 refusal(&at, &departure).map(|failure| (failure, departure.reason))
             }
             Err(failure) => Some((failure, None)),
@@ -323,6 +317,16 @@ async fn keep_connected(
             biased;
             () = over(is_over.clone(), stop) => return Ok(()),
             () = attempts.pause() => {}
+        }
+    }
+}
+
+/// A session that stood counts, and one that lasted resets the pauses between attempts.
+fn note_end(attempts: &mut Attempts, departure: &Departure, began: Instant) {
+    if departure.stood {
+        attempts.stood();
+        if began.elapsed() > STABLE {
+            attempts.begin_anew();
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Peer, WishedMedia};
 use sealcast_proto::session::{Event, Input, OutgoingSound, Session};
-use sealcast_proto::wire::{CameraName, CloseReason, MAX_CAMERAS, MediaFrom};
+use sealcast_proto::wire::{CameraName, CloseReason, MediaFrom};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;
@@ -20,7 +20,6 @@ use super::hub::{Joined, QueuedFrame, SourceEnd, Start};
 use super::lent::{Lender, LentFuture};
 use super::media_sender::MediaSender;
 use super::queue::Queued;
-use super::registry::Lost;
 use super::runtime_settings::SettingsReceiver;
 use super::serve_member::MOST_WAIT;
 use super::session_task::{Role, SessionTask};
@@ -34,8 +33,6 @@ use crate::transport::Transport;
 const SETTLING: Duration = Duration::from_millis(20);
 /// Time limit for sending the close message.
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
-/// Interval at which a viewer that wished for the names of the cameras is told them again.
-const LIST_AGAIN: Duration = Duration::from_secs(1);
 /// The stream number of the video.
 pub(super) const VIDEO: u32 = 1;
 
@@ -108,11 +105,11 @@ pub(super) type Task<T> = SessionTask<T, NoMedia>;
 pub(super) struct ViewerRole {
     /// The camera that it watches: the first one, before its wish is known.
     pub(super) shared: Arc<Camera>,
-    seen: SeenCameras,
+    pub(super) seen: SeenCameras,
     /// When a viewer that wished for the names of cameras is told them again.
-    list_due: Option<Instant>,
+    pub(super) list_due: Option<Instant>,
     /// The names that the viewer was told.
-    told: Vec<CameraName>,
+    pub(super) told: Vec<CameraName>,
     pub(super) delay_rate: Option<DelayBasedRate>,
     pub(super) subscription: Option<Subscription>,
     /// How long media may wait for a byte stream: what the viewer said, or the publisher's own.
@@ -122,9 +119,9 @@ pub(super) struct ViewerRole {
     /// True if the next frame can be sealed.
     ready: bool,
     /// Requested settings, shared by all viewers' tasks.
-    settings: SettingsReceiver,
+    pub(super) settings: SettingsReceiver,
     /// What it is told of the camera.
-    camera: CameraTelling,
+    pub(super) camera: CameraTelling,
 }
 
 /// Serve one viewer until it leaves, the source ends or the program stops.
@@ -214,26 +211,7 @@ impl<T: Transport> Role<T> for ViewerRole {
     }
 
     fn lacks(&mut self, peer: &Peer) -> Option<&'static str> {
-        let wish = peer.wish?;
-        let seer = self.shared.admission.seer(peer);
-        let camera = match wish.camera {
-            CameraName::NONE => self.seen.first(&seer),
-            name => self.seen.camera(name.as_str(), &seer),
-        };
-        let Some(camera) = camera else {
-            return Some("there is no camera of that name here");
-        };
-        self.turn_to(camera);
-        match wish.media {
-            WishedMedia::Packets => Some(
-                "this publisher has pictures and no packets for a gateway: take its ticket to `sealcast watch`, or run \
-                 `sealcast gateway camera` in its place",
-            ),
-            WishedMedia::NothingYet if self.shared.group.is_none() => Some(
-                "this publisher seals for no group, so there is nothing for relays and archives: add --group there",
-            ),
-            WishedMedia::NothingYet | WishedMedia::Frames | WishedMedia::Cameras => None,
-        }
+        self.choose(peer)
     }
 
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
@@ -375,58 +353,6 @@ impl<T: Transport> Role<T> for ViewerRole {
 }
 
 impl ViewerRole {
-    /// From here on the viewer is one of this camera.
-    fn turn_to(&mut self, camera: Arc<Camera>) {
-        self.settings = camera.settings.subscribe();
-        self.camera = CameraTelling::new(&camera.hub.standing);
-        self.shared = camera;
-    }
-
-    /// Take over what has changed of the cameras, and who may see them: the session ends if its own is not among them.
-    fn take_cameras<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
-        let Some(peer) = task.peer.filter(|_| task.established) else {
-            return Ok(());
-        };
-        let (name, seer) = (self.shared.name.as_str(), self.shared.admission.seer(&peer));
-        // One that leaves says so when all that it gave is sent.
-        let gone = !self.shared.leaves() && self.seen.lost(Some(name), &self.shared, &seer) == Some(Lost::Gone);
-        if gone && self.list_due.is_none() {
-            let words = "there is no camera of that name here any more";
-            tracing::info!(viewer = %task.name(), camera = name, "{words}, or not for this viewer");
-            task.handle(Input::Close(CloseReason::NotOffered, words))?;
-            return Err(Ended::Closed);
-        }
-        self.tell_cameras(task)
-    }
-
-    /// Tell the viewer the names of the cameras that it may watch, if it wished for them, or there are several and they
-    /// are others than before.
-    fn tell_cameras<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
-        let Some(peer) = task.peer else { return Ok(()) };
-        let names = self.seen.names(&self.shared.admission.seer(&peer));
-        let names: Vec<CameraName> = names
-            .iter()
-            .filter_map(|name| CameraName::new(name))
-            .take(MAX_CAMERAS)
-            .collect();
-        let asked = self.wishes(task, WishedMedia::Cameras);
-        let news = names != self.told && (names.len() > 1 || self.told.len() > 1);
-        if asked {
-            self.list_due = Some(Instant::now() + LIST_AGAIN);
-        }
-        if names.is_empty() || !(asked || news) {
-            return Ok(());
-        }
-        self.told.clone_from(&names);
-        task.handle(Input::TellCameras(names))
-    }
-
-    /// True if the viewer wished for this.
-    fn wishes<T: Transport>(&self, task: &Task<T>, media: WishedMedia) -> bool {
-        let wish = task.peer.and_then(|peer| peer.wish);
-        wish.is_some_and(|wish| wish.media == media)
-    }
-
     /// True if nothing is sealed for the viewer alone: it wants nothing, what it wants comes through a relay, or it
     /// is an archive's node.
     fn sends_nothing<T: Transport>(&self, task: &Task<T>) -> bool {
@@ -439,24 +365,9 @@ impl ViewerRole {
         peer.is_some_and(|peer| self.shared.admission.is_archive_node(&peer))
     }
 
-    /// Say how the picture is turned, if it ever was.
-    fn orient<T: Transport>(&self, task: &mut Task<T>) -> Result<(), Ended> {
-        match self.shared.hub.orientation() {
-            Some(orientation) => task.handle(Input::Orient(orientation)),
-            None => Ok(()),
-        }
-    }
-
     /// Apply the publisher's requested settings to this session.
     fn apply_settings<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.settings.apply(&mut task.connection, &mut task.listener)
-    }
-
-    fn tell_camera<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
-        match self.camera.take(&self.shared.observation.clock) {
-            Some(input) => task.handle(input),
-            None => Ok(()),
-        }
     }
 
     fn send_frames<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {

@@ -164,10 +164,7 @@ pub async fn watch(
 ) -> Result<()> {
     let queue = Arc::new(FrameQueue::new(options.queue));
     let (sink_failed, mut sink_fails) = watch::channel(false);
-    let failed = move || {
-        // Sending fails if the session has already ended.
-        let _ = sink_failed.send(true);
-    };
+    let failed = move || _ = sink_failed.send(true);
     let keeps_sealed = options.sink.keeps_sealed();
     let (shows_age, shows_away) = (options.sink.when_aged(), options.sink.when_away());
     if options.without_session && !options.relays.is_empty() {

@@ -209,6 +209,11 @@ impl ConnectingViewer {
                 run
             }
         };
+        Ok(self.note_run(run))
+    }
+
+    /// Notes how a session went. Returns the consequence.
+    fn note_run(&mut self, run: Run) -> After {
         self.reach.ended(run.established);
         self.reach.told(run.told);
         if run.established {
@@ -217,7 +222,7 @@ impl ConnectingViewer {
             self.attempts.begin_anew();
         }
         self.said = run.said;
-        Ok(run.after)
+        run.after
     }
 
     /// Connect to the publisher: itself, or through a relay where that is how it is reached.

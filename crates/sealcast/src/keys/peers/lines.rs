@@ -1,8 +1,8 @@
 //! The two files of a listening end, one entry a line:
 //!
 //! ```text
-//! enrolled:  PEER-ID SECRET INVITE DATE[/CAMERAS] COMMENT    SECRET and INVITE are "-" for a peer that was allowed by its id
-//! invites:   INVITE SECRET LEFT/ALLOWED EXPIRES ORIGIN LIFE[/CAMERAS] LABEL    EXPIRES as in RFC 3339, LIFE in seconds
+//! enrolled:  PEER-ID SECRET INVITE DATE[/CAMERAS] COMMENT    SECRET and INVITE are "-" for one allowed by its id
+//! invites:   INVITE SECRET LEFT/ALLOWED EXPIRES ORIGIN LIFE[/CAMERAS] LABEL    EXPIRES as in RFC 3339, LIFE in s
 //! ```
 //!
 //! ORIGIN is `user`, or `start:CARRIER:NUMBER` of one that starts print. Earlier versions wrote neither it nor what

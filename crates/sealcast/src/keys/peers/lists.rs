@@ -353,8 +353,8 @@ impl PeerLists {
         self.peer(id).is_some_and(|peer| proved || peer.enrolment.is_none())
     }
 
-    /// The cameras that a peer may watch that proved its identity, and perhaps a pre-shared key: those of the invite that
-    /// it comes by are added to those that it has.
+    /// The cameras that a peer may watch that proved its identity, and perhaps a pre-shared key: those of the invite
+    /// that it comes by are added to those that it has.
     pub fn cameras_of(&self, peer: &Peer) -> CameraLimit {
         let invite = peer.psk.and_then(|psk| self.invite(psk));
         match (self.peer(&peer.id), invite) {

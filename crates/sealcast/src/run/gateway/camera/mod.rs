@@ -1,5 +1,6 @@
 //! The camera gateway: RTSP client towards cameras, publisher of sealed sessions.
 
+mod asked;
 mod cameras;
 mod command;
 mod connect;

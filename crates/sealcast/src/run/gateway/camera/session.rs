@@ -19,6 +19,7 @@ use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent
 use super::super::{GOODBYE_PATIENCE, MAX_EVENTS, PACKETS};
 use super::Camera;
 use super::CameraGateway;
+use super::asked::{Asked, Known};
 use super::command::{Judged, judge};
 use super::report_rate::ReportRate;
 use crate::meter::labels::{DropCause, PeerQueue, RtcpRefusal};
@@ -39,28 +40,6 @@ const MAX_REMEMBERED: usize = 64;
 const MAX_TOGETHER: usize = 64 * 1024;
 /// A packet that waited longer than this for the path is dropped.
 const MOST_WAIT: Duration = Duration::from_millis(400);
-
-/// A camera that the viewer gateway has asked for. Its index in the list is its camera number minus one.
-struct Known {
-    path: Option<String>,
-    /// `None` once the viewer gateway no longer sees it.
-    camera: Option<Arc<Camera>>,
-    /// Number of the next frame in its stream.
-    frame: u64,
-    began: Option<Instant>,
-    /// True once a refused command was logged.
-    refused: bool,
-}
-
-/// A request from the viewer gateway.
-struct Asked {
-    request: u32,
-    describe: bool,
-    /// Index of the camera it concerns.
-    slot: Option<u8>,
-    /// The answer that was sent, if any.
-    answer: Option<Vec<u8>>,
-}
 
 /// The camera gateway's end of a session.
 struct SessionRole {
