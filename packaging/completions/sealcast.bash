@@ -19,6 +19,9 @@ _sealcast() {
             sealcast,archive)
                 cmd="sealcast__subcmd__archive"
                 ;;
+            sealcast,cameras)
+                cmd="sealcast__subcmd__cameras"
+                ;;
             sealcast,clock)
                 cmd="sealcast__subcmd__clock"
                 ;;
@@ -147,6 +150,9 @@ _sealcast() {
                 ;;
             sealcast__subcmd__help,archive)
                 cmd="sealcast__subcmd__help__subcmd__archive"
+                ;;
+            sealcast__subcmd__help,cameras)
+                cmd="sealcast__subcmd__help__subcmd__cameras"
                 ;;
             sealcast__subcmd__help,clock)
                 cmd="sealcast__subcmd__help__subcmd__clock"
@@ -296,7 +302,7 @@ _sealcast() {
 
     case "${cmd}" in
         sealcast)
-            opts="-v -h -V --verbose --help --version demo keygen publish watch devices clock probe gateway invite status peers control print-config doctor config completions archive replay help"
+            opts="-v -h -V --verbose --help --version demo keygen publish watch devices clock probe gateway cameras invite status peers control print-config doctor config completions archive replay help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -486,8 +492,106 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__archive__subcmd__record)
-            opts="-v -h --no-reconnect --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --no-reconnect --camera --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --camera)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --suite)
+                    COMPREPLY=($(compgen -W "aes-256-gcm aes-128-gcm aegis-128x4 chacha20-poly1305" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --mech)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --identity)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --report)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --log-dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                --metrics)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --meter)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seconds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --insecure-study-suite)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sealcast__subcmd__cameras)
+            opts="-v -h --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1332,7 +1436,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__help)
-            opts="demo keygen publish watch devices clock probe gateway invite status peers control print-config doctor config completions archive replay help"
+            opts="demo keygen publish watch devices clock probe gateway cameras invite status peers control print-config doctor config completions archive replay help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1418,6 +1522,20 @@ _sealcast() {
         sealcast__subcmd__help__subcmd__archive__subcmd__record)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        sealcast__subcmd__help__subcmd__cameras)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1822,7 +1940,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__invite)
-            opts="-v -h --name --listen --viewer --config --label --uses --expires --ticket-file --qr --socket --verbose --help"
+            opts="-v -h --name --listen --viewer --config --label --camera --uses --expires --ticket-file --qr --socket --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1841,6 +1959,10 @@ _sealcast() {
                     return 0
                     ;;
                 --label)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --camera)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2080,12 +2202,16 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__peers__subcmd__remove)
-            opts="-v -h --name --listen --viewer --config --verbose --help"
+            opts="-v -h --camera --name --listen --viewer --config --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --camera)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2202,7 +2328,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__probe)
-            opts="-v -h --latency --events --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --latency --camera --events --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2210,6 +2336,13 @@ _sealcast() {
             case "${prev}" in
                 --latency)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --camera)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --events)
@@ -2640,7 +2773,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__watch)
-            opts="-v -h --listen --web --advertise --ticket-file --publisher --name --invite-hours --latency --to --require-sign --relay --no-sound --no-reconnect --without-session --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --listen --web --advertise --ticket-file --publisher --name --invite-hours --latency --camera --to --require-sign --relay --no-sound --no-reconnect --without-session --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2676,6 +2809,13 @@ _sealcast() {
                     ;;
                 --latency)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --camera)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
                     return 0
                     ;;
                 --to)
