@@ -298,13 +298,15 @@ mod tests {
     #[test]
     fn everything_that_a_configuration_names_is_examined() {
         let subject = examined(
-            "[publish]\nsource = \"rtsp://127.0.0.1:9/live\"\nlisten = \"udp://127.0.0.1:9553?mtu=1400\"\n\
+            "[publish]\nlisten = \"udp://127.0.0.1:9553?mtu=1400\"\n\
              also_listen = [\"tcp://127.0.0.1:9554\"]\nweb = \"https://127.0.0.1:9443\"\nmax_viewers = 7\n\
              allow = \"/etc/sealcast/allowed\"\nticket_file = \"/run/sealcast/ticket\"\n\
              [watch]\nticket = \"@/etc/sealcast/ticket\"\nto = \"file:/srv/video/out.mp4\"\n\
-             [gateway]\nrtsp = \"127.0.0.1:9555\"\n[[gateway.camera]]\nurl = \"rtsp://127.0.0.1:10/\"\n\
+             [gateway]\nrtsp = \"127.0.0.1:9555\"\n\
              [observe]\nlog_dir = \"/var/log/sealcast\"\nmetrics = \"127.0.0.1:9464\"\n\
-             [record]\nticket_file = \"/etc/sealcast/camera\"\narchive = \"/srv/archive/front?keep=7d\"\n",
+             [record]\nticket_file = \"/etc/sealcast/camera\"\narchive = \"/srv/archive/front?keep=7d\"\n\
+             [[camera]]\nname = \"front\"\nsource = \"rtsp://127.0.0.1:9/live\"\n\
+             [[camera]]\nname = \"yard\"\nsource = \"rtsp://127.0.0.1:10/\"\n",
         );
         let places: Vec<_> = subject
             .places
@@ -341,7 +343,7 @@ mod tests {
             );
         }
         assert_eq!(subject.cameras.len(), 2);
-        assert_eq!(subject.sources.len(), 1);
+        assert_eq!(subject.sources.len(), 2);
     }
 
     #[test]

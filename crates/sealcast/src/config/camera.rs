@@ -159,7 +159,7 @@ mod tests {
             (
                 "source = \"rtsp://cam/\"\ngroup = \"yes\"\n",
                 "line 5, column 9",
-                "boolean",
+                "true or false",
             ),
         ] {
             let failure = parse(&format!("{camera}{keys}"), Path::new("some.toml"))

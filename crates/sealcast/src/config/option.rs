@@ -385,8 +385,11 @@ mod tests {
     fn keys_that_are_excluded_and_flags_are_declared_once() {
         for opt in OPTIONS {
             if let Some(key) = opt.excludes {
-                let other = |other: &&Opt| other.section == opt.section && other.key == key;
-                assert!(OPTIONS.iter().any(|it| other(&it)), "{} excludes {key}", opt.path);
+                assert!(
+                    OPTIONS.iter().any(|other| opt.rules_out(other)),
+                    "{} excludes {key}",
+                    opt.path
+                );
             }
             assert_eq!(opt.flag == Flag::None, opt.commands.is_empty(), "{}", opt.path);
             assert_eq!(OPTIONS.iter().filter(|other| other.path == opt.path).count(), 1);

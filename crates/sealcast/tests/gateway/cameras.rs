@@ -264,7 +264,7 @@ impl Viewer {
 }
 
 fn section(path: &str, url: &str, more: &str) -> String {
-    format!("[[gateway.camera]]\npath = \"{path}\"\nurl = \"{url}\"\n{more}\n")
+    format!("[[camera]]\nname = \"{path}\"\nsource = \"{url}\"\n{more}\n")
 }
 
 /// A camera that never stops. Its packets contain its name and are numbered.
@@ -324,7 +324,7 @@ fn cameras_that_are_read_again_change_and_the_others_lose_no_packet() {
     }
     came = follow(&watching, &sent, came, 1000);
 
-    configured.reload("[[gateway.camera]]\npath = 7\n", "everything stays as it was", 1);
+    configured.reload("[[camera]]\nname = 7\n", "everything stays as it was", 1);
     configured.gateway.program.says("line 2, column 8", PATIENCE);
     configured.reload(&first, TAKEN, 2);
     assert_eq!(
@@ -446,19 +446,19 @@ fn cameras_are_checked_with_the_rest_of_the_configuration() {
         (output.status.code(), String::from_utf8(text).expect("text"))
     };
     let front = section("front", "rtsp://192.0.2.1/", "");
-    let (code, said) = check(&(front.clone() + &section("yard", "rtsp://192.0.2.2/", "transport = \"udp\"")));
+    let (code, said) = check(&(front.clone() + &section("yard", "rtsp://192.0.2.2/?transport=udp", "")));
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(
-        said.lines().filter(|line| line.starts_with("gateway.camera ")).count(),
+        said.lines().filter(|line| line.starts_with("camera ")).count(),
         2,
         "{said}"
     );
     for (sections, words) in [
         (
-            section("front", "rtsps://192.0.2.1/", "transport = \"udp\""),
+            section("front", "rtsps://192.0.2.1/?transport=udp", ""),
             "the camera at front: over rtsps:// packets",
         ),
-        (section("front", "http://192.0.2.1/", ""), "camera's URL"),
+        (section("front", "http://192.0.2.1/", ""), "the camera at front: "),
         (
             section("front", "rtsp://192.0.2.1/", "allow = [\"nobody\"]"),
             "is no peer id",

@@ -37,6 +37,7 @@ mod restarts;
 mod secrets;
 mod selection;
 mod services;
+mod several_cameras;
 mod shape;
 mod slow_viewer;
 mod sound;
