@@ -119,7 +119,7 @@ impl Changes {
             changed = self.changed.join(", "),
             unchanged = self.unchanged.join(", "),
             lists_changed = self.lists_changed.join(", "),
-            "cameras and allow lists were read again"
+            "cameras and the lists of peers were read again"
         );
     }
 }

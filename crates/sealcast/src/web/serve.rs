@@ -102,7 +102,8 @@ async fn serve_with(
         tokio::select! {
             () = &mut closed => break,
             Some(_) = connections.join_next() => {}
-            accepted = listener.accept() => match accepted {
+            // One more than there are places takes that of another, which ends before the next one comes.
+            accepted = listener.accept(), if connections.len() <= LIMITS.in_all => match accepted {
                 Ok((stream, from)) => {
                     // Who gets no place has enough that are answered, or comes too often.
                     let Some(place) = limits.enter(from.ip(), Instant::now()) else { continue };

@@ -228,7 +228,7 @@ fn a_removed_viewer_loses_its_session_at_once_and_no_other_does() {
     let (code, said) = run(&home, "control --socket control peers list");
     assert_eq!(code, 0, "{said}");
     assert!(
-        ids.iter().all(|id| said.contains(id)) && said.contains("0 of 3"),
+        ids.iter().all(|id| said.contains(&id[..10])) && said.contains("0 of 3"),
         "{said}"
     );
 
@@ -265,10 +265,7 @@ fn a_removed_viewer_gateway_loses_its_session() {
     let mut viewer = guest.start(&link);
     viewer.says("linked to the camera gateway");
     let (code, said) = run(&home, "control --socket control peers withdraw all with-peers");
-    assert_eq!(
-        (code, said.as_str()),
-        (0, "ok withdrew 1 invites and removed 1 peers\n")
-    );
+    assert_eq!((code, said.as_str()), (0, "ok withdrew 1 invite and removed 1 peer\n"));
     ends_refused(&mut viewer, REVOKED);
     // An alert says so, which anybody could have sent: a service goes on asking.
     let mut again = guest.start(&link);
@@ -324,10 +321,7 @@ fn an_invite_that_was_withdrawn_or_has_expired_is_worth_nothing() {
     let house = House::new(&home);
     let (mut publisher, ticket) = house.open("--invite-hours 1 --control control");
     let (code, said) = run(&home, "control --socket control peers withdraw all");
-    assert_eq!(
-        (code, said.as_str()),
-        (0, "ok withdrew 1 invites and removed 0 peers\n")
-    );
+    assert_eq!((code, said.as_str()), (0, "ok withdrew 1 invite\n"));
     is_turned_away(&Home::new(), &ticket, GONE);
     assert_eq!(publisher.stop(), 0);
 

@@ -229,7 +229,7 @@ impl Configured {
 }
 
 /// Printed after a new configuration was accepted.
-const TAKEN: &str = "cameras and allow lists were read again";
+const TAKEN: &str = "cameras and the lists of peers were read again";
 
 /// A viewer gateway with its own home and peer id, to be started.
 struct Viewer {
