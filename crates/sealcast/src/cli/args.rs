@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Run camera, encrypted stream and viewer on this machine, and show what the protection costs
+    /// Run camera, stream and viewer on this machine, and show what encryption costs
     #[command(after_help = examples::DEMO)]
     Demo(DemoArgs),
     /// Create an identity and print its peer id
@@ -52,16 +52,16 @@ pub(super) enum Command {
     /// Measure the latency of video as a viewer sees it
     #[command(after_help = examples::PROBE)]
     Probe(ProbeArgs),
-    /// Connect RTSP cameras to RTSP players over an encrypted link, without changes to either
+    /// Connect RTSP cameras to RTSP players over an encrypted link
     #[command(after_help = examples::GATEWAY)]
     Gateway(GatewayCommands),
     /// List the cameras of a publisher that you may watch, for `watch --camera NAME`
     #[command(after_help = examples::CAMERAS)]
     Cameras(CamerasArgs),
-    /// Invite one more to a publisher, camera gateway or listening viewer, while it runs or for its next start
+    /// Invite one more to what publishes or listens here, also while it runs
     #[command(after_help = examples::INVITE)]
     Invite(InviteArgs),
-    /// Show how a running publisher, camera gateway or listening viewer is: its cameras, who watches, and its keys
+    /// Show how what runs here is: its cameras, who watches, and its keys
     #[command(after_help = examples::STATUS)]
     Status(StatusArgs),
     /// Show who is admitted, and change it
@@ -70,7 +70,7 @@ pub(super) enum Command {
     /// Send a command to a running publisher or camera gateway
     #[command(after_help = examples::CONTROL)]
     Control(ControlArgs),
-    /// Print versions, ciphers, ways to agree on keys, and which processor features are in use
+    /// Print versions, ciphers, key exchanges, and the processor features in use
     PrintConfig(PrintConfigArgs),
     /// Look for what would keep a stream from running well here, and say what to do
     #[command(after_help = examples::DOCTOR)]

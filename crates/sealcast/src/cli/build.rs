@@ -56,10 +56,6 @@ fn study_suite(cipher: &str) -> Result<Vec<Suite>> {
             format!("use one of {}", all.join(", ")),
         )
     })?;
-    tracing::warn!(
-        suite = suite.name,
-        "INSECURE: this session's media is for measurements only"
-    );
     Ok(vec![suite])
 }
 
@@ -121,6 +117,14 @@ pub(super) fn own_offer(args: &SessionArgs, end: End, sealing: Sealing, settings
     )
 }
 
+/// Say that a suite of the laboratory protects nothing, if one is used.
+pub(super) fn warn_of_study(args: &SessionArgs, suites: &[Suite]) {
+    if args.insecure_study_suite.is_some() {
+        let suite = suites.first().map(|suite| suite.name);
+        tracing::warn!(suite, "INSECURE: this session's media is for measurements only");
+    }
+}
+
 /// As [`own_offer`], for this identity.
 pub(super) fn offer_of(
     args: &SessionArgs,
@@ -128,10 +132,12 @@ pub(super) fn offer_of(
     sealing: Sealing,
     settings: &Settings,
 ) -> Result<Offer> {
+    let suites = offered_suites(args, settings)?;
+    warn_of_study(args, &suites);
     Ok(Offer {
         known: super::peers::known(&identity.peer_id()),
         identity,
-        suites: offered_suites(args, settings)?,
+        suites,
         mechanisms: offered_mechanisms(settings)?,
         rekey: sealing.rekey,
         unit: sealing.unit,

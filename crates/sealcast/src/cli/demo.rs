@@ -21,12 +21,14 @@ async fn run_async(args: DemoArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.demo;
     let time = args.session.seconds.or(configured.seconds).map(|time| time.0);
+    let suites = build::offered_suites(&args.session, &settings)?;
+    build::warn_of_study(&args.session, &suites);
     let options = DemoOptions {
         source: configured.source.clone(),
         headless: configured.headless,
         page: args.page,
         shape: shape(&settings)?,
-        suites: build::offered_suites(&args.session, &settings)?,
+        suites,
         mechanisms: build::offered_mechanisms(&settings)?,
         observe: build::observe(&settings)?,
     };

@@ -15,8 +15,7 @@ pub(super) const DEMO: &str = "Examples:
 pub(super) const PUBLISH: &str = "Examples:
   sealcast publish v4l2:/dev/video0              # prints the line that a viewer types
   sealcast publish rtsp://camera.example/front --listen udp://0.0.0.0:9553 --retry
-  sealcast publish front=rtsp://192.0.2.10/1 yard=rtsp://192.0.2.11/1
-  sealcast publish file:clip.mp4?loop --web https://0.0.0.0:9443   # for browsers as well";
+  sealcast publish front=rtsp://192.0.2.10/1 yard=rtsp://192.0.2.11/1 --web https://0.0.0.0:9443";
 
 pub(super) const WATCH: &str = "Examples:
   sealcast watch @ticket.txt                     # a page; its address is printed

@@ -120,6 +120,10 @@ impl Opener {
     fn said(&self, args: &PublishArgs) -> Result<Vec<Configured<Said>>> {
         let (settings, publish) = (&self.settings, &self.settings.config.publish);
         if publish.source.is_none() && publish.source_file.is_none() && args.more.is_empty() {
+            if settings.config.camera.is_empty() {
+                let hint = format!("name one: {}", crate::source::SOURCE_URLS);
+                return Err(Failure::new(FailureKind::Usage, "there is no source to publish", hint));
+            }
             return configured(settings, |camera, source| {
                 refuse(&[("control", camera.control.is_some())], "publish")?;
                 camera.name.as_deref().map_or(Ok(()), check_camera_name)?;

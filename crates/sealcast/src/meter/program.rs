@@ -125,8 +125,10 @@ impl ProgramMeter {
     /// that does counts little there, before it knows which camera a session is of, and only [`totals`](Self::totals)
     /// and reports add it.
     pub(super) fn encode(&self) -> String {
-        let mut cameras = self.named();
-        if cameras.is_empty() {
+        let (mut cameras, mut received) = (self.named(), Totals::default());
+        self.nameless.add_to(&mut received);
+        // A demo watches its own camera.
+        if cameras.is_empty() || received.frames_in > 0 {
             cameras.push(self.nameless());
         }
         let mut text = text_of(&self.registry);

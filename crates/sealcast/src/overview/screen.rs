@@ -183,10 +183,9 @@ impl Page {
             });
             let state = format!("{}{}", or_dash(camera.state.as_ref()), at.unwrap_or_default());
             if let Some(why) = &camera.why {
-                let name = if camera.name.is_empty() {
-                    String::new()
-                } else {
-                    format!(" {}", camera.name)
+                let name = match cameras.len() {
+                    1 => String::new(),
+                    _ => format!(" {}", camera.name),
                 };
                 off.push(plain(&format!("camera{name} {state}, because {why}")));
             }

@@ -124,6 +124,7 @@ fn a_camera_that_is_off_says_since_when_and_why() {
     let words = "camera off since 11:00 (1 h), because rtsp://192.0.2.9/front cannot be reached";
     assert!(text.contains(words) && text.ends_with("nobody watches"), "{text}");
     status.cameras[0].name = "yard".to_owned();
+    status.cameras.push(status.cameras[0].clone());
     let text = page(Some(80)).status(&status, None);
     assert!(text.contains("camera yard off since"), "{text}");
 }

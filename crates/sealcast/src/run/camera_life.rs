@@ -20,7 +20,7 @@ use super::shape::FrameProof;
 use super::source_feed::Reopen;
 use super::source_thread::{self, Tap};
 use super::ways::Ways;
-use super::{Admission, Hub, Observation, Offer, QueueLimits, RuntimeSettings};
+use super::{Admission, Hub, Nudge, Observation, Offer, QueueLimits, RuntimeSettings};
 use crate::failure::{Failure, Result};
 use crate::source::Source;
 
@@ -76,6 +76,8 @@ pub(super) struct Taps {
 /// A camera whose source is running.
 pub(super) struct CameraLife {
     pub(super) camera: Arc<Camera>,
+    /// Ends the pause before another attempt to open the source.
+    pub(super) nudge: Option<Arc<Nudge>>,
     source: JoinHandle<()>,
     outlets: Vec<Outlet>,
 }
@@ -106,6 +108,7 @@ impl CameraLife {
             Some(group) => options.relays.into_iter().map(|relay| group.relay(relay)).collect(),
             None => Vec::new(),
         };
+        let nudge = options.reopen.as_ref().map(Reopen::nudge);
         let source = source_thread::start(
             (source, options.reopen, options.sound),
             Arc::clone(&hub),
@@ -129,6 +132,7 @@ impl CameraLife {
         };
         Ok(Self {
             camera: Arc::new(camera),
+            nudge,
             source,
             outlets,
         })
@@ -144,6 +148,7 @@ impl CameraLife {
             camera,
             source,
             outlets,
+            ..
         } = self;
         let mut fed = feed_all(&camera, outlets, &arrivals);
         let outcome = tokio::select! {

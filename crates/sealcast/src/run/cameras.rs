@@ -21,7 +21,7 @@ use super::camera_life::{CameraLife, CameraOptions, InCommon, Taps};
 use super::control::{CameraStatus, Controlled, Sealing};
 use super::registry::{Configured, Registry, Renewal, Snapshot};
 use super::relay::Arrivals;
-use super::{Admission, Observation};
+use super::{Admission, Nudge, Observation};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 #[cfg(test)]
@@ -84,6 +84,7 @@ pub(super) struct Ended {
 /// What a camera's tasks are told and waited for by.
 struct Living {
     camera: Arc<Camera>,
+    nudge: Option<Arc<Nudge>>,
     stop: watch::Sender<bool>,
     life: JoinHandle<()>,
 }
@@ -160,7 +161,7 @@ impl PublishedCameras {
     fn start(&self, name: Option<&str>, options: CameraOptions, taps: Taps) -> Result<Arc<Camera>> {
         let name = name.and_then(CameraName::new).unwrap_or_default();
         let life = CameraLife::start(name, options, &self.common, taps)?;
-        let camera = Arc::clone(&life.camera);
+        let (camera, nudge) = (Arc::clone(&life.camera), life.nudge.clone());
         let (stop, stopped) = watch::channel(false);
         let (ends, arrivals, ending) = (self.ends.clone(), self.arrivals.clone(), Arc::clone(&camera));
         let life = tokio::spawn(async move {
@@ -173,6 +174,7 @@ impl PublishedCameras {
         });
         self.living().push(Living {
             camera: Arc::clone(&camera),
+            nudge,
             stop,
             life,
         });
@@ -182,6 +184,11 @@ impl PublishedCameras {
     /// Serve these cameras from now on. Sessions leave those that are gone, or were changed; others go on.
     pub(super) async fn renew(&self, renewal: Renewal<CameraDefinition>) {
         self.common.admission.renew(renewal.by_hand);
+        // A camera that is waited for may be right now.
+        self.living()
+            .iter()
+            .filter_map(|living| living.nudge.as_ref())
+            .for_each(|nudge| nudge.now());
         let known = |camera: &PublishedCamera| {
             let registry = self.registry.borrow();
             registry.has(camera.name.as_deref(), &camera.definition)

@@ -92,7 +92,7 @@ fn a_multicast_group_that_cannot_be_is_refused_in_words() {
                 &["--group", "--listen", "udp://203.0.113.5:0?multicast=239.1.2.3:5000"],
             ]
             .concat(),
-            "listen at an address of this machine",
+            "an address of this machine",
         ),
         (
             &vec!["watch", "--listen", "udp://127.0.0.1:0?multicast=239.1.2.3:5000"],

@@ -446,7 +446,8 @@ fn the_control_socket_refuses_what_it_does_not_know_and_goes_on() {
         let (answer, done) = control(&home, &socket, command);
         assert!(!done && answer.contains(words), "{command}: {answer}");
     }
-    assert!(control(&home, &socket, "help").0.starts_with("ok encrypt all|none|"));
+    let (help, _) = control(&home, &socket, "help");
+    assert!(help.starts_with("ok encrypt [CAMERA] all|none|"));
 
     let mut stream = UnixStream::connect(&socket).expect("a connection");
     let mut answers = BufReader::new(stream.try_clone().expect("a descriptor")).lines();
