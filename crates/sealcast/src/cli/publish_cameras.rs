@@ -298,8 +298,6 @@ impl Opener {
         let retry = self.settings.config.publish.retry || said.among_others;
         let begun = opening.begin(retry, self.rate).await;
         let begun = begun.map_err(|failure| self.settings.placed("publish.encrypt", failure))?;
-        let camera = said.among_others.then_some(said.name.as_str());
-        begun.announce(camera, &publisher.identity.peer_id());
         let group = said.group.then(|| self.group(publisher, said.sign)).transpose()?;
         Ok(CameraOptions {
             source: begun.source,
@@ -310,6 +308,7 @@ impl Opener {
             group,
             relays: self.relays.clone(),
             among_others: said.among_others,
+            shown: Some(begun.shown),
         })
     }
 

@@ -1,6 +1,5 @@
 //! The source of `sealcast publish`: opened, or waited for.
 
-use sealcast_proto::keys::PeerId;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::unit::Selection;
 
@@ -8,7 +7,6 @@ use super::cameras::SourceText;
 use crate::config::Config;
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::words::words_of;
 use crate::run::{FrameProof, Reopen, Shape, check_selection, passed_through};
 use crate::source::{self, Source, SourceUrl};
 
@@ -46,7 +44,7 @@ pub(super) struct Beginning {
     /// The bounds of its rate.
     pub(super) rate: RateConfig,
     /// Its URL without secrets.
-    shown: String,
+    pub(super) shown: String,
 }
 
 impl Opening {
@@ -131,20 +129,6 @@ impl Opening {
             self.check(&*source)?;
             Ok(source)
         })
-    }
-}
-
-impl Beginning {
-    /// Says in the log what is published, as far as the source is there: of which camera, if there are several.
-    pub(super) fn announce(&self, camera: Option<&str>, publisher: &PeerId) {
-        let (source, words) = (&self.shown, words_of(publisher));
-        match self.source.as_ref().map(|source| source.info()) {
-            Ok(info) => {
-                let (codec, size) = (info.codec.name(), format!("{}x{}", info.width, info.height));
-                tracing::info!(camera, source, codec, size, words, "publishing");
-            }
-            Err(_) => tracing::info!(camera, source, words, "publishing once the source is there"),
-        }
     }
 }
 

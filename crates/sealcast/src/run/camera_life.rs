@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use sealcast_proto::keys::PeerId;
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::wire::CameraName;
 use tokio::sync::watch;
@@ -22,6 +23,7 @@ use super::source_thread::{self, Tap};
 use super::ways::Ways;
 use super::{Admission, Hub, Nudge, Observation, Offer, QueueLimits, RuntimeSettings};
 use crate::failure::{Failure, Result};
+use crate::keys::words::words_of;
 use crate::source::Source;
 
 /// The start rate for a source whose rate cannot be changed, bit/s: above the rate of most cameras.
@@ -50,6 +52,8 @@ pub struct CameraOptions {
     pub relays: Vec<RelayUrl>,
     /// True if it is one of several: the log then says which one it is about.
     pub among_others: bool,
+    /// The URL of its source, without secrets, if the log is to say that it is published.
+    pub shown: Option<String>,
 }
 
 /// What all cameras of a publisher have in common.
@@ -108,6 +112,10 @@ impl CameraLife {
             Some(group) => options.relays.into_iter().map(|relay| group.relay(relay)).collect(),
             None => Vec::new(),
         };
+        let camera = options.among_others.then(|| name.as_str());
+        if let Some(shown) = &options.shown {
+            announce(camera, shown, source.as_deref().ok(), &offer.identity.peer_id());
+        }
         let nudge = options.reopen.as_ref().map(Reopen::nudge);
         let source = source_thread::start(
             (source, options.reopen, options.sound),
@@ -164,6 +172,18 @@ impl CameraLife {
         camera.hub.stop();
         end_of(source, camera.hub.standing.now().away.is_some()).await;
         outcome
+    }
+}
+
+/// Says in the log what is published, as far as the source is there: of which camera, if there are several.
+fn announce(camera: Option<&str>, source: &str, opened: Option<&(dyn Source + 'static)>, publisher: &PeerId) {
+    let words = words_of(publisher);
+    match opened.map(Source::info) {
+        Some(info) => {
+            let (codec, size) = (info.codec.name(), format!("{}x{}", info.width, info.height));
+            tracing::info!(camera, source, codec, size, words, "publishing");
+        }
+        None => tracing::info!(camera, source, words, "publishing once the source is there"),
     }
 }
 

@@ -118,6 +118,7 @@ impl CameraEnd {
                     group: None,
                     relays: Vec::new(),
                     among_others: false,
+                    shown: None,
                 },
             ),
             offer,

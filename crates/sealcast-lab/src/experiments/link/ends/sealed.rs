@@ -65,6 +65,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
                     group: None,
                     relays: Vec::new(),
                     among_others: false,
+                    shown: None,
                 },
             ),
             offer: offer(identity),
