@@ -14,10 +14,10 @@ use sealcast_proto::group::{
     GroupName, InForce, Leader, LeaderConfig, Member, MemberConfig, MemberId, MemberKey, SheetRefusal, Terms,
     TermsRefusal,
 };
-use sealcast_proto::keys::{CameraName, Identity};
+use sealcast_proto::keys::Identity;
 use sealcast_proto::seal::{RecordMeta, SealLimits, Sealed, suite};
 use sealcast_proto::sign::SignMode;
-use sealcast_proto::wire::{Accept, Flags};
+use sealcast_proto::wire::{Accept, CameraName, Flags};
 
 /// Members by name.
 const MEMBERS: u8 = 16;

@@ -9,13 +9,12 @@ use libfuzzer_sys::fuzz_target;
 use sealcast_fuzz::{Act, CONNECTION, Edit, Ends, judge};
 use sealcast_proto::group::MemberId;
 use sealcast_proto::group_media::{GroupSealer, GroupSealerConfig};
-use sealcast_proto::keys::CameraName;
 use sealcast_proto::seal::suite;
 use sealcast_proto::session::{Event, GroupPolicy, Input, OpenedBy, OutgoingFrame, RekeyPolicy, SessionError};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::sim::{Direction, LinkProfile, World};
 use sealcast_proto::unit::{Assembled, Codec, FrameRate, Preamble, StreamInfo, Unit};
-use sealcast_proto::wire::{GroupMessage, Hearing, MulticastGroup};
+use sealcast_proto::wire::{CameraName, GroupMessage, Hearing, MulticastGroup};
 
 const STREAM: u16 = 1;
 const MEMBER: MemberId = MemberId(0);
