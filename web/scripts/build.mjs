@@ -11,7 +11,7 @@ import {
 import { ROOT, bundleLibrary } from "./bundle.mjs";
 
 /** A page loads this before the first picture, so it stays small. */
-const MAX_GZIPPED = 77_000;
+const MAX_GZIPPED = 78_000;
 
 await bundleLibrary();
 const code = await readFile(resolve(ROOT, "dist/sealcast-web.js"));

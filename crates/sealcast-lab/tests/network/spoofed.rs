@@ -267,7 +267,7 @@ fn attacked_during(frames: usize) -> bool {
         assert!(cookies > EACH as u64, "{cookies}: and the viewer's");
         assert_eq!(count(r#"datagrams_refused_total{reason="stranger"}"#), 2 * EACH as u64);
         assert_eq!(count(r#"datagrams_refused_total{reason="unknown"}"#), EACH as u64);
-        let late = count(r#"frames_dropped_total{cause="queue"}"#);
+        let late = count(r#"frames_dropped_total{camera="camera",cause="queue"}"#);
         all_that_was_sent_came(folder.path(), frames, late);
     }
     true

@@ -297,7 +297,12 @@ impl Opener {
         let opening = Opening::new(said.source.clone(), self.shape, proof, said.selection).with_sound(said.sound);
         let retry = self.settings.config.publish.retry || said.among_others;
         let begun = opening.begin(retry, self.rate).await;
-        let begun = begun.map_err(|failure| self.settings.placed("publish.encrypt", failure))?;
+        let begun = begun.map_err(|mut failure| {
+            if said.among_others {
+                failure.what = format!("the camera {}: {}", said.name, failure.what);
+            }
+            self.settings.placed("publish.encrypt", failure)
+        })?;
         let group = said.group.then(|| self.group(publisher, said.sign)).transpose()?;
         Ok(CameraOptions {
             source: begun.source,

@@ -288,6 +288,8 @@ fn name_of(camera: &PublishedCamera) -> Option<&str> {
 async fn end(living: Living) {
     // It fails if it has ended by itself.
     let _ = living.stop.send(true);
+    // Nobody waits for it any more.
+    living.camera.observation.metrics.camera_off(false);
     if tokio::time::timeout(END_PATIENCE, living.life).await.is_err() {
         tracing::warn!(camera = living.camera.name.as_str(), "this camera takes long to end");
     }

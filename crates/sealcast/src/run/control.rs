@@ -207,6 +207,10 @@ fn answer(command: &str, commands: &Commands) -> Result<String, String> {
         _ if command == LIST_PEERS => in_json(&overview::peers(end)),
         ("peers", command) => {
             let command = PeersCommand::parse(command).map_err(|failure| failure.to_string())?;
+            if let PeersCommand::TakeCamera(_, camera) = &command {
+                let known = check_cameras(end, [camera.as_str()]);
+                known.map_err(|failure| failure.to_string())?;
+            }
             let answer = end.admission().command(&command);
             end.lists_changed();
             answer.map_err(|failure| failure.to_string())
@@ -232,9 +236,33 @@ fn in_lines(answer: String) -> String {
     }
 }
 
+/// Checks that there are cameras of these names.
+fn check_cameras<'n>(end: &dyn Controlled, names: impl IntoIterator<Item = &'n str>) -> crate::failure::Result<()> {
+    let cameras = end.cameras();
+    let known = |name: &&str| cameras.iter().any(|camera| camera.name == **name);
+    match names.into_iter().find(|name| !known(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let names: Vec<&str> = cameras.iter().map(|camera| camera.name.as_str()).collect();
+            let hint = match names.join(", ") {
+                none if none.is_empty() => {
+                    "this program has no cameras of its own: say it to their publisher".to_owned()
+                }
+                names => format!("the cameras are {names}"),
+            };
+            Err(Failure::new(
+                FailureKind::Usage,
+                format!("there is no camera {name} here"),
+                hint,
+            ))
+        }
+    }
+}
+
 /// Invite somebody. Returns what is known of the invite, and a line for each way here.
 fn invite(request: &str, commands: &Commands) -> crate::failure::Result<String> {
     let request = InviteRequest::parse(request)?;
+    check_cameras(&*commands.end, request.cameras().named())?;
     let (tickets, role) = match &commands.ways {
         Some(ways) => (ways.tickets()?, ways.role()),
         None => (Vec::new(), Role::Publisher),

@@ -19,7 +19,10 @@ pub(super) fn status(end: &dyn Controlled) -> StatusOverview {
         epoch = sealing.observation().metrics.epoch().max(epoch);
         Ok(())
     });
-    encrypt.dedup();
+    // Of several cameras that differ each has its own, in their order.
+    if encrypt.iter().all(|selection| Some(selection) == encrypt.first()) {
+        encrypt.truncate(1);
+    }
     let sessions = end.admission().sessions();
     // Times of the JSON are in their order as text.
     let oldest_keys_since = sessions.iter().map(|session| session.keys_since.clone()).min();

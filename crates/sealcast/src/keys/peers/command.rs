@@ -197,10 +197,20 @@ fn take_camera(
         return Err(usage(&what, "name those who may see the camera in its list `allow`"));
     }
     let name = named(&store.lists(), &id);
+    if store.lists().peer(&id).is_some_and(|peer| peer.cameras.is_full()) {
+        let what = format!("{name} has lost as many cameras already as can be written down");
+        let hint = "remove it, and invite it to those that it may watch: `sealcast invite --camera NAME`";
+        return Err(usage(&what, hint));
+    }
+    let before = store.lists().invites.len();
     let kept = store.edit_and_say(Edit::TakeCamera(id, camera.to_owned()), now)?;
+    let invite = match before > store.lists().invites.len() {
+        true => "; its invite had uses left and is withdrawn",
+        false => "",
+    };
     match store.lists().peer(&id) {
-        Some(_) => Ok(format!("{name} may watch {camera} no more{kept}")),
-        None => Ok(format!("removed {name}, which had that camera alone{kept}")),
+        Some(_) => Ok(format!("{name} may watch {camera} no more{invite}{kept}")),
+        None => Ok(format!("removed {name}, which had that camera alone{invite}{kept}")),
     }
 }
 

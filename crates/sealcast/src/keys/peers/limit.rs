@@ -71,8 +71,17 @@ impl CameraLimit {
         }
     }
 
-    /// What is left without this camera; `None` if that is nothing, or if so many were taken away that it cannot be
-    /// written.
+    /// True if no further camera can be taken away: so many cannot be written.
+    pub fn is_full(&self) -> bool {
+        self.only.is_none() && self.not.len() >= MAX_NAMED
+    }
+
+    /// The cameras that it names.
+    pub fn named(&self) -> impl Iterator<Item = &str> {
+        self.only.iter().flatten().chain(&self.not).map(String::as_str)
+    }
+
+    /// What is left without this camera; `None` if that is nothing, or if it [is full](Self::is_full).
     pub fn without(mut self, name: &str) -> Option<Self> {
         match &mut self.only {
             Some(only) => {

@@ -225,7 +225,8 @@ pub enum Edit {
         /// One line of text for the user.
         comment: String,
     },
-    /// Let a peer watch one camera less. It is removed if that leaves none.
+    /// Let a peer watch one camera less, and withdraw its invite as [`Remove`](Self::Remove) does. The peer is removed
+    /// if that leaves none.
     TakeCamera(PeerId, String),
     /// Remove a peer. An invite that enrolled it and still has uses is withdrawn: the peer knows it.
     Remove(PeerId),
@@ -419,15 +420,15 @@ impl PeerLists {
             Edit::TakeCamera(id, camera) => match self.peer(id).cloned() {
                 None => {}
                 Some(peer) => match peer.cameras.clone().without(camera) {
-                    Some(cameras) => self.peers.put(ListedPeer { cameras, ..peer }),
+                    Some(cameras) => {
+                        self.withdraw_known_to(id);
+                        self.peers.put(ListedPeer { cameras, ..peer });
+                    }
                     None => self.apply(&Edit::Remove(*id), now),
                 },
             },
             Edit::Remove(id) => {
-                let by = self.peer(id).and_then(|peer| peer.enrolment.as_ref());
-                if let Some(by) = by.map(|enrolment| enrolment.invite) {
-                    self.withdraw_where(|invite| invite.name == by && invite.left > 0);
-                }
+                self.withdraw_known_to(id);
                 self.peers.retain(|peer| peer.id != *id);
             }
             Edit::Withdraw { invite, with_peers } => {
@@ -438,6 +439,14 @@ impl PeerLists {
                     self.peers.retain(|peer| !enrolled(peer).is_some_and(meant));
                 }
             }
+        }
+    }
+
+    /// Withdraws the invite that enrolled a peer, if it has uses left: the peer knows it.
+    fn withdraw_known_to(&mut self, id: &PeerId) {
+        let by = self.peer(id).and_then(|peer| peer.enrolment.as_ref());
+        if let Some(by) = by.map(|enrolment| enrolment.invite) {
+            self.withdraw_where(|invite| invite.name == by && invite.left > 0);
         }
     }
 

@@ -53,6 +53,7 @@ fn of_listed(peer: &ListedPeer) -> PeerRow {
     PeerRow {
         invite,
         listed: Some(peer.since.to_string()),
+        cameras: (!peer.cameras.is_none()).then(|| peer.cameras.to_string().split(',').map(str::to_owned).collect()),
         ..unlisted(&peer.id, peer.comment.clone(), admitted)
     }
 }

@@ -46,6 +46,11 @@ impl InviteRequest {
         Ok(Self { terms, label, cameras })
     }
 
+    /// The cameras to which it is limited.
+    pub fn cameras(&self) -> &CameraLimit {
+        &self.cameras
+    }
+
     /// The control command that says so to a running program.
     pub fn line(&self) -> String {
         let Self { terms, label, cameras } = self;
