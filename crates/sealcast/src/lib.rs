@@ -10,6 +10,7 @@ mod display;
 pub mod doctor;
 pub mod eavesdrop;
 pub mod failure;
+mod file_lock;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod gst;

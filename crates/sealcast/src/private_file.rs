@@ -11,6 +11,7 @@ use rustix::process::{geteuid, umask};
 use zeroize::Zeroizing;
 
 use crate::failure::{Failure, FailureKind, Result};
+use crate::file_lock::FileLock;
 
 /// Maximum length in bytes of a secret file: an identity has 73 bytes, a ticket at most 512; a file of cameras is the
 /// longest.
@@ -158,8 +159,10 @@ pub fn update_secret<T>(path: &Path, change: impl FnOnce(Option<String>) -> io::
     if let Some(folder) = path.parent() {
         create_folder(folder)?;
     }
-    let lock = open_regular(&path.with_extension("lock"), options().create(true).append(true))?;
-    lock.lock()?;
+    let _lock = FileLock::wait(open_regular(
+        &path.with_extension("lock"),
+        options().create(true).append(true),
+    )?)?;
     let before = read_regular(path, MAX_LIST_FILE)?;
     let (text, made) = change(before.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))?;
     replace_secret(path, text.as_bytes())?;

@@ -11,6 +11,7 @@ use sealcast_proto::archive::{ARCHIVE_ID_LEN, MAX_SEGMENT, Segment};
 
 use super::times::nanos_of;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::file_lock::FileLock;
 use crate::keys::entropy;
 use crate::private_file;
 
@@ -105,7 +106,7 @@ fn number_of(name: &str) -> Option<u64> {
 pub struct Folder {
     path: PathBuf,
     /// Held while it is written.
-    _lock: Option<File>,
+    _lock: Option<FileLock>,
 }
 
 /// Where an archive goes on.
@@ -148,7 +149,7 @@ impl Folder {
         let lock = options.create(true).truncate(false).write(true);
         let lock = lock.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         let lock = lock.open(path.join("lock")).map_err(fail)?;
-        lock.try_lock().map_err(|error| match error {
+        let lock = FileLock::try_new(lock).map_err(|error| match error {
             TryLockError::WouldBlock => Failure::new(
                 FailureKind::Sink,
                 format!("another sealcast writes to the archive {shown}"),

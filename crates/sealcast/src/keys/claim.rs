@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::file_lock::FileLock;
 use crate::private_file::{open_regular, options};
 
 /// How long a starting program waits for one that is just ending, and an edit for another one; media wait with it.
@@ -14,16 +15,16 @@ pub(super) const COMMAND_PATIENCE: Duration = Duration::from_secs(10);
 /// Interval of the attempts to get a lock.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Open and lock a file, which is unlocked when it is closed.
+/// Open and lock a file, which stays locked until what is returned is dropped.
 ///
 /// # Errors
 /// The file cannot be made; kind `WouldBlock`: another program has it locked for longer than that.
-pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<File> {
-    let file = open_regular(path, options().write(true).create(true).truncate(false))?;
+pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<FileLock> {
     let deadline = Instant::now() + patience;
     loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
+        let file = open_regular(path, options().write(true).create(true).truncate(false))?;
+        match FileLock::try_new(file) {
+            Ok(held) => return Ok(held),
             Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(LOOK),
             Err(error) => return Err(error.into()),
         }
@@ -34,11 +35,12 @@ pub(super) fn lock(path: &Path, patience: Duration) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`lock`].
-pub(super) fn claim(path: &Path) -> io::Result<File> {
-    let mut file = lock(path, PROGRAM_PATIENCE)?;
+pub(super) fn claim(path: &Path) -> io::Result<FileLock> {
+    let held = lock(path, PROGRAM_PATIENCE)?;
+    let mut file = held.file();
     file.set_len(0)?;
     writeln!(file, "{}", std::process::id())?;
-    Ok(file)
+    Ok(held)
 }
 
 /// The process that has a file claimed.

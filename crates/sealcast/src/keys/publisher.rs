@@ -3,7 +3,6 @@
 //!
 //! The identity is what others know it by and what all keys are bound to. The name is a label of this account.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use super::files::{self, End, identity_at, read_identity};
 use super::peers::{Kind, ListName, running};
 use super::take_over;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::file_lock::FileLock;
 use crate::private_file::create_folder;
 
 /// Name of the identity in the folder of a publisher.
@@ -104,7 +104,7 @@ pub struct Publisher {
     home: Option<PathBuf>,
     /// Likewise.
     folder: Option<PathBuf>,
-    _in_use: Option<File>,
+    _in_use: Option<FileLock>,
 }
 
 impl Publisher {
@@ -176,15 +176,15 @@ impl Publisher {
     }
 }
 
-/// Keeps other programs from starting, until this is closed.
-fn starting(home: &Path) -> io::Result<File> {
+/// Keeps other programs from starting, until this is dropped.
+fn starting(home: &Path) -> io::Result<FileLock> {
     let all = Kind::Publisher.directory(home);
     create_folder(&all)?;
     lock(&all.join(STARTING), COMMAND_PATIENCE)
 }
 
-/// Keeps other programs of this account from using the identity, by whatever name or copy, until this is closed.
-fn claim_identity(home: &Path, identity: &Identity, path: &Path) -> Result<File> {
+/// Keeps other programs of this account from using the identity, by whatever name or copy, until this is dropped.
+fn claim_identity(home: &Path, identity: &Identity, path: &Path) -> Result<FileLock> {
     let in_use = Kind::Publisher.directory(home).join(IN_USE);
     let file = in_use.join(identity.peer_id().to_string());
     let claimed = create_folder(&in_use).and_then(|()| claim(&file));
@@ -219,7 +219,7 @@ fn unusable(home: &Path, error: &io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::fs;
+    use std::fs::{self, File};
 
     use super::*;
     use crate::keys::files::create_identity;

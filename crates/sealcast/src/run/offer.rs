@@ -1,6 +1,5 @@
 //! The settings that an end uses in every handshake.
 
-use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use super::Observation;
 use super::delay_rate::{DelayBasedRate, Queues};
 use super::shape::Shape;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::file_lock::FileLock;
 use crate::keys::entropy;
 use crate::keys::files;
 use crate::keys::peers::{KnownEnd, KnownPeers, Turn};
@@ -143,7 +143,7 @@ impl Offer {
 
     /// Wait while another program with this identity is being enrolled by the same ticket, and then be the one; nothing
     /// is returned if there is no need.
-    async fn turn(&self, ticket: &Ticket) -> Option<File> {
+    async fn turn(&self, ticket: &Ticket) -> Option<FileLock> {
         let deadline = Instant::now() + ENROLMENT_PATIENCE;
         loop {
             match self.known.turn(ticket) {

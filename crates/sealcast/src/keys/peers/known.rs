@@ -1,7 +1,7 @@
 //! What the connecting end keeps: for each listening end that enrolled it, the secret of later handshakes.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -11,6 +11,7 @@ use sealcast_proto::wire::Ticket;
 use zeroize::Zeroizing;
 
 use super::lines;
+use crate::file_lock::FileLock;
 use crate::keys::claim;
 use crate::private_file::{self, read_secret};
 
@@ -41,7 +42,7 @@ pub struct KnownEnd {
     address: String,
     proves: Proves,
     /// Held until the enrolment is kept, or the attempt is over.
-    turn: Option<File>,
+    turn: Option<FileLock>,
 }
 
 /// What this end proves to the listening one.
@@ -64,8 +65,8 @@ struct Kept {
 pub enum Turn {
     /// Nobody's: nothing is to be enrolled, or no lock can be had.
     Unneeded,
-    /// This one's, as long as the file is open.
-    Own(File),
+    /// This one's, as long as the lock is held.
+    Own(FileLock),
     /// Another program's.
     Others,
 }
@@ -195,7 +196,7 @@ impl KnownEnd {
     }
 
     /// Nobody else with this identity is enrolled at the same end until this is over.
-    pub fn hold(&mut self, turn: Option<File>) {
+    pub fn hold(&mut self, turn: Option<FileLock>) {
         self.turn = turn;
     }
 

@@ -22,6 +22,7 @@ use super::lines;
 use super::lists::{Edit, LiveInvite, PeerLists};
 use super::roll::Roll;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::file_lock::FileLock;
 use crate::keys::claim::{COMMAND_PATIENCE, PROGRAM_PATIENCE, claim, holder, holder_in_words, lock};
 use crate::private_file;
 
@@ -34,7 +35,7 @@ const RUNNING: &str = "running";
 pub struct PeerStore {
     dir: Option<PathBuf>,
     /// Locked while the program runs.
-    claim: Option<File>,
+    claim: Option<FileLock>,
     patience: Duration,
     /// True of a program that runs with them, false of a command that changes them and ends.
     runs: bool,
@@ -339,7 +340,7 @@ pub fn last_used(dir: &Path) -> Option<SystemTime> {
 }
 
 /// Keep other programs from reading and writing the lists, until this is closed.
-fn lock_for_edit(dir: &Path, patience: Duration) -> io::Result<File> {
+fn lock_for_edit(dir: &Path, patience: Duration) -> io::Result<FileLock> {
     private_file::create_folder(dir)?;
     lock(&dir.join(EDITING), patience)
 }

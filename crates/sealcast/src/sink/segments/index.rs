@@ -16,6 +16,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat, unlinkat}
 
 use super::options::Template;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::file_lock::FileLock;
 use crate::private_file;
 
 /// Longest index that is read, bytes: ten years of a minute each.
@@ -43,7 +44,7 @@ pub(super) struct Index {
     /// Lines of the file.
     lines: usize,
     /// Held while it is written.
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl Index {
@@ -70,8 +71,7 @@ impl Index {
             .write(true)
             .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(folder.join(format!("{name}.lock")));
-        let lock = lock.map_err(fail)?;
-        lock.try_lock().map_err(|error| match error {
+        let lock = FileLock::try_new(lock.map_err(fail)?).map_err(|error| match error {
             TryLockError::WouldBlock => Failure::new(
                 FailureKind::Sink,
                 format!("another sealcast records to {} by the same names", folder.display()),
