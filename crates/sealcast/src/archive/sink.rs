@@ -27,7 +27,7 @@ pub struct ArchiveSink {
     /// The descriptions in force, of the picture and of the sound, with their streams.
     descriptions: BTreeMap<u32, SealedFrame>,
     folder: PathBuf,
-    /// What it has recorded.
+    /// The frames and bytes that it has recorded.
     kept: Kept,
 }
 

@@ -38,7 +38,7 @@ pub(super) async fn run(args: &DoctorArgs) -> Result<()> {
     report.verdict()
 }
 
-/// What was found of a camera, or of a file.
+/// The findings about a camera, or a file.
 async fn tried(source: &str) -> Result<Report> {
     if let SourceUrl::Rtsp(options) = source.parse()? {
         return Ok(try_camera(&options).await);

@@ -283,7 +283,7 @@ fn list(args: &WhoseArgs, in_json: bool) -> Result<()> {
     Ok(())
 }
 
-/// What a running program said in JSON.
+/// Reads the JSON that a running program answered.
 pub(super) fn parsed<T: DeserializeOwned>(answer: &str) -> Result<T> {
     serde_json::from_str(answer).map_err(|error| {
         let what = format!("the answer of the running program is none that is understood here ({error})");

@@ -18,7 +18,7 @@ pub(super) struct PeersArgs {
     pub(super) whose: WhoseArgs,
 }
 
-/// Whose lists a command is about.
+/// The program whose lists a command is about.
 #[derive(Debug, Args)]
 pub(super) struct WhoseArgs {
     /// The publisher or camera gateway of this name. Without it: that of the configuration, camera, or the only one

@@ -27,7 +27,7 @@ use crate::run::{
 use crate::source::SourceUrl;
 use crate::transport::udp::MulticastOut;
 
-/// What all cameras are opened with.
+/// The settings that all cameras are opened with.
 pub(super) struct Opener {
     settings: Settings,
     /// Known when they are opened.
@@ -39,7 +39,7 @@ pub(super) struct Opener {
     multicast: Option<(IpAddr, SocketAddr)>,
 }
 
-/// What is said of one camera.
+/// The settings of one camera.
 #[derive(Clone)]
 struct Said {
     name: String,
@@ -53,7 +53,7 @@ struct Said {
 }
 
 impl Opener {
-    /// What the cameras of these settings are opened with.
+    /// The opener of the cameras of these settings.
     ///
     /// # Errors
     /// The settings do not fit together.
@@ -342,7 +342,7 @@ pub(super) async fn open_all(cameras: Vec<PublishedCamera>) -> Result<Vec<(Publi
         .collect()
 }
 
-/// Who can open what archive's nodes record; nobody if there are no such nodes.
+/// The recipients who can open what archive nodes record; nobody if there are no such nodes.
 fn archive_to(settings: &Settings) -> Result<Vec<Recipient>> {
     let configured = &settings.config.publish;
     let place = |failure| settings.placed("publish.archive_to", failure);

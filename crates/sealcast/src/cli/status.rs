@@ -69,7 +69,7 @@ fn page() -> Page {
     }
 }
 
-/// What replaces the screen before.
+/// The status as a screen that replaces the one before.
 fn screen(status: &StatusOverview) -> String {
     // The cursor is on a line of its own.
     let lines = output::terminal().map(|(_, lines)| lines.saturating_sub(1));

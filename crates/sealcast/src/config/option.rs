@@ -252,7 +252,7 @@ impl Opt {
     }
 }
 
-/// What is expected of a value, by the name that the reader of values has for its type.
+/// The words for what is expected of a value, by the name that the reader of values has for its type.
 const EXPECTED: [(&str, &str); 8] = [
     ("a nonzero u32", "a whole number from 1 to 4294967295"),
     ("u64", "a whole number from 0 to 9223372036854775807"),

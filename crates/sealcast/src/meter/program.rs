@@ -35,7 +35,7 @@ pub(super) struct ProgramMeter {
     pub(super) rss: Gauge,
     pub(super) temperature: Family<NamedLabel, Gauge<f64, AtomicU64>>,
     pub(super) energy: Family<NamedLabel, Counter<f64, AtomicU64>>,
-    /// What the program does without naming a camera.
+    /// The choice of a program that names no camera.
     nameless: Arc<CameraMeter>,
     cameras: Mutex<Vec<(String, Arc<CameraMeter>)>>,
 }

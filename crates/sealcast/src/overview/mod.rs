@@ -33,7 +33,7 @@ pub(crate) enum AdmittedBy {
 pub(crate) struct SessionRow {
     /// The peer's id.
     pub(crate) peer: String,
-    /// What the peer is called; empty for nothing.
+    /// The name of the peer; empty for none.
     pub(crate) label: String,
     /// The camera, by the name that the session wished for; empty for the only one, or for all of a gateway.
     pub(crate) camera: String,
@@ -77,7 +77,7 @@ pub(crate) struct PeerRow {
 pub(crate) struct InviteRow {
     pub(crate) name: String,
     pub(crate) label: String,
-    /// What made it: `user`, or `start` and the carrier of its ticket.
+    /// Its maker: `user`, or `start` and the carrier of its ticket.
     pub(crate) made_by: String,
     pub(crate) uses_left: u32,
     pub(crate) uses: u32,
@@ -130,7 +130,7 @@ pub(crate) struct StatusOverview {
     pub(crate) kind: String,
     /// The number of its process.
     pub(crate) process: u32,
-    /// What is encrypted; `None` of a viewer.
+    /// The units that are encrypted; `None` of a viewer.
     pub(crate) encrypt: Option<String>,
     pub(crate) cameras: Vec<CameraRow>,
     pub(crate) sessions: Vec<SessionRow>,

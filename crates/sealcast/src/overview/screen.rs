@@ -1,4 +1,4 @@
-//! What `peers list` and `status` show to people.
+//! Tables that `peers list` and `status` show to people.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

@@ -1,4 +1,4 @@
-//! What the pages show, in a terminal of 80 columns and in none.
+//! Tests of what the pages show, in a terminal of 80 columns and in none.
 
 use super::*;
 

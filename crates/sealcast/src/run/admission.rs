@@ -415,7 +415,7 @@ impl Admission {
         outcome
     }
 
-    /// What a peer may see of the cameras that is enrolled, or admitted by its id.
+    /// The cameras that a peer may see that is enrolled, or admitted by its id.
     pub(super) fn seer_of(&self, id: &PeerId) -> Seer {
         self.seer(&Peer {
             id: *id,
@@ -424,7 +424,7 @@ impl Admission {
         })
     }
 
-    /// What a peer may see of the cameras.
+    /// The cameras that a peer may see.
     pub(super) fn seer(&self, peer: &Peer) -> Seer {
         let by_hand = self.by_hand().admits(&peer.id);
         let limit = match by_hand {

@@ -56,7 +56,7 @@ pub struct CameraOptions {
     pub shown: Option<String>,
 }
 
-/// What all cameras of a publisher have in common.
+/// The things that all cameras of a publisher share.
 pub(super) struct InCommon {
     pub(super) observation: Arc<Observation>,
     pub(super) admission: Arc<Admission>,

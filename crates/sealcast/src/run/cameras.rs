@@ -81,7 +81,7 @@ pub(super) struct Ended {
     outcome: Result<()>,
 }
 
-/// What a camera's tasks are told and waited for by.
+/// The means by which the tasks of a camera are stopped and waited for.
 struct Living {
     camera: Arc<Camera>,
     nudge: Option<Arc<Nudge>>,

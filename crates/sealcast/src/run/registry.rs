@@ -55,7 +55,7 @@ pub struct Renewal<D> {
     pub by_hand: ByHand,
 }
 
-/// Who looks for a camera.
+/// The one who looks for a camera.
 #[derive(Clone, Debug)]
 pub(super) struct Seer {
     pub(super) peer: PeerId,
@@ -89,7 +89,7 @@ impl<D, C> Default for Registry<D, C> {
     }
 }
 
-/// What becomes of a session whose cameras were read again.
+/// The fate of a session whose cameras were read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lost {
     /// The camera was started again with other settings: the peer may ask again.
@@ -265,7 +265,7 @@ impl<D: PartialEq, C> Snapshot<D, C> {
         entries.any(|entry| Arc::ptr_eq(&entry.camera, camera) && entry.control.contains(peer))
     }
 
-    /// What to tell the peer if it no longer sees a camera of this name, or that it is another one.
+    /// The message to the peer if it no longer sees a camera of this name, or that it is another one.
     pub(super) fn lost(&self, name: Option<&str>, camera: &Arc<C>, seer: &Seer) -> Option<Lost> {
         let registry = self.registry.borrow();
         let now = registry.entries.iter().find(|entry| entry.name.as_deref() == name);

@@ -82,7 +82,7 @@ pub struct FileSink {
     mark: Option<&'static str>,
     /// It was said that sound is left out.
     silence_told: bool,
-    /// What it has so far, if that is told at its end.
+    /// The extent so far, if that is told at its end.
     kept: Option<Kept>,
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-/// What a recording has so far.
+/// The extent of a recording so far.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     frames: u64,

@@ -13,7 +13,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::overview::counted;
 
-/// What withdraws every invite.
+/// The edit that withdraws every invite.
 const ALL: &str = "all";
 /// Stands between a name that may have blanks and the new one, in a control command: no name has it.
 const TAB: char = '\t';

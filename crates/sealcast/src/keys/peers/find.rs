@@ -78,7 +78,7 @@ fn some_of<T>(found: &[T], name: impl Fn(&T) -> String) -> String {
     names.join(", ")
 }
 
-/// What a peer is called, and its id; the id alone if it is called nothing.
+/// The name of a peer, and its id; the id alone if it is called nothing.
 pub(super) fn named(lists: &PeerLists, id: &PeerId) -> String {
     match lists.label(id) {
         "" => id.to_string(),

@@ -31,7 +31,7 @@ pub struct LastSeen {
     changed: bool,
 }
 
-/// What is to be written, apart from what changes in the meantime.
+/// The state that is to be written, apart from what changes in the meantime.
 pub struct Unwritten {
     file: PathBuf,
     text: String,

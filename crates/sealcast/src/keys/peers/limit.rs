@@ -81,7 +81,7 @@ impl CameraLimit {
         self.only.iter().flatten().chain(&self.not).map(String::as_str)
     }
 
-    /// What is left without this camera; `None` if that is nothing, or if it [is full](Self::is_full).
+    /// The limit that is left without this camera; `None` if that is nothing, or if it [is full](Self::is_full).
     pub fn without(mut self, name: &str) -> Option<Self> {
         match &mut self.only {
             Some(only) => {

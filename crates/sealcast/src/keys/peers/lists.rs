@@ -269,7 +269,7 @@ impl PeerLists {
         self.peers.peer(id)
     }
 
-    /// What a peer is called; nothing if it is not listed.
+    /// The name of a peer; nothing if it is not listed.
     pub(crate) fn label(&self, id: &PeerId) -> &str {
         self.peer(id).map_or("", |peer| &peer.comment)
     }

@@ -1,4 +1,4 @@
-//! What the lists of a listening end say, for people and programs: peers and invites, without their secrets.
+//! Overviews of the lists of a listening end, for people and programs: peers and invites, without their secrets.
 
 use jiff::Timestamp;
 use sealcast_proto::keys::PeerId;

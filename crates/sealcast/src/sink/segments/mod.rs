@@ -39,7 +39,7 @@ pub(super) struct SegmentSink {
     stamp: (u64, Option<ClockEstimate>),
     /// Bytes of the last complete segment.
     last_bytes: u64,
-    /// What it has recorded.
+    /// The frames and bytes that it has recorded.
     kept: Kept,
 }
 

@@ -1,4 +1,4 @@
-//! What a viewer gateway has asked for: cameras, and requests to them.
+//! Cameras and requests that a viewer gateway has asked for.
 
 use std::sync::Arc;
 use std::time::Instant;
