@@ -70,6 +70,7 @@ fn build(counts: Option<&Path>) -> Result<PathBuf, String> {
     let program = built.join("sealcast");
     forget_assembly(&program)?;
     let bill = sbom::Build {
+        program: "sealcast",
         target: &host,
         together: &["sealcast", "sealcast-lab"],
     };

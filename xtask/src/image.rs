@@ -7,11 +7,11 @@ use std::process::Command;
 
 use crate::deb;
 use crate::packages;
-use crate::sbom;
+use crate::program::Program;
 use crate::shell::{command, exists, output, run, target_dir};
 use crate::summary::Outcome;
 
-const PODMAN: &str = "podman";
+pub(crate) const PODMAN: &str = "podman";
 const NAME: &str = "localhost/sealcast";
 const HOW: &str = "cargo xtask image --install";
 /// The users that the program may be told of: a library looks for the name of its own.
@@ -29,27 +29,28 @@ pub(crate) fn step(program: Option<&Path>) -> Outcome {
     if !exists(PODMAN) {
         return Outcome::Skipped(format!("NOT RUN: needs {PODMAN}: {HOW}"));
     }
-    let program = program.map_or_else(deb::build, |program| Ok(program.to_owned()));
+    let program = Program::given_or_built(program);
     match program.and_then(|program| made(&program)) {
         Ok(image) => tried(&image),
         Err(reason) => Outcome::Failed(reason),
     }
 }
 
-/// Makes the image; returns its name.
-fn made(program: &Path) -> Result<String, String> {
+/// Makes the image; returns its name. The same program makes the same image, whose time is that of the package.
+pub(crate) fn made(program: &Program) -> Result<String, String> {
+    let architecture = program.architecture()?;
     let context = target_dir().join("image");
     let _ = fs::remove_dir_all(&context);
     let root = context.join("root");
-    put(program, &root.join("usr/bin/sealcast"), 0o755)?;
-    run(Command::new("strip").arg(root.join("usr/bin/sealcast")))?;
+    let place = root.join("usr/bin/sealcast");
+    put(&program.file, &place, 0o755)?;
+    program.strip_to(&place)?;
     for library in libraries(program)? {
         let place = library.strip_prefix("/").unwrap_or(&library);
         put(&library, &root.join(place), 0o755)?;
     }
     write(&root.join("etc/passwd"), USERS)?;
-    let licences = deb::third_party(&sbom::host()?)?;
-    write(&root.join("usr/share/doc/sealcast/THIRD-PARTY"), &licences)?;
+    write(&root.join("usr/share/doc/sealcast/THIRD-PARTY"), &program.licences()?)?;
     for name in ["LICENSE-MIT", "LICENSE-APACHE"] {
         let from = crate::shell::root().join(name);
         put(&from, &root.join("usr/share/doc/sealcast").join(name), 0o644)?;
@@ -62,24 +63,27 @@ fn made(program: &Path) -> Result<String, String> {
         PODMAN,
         &["build", "--network=none", "--file=packaging/container/Containerfile"],
     );
+    build.args(["--arch", architecture, "--timestamp", &deb::Entry::newest()?.time]);
     run(build.args(["--tag", &image]).arg(&context))?;
     let _ = fs::remove_dir_all(&context);
     Ok(image)
 }
 
 /// The files that the program's dynamic linker would load, itself included; none for a static program.
-fn libraries(program: &Path) -> Result<Vec<PathBuf>, String> {
-    let Some(said) = output(Command::new("ldd").arg(program)) else {
+fn libraries(program: &Program) -> Result<Vec<PathBuf>, String> {
+    if program.is_static() {
         return Ok(Vec::new());
-    };
+    }
+    let said = output(Command::new("ldd").arg(&program.file));
+    let said = said.ok_or_else(|| format!("this machine has no libraries for {program}: give a static one"))?;
     if said.contains("not found") {
-        return Err(format!("{} lacks libraries: {said}", program.display()));
+        return Err(format!("{program} lacks libraries: {said}"));
     }
     let words = said.split_whitespace().filter(|word| word.starts_with('/'));
     Ok(words.map(PathBuf::from).collect())
 }
 
-fn tried(image: &str) -> Outcome {
+pub(crate) fn tried(image: &str) -> Outcome {
     let size = output(&mut command(PODMAN, &["image", "inspect", "--format={{.Size}}", image])).unwrap_or_default();
     let made = format!("{image}, {} bytes", size.trim());
     let limits = [

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::deb;
 use crate::packages;
+use crate::program::Program;
 use crate::shell::{command, exists, output, root, run, target_dir};
 use crate::summary::Outcome;
 
@@ -28,14 +29,10 @@ pub(crate) fn step(program: Option<&Path>) -> Outcome {
     if output(Command::new("id").arg("-u")).is_none_or(|id| id.trim() != "0") {
         return Outcome::Skipped("NOT RUN: only root can install packages into another system".to_owned());
     }
-    Outcome::of(
-        program
-            .map_or_else(deb::build, |program| Ok(program.to_owned()))
-            .and_then(|program| test(&program)),
-    )
+    Outcome::of(Program::given_or_built(program).and_then(|program| test(&program)))
 }
 
-fn test(program: &Path) -> Result<(), String> {
+fn test(program: &Program) -> Result<(), String> {
     let place = target_dir().join("install-test");
     std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
     let system = place.join("system");

@@ -20,6 +20,7 @@ mod image;
 mod install_test;
 mod installed;
 mod kernels;
+mod licences;
 mod load;
 mod loopback;
 mod manual;
@@ -27,8 +28,10 @@ mod masked;
 mod metadata;
 mod packages;
 mod paths;
+mod program;
 mod reference;
 mod relay;
+mod release;
 mod reproducible;
 mod sanitized;
 mod sbom;
@@ -79,7 +82,7 @@ cargo xtask COMMAND
                             program with their dependencies, also in C and C++; and some of them in Miri
   aarch64                   tests on aarch64, in an emulator, but for those that it cannot run, which are named
   cross TARGET [--profile NAME] [--install]
-                            build the program for aarch64 or armv7, or as one static file (static-x86_64,
+                            build the program for x86_64, aarch64 or armv7, or as one static file (static-x86_64,
                             static-aarch64), and stream between it and this machine's; --profile release is faster
                             to build than dist, which users are given; --install installs a compiler and an emulator
   deny [--install]          the rules of deny.toml for dependencies: licences, bans, sources, advisories; --install
@@ -97,6 +100,10 @@ cargo xtask COMMAND
   install-test [--program FILE] [--install]
                             install, upgrade, use, remove and purge the package in a fresh Debian system (needs root);
                             --install installs what makes one
+  release [--sign-with KEY] [--profile NAME] [--install]
+                            make, sign and try the files of a release, from a clean checkout: static programs, packages
+                            and containers for x86-64 and aarch64, checksums and bills of materials (an hour); KEY is
+                            one of SSH; --profile release is faster to build; --install installs what makes them
   image [--program FILE] [--install]
                             make the container image and stream between containers of it; --install installs podman
   alerts [--install]        check the alerts for Prometheus, when each fires, and the dashboard for Grafana; --install
@@ -149,7 +156,9 @@ fn main() -> ExitCode {
         ["sbom"] => summary.step("sbom", sbom::step),
         ["dist"] => summary.step("dist", || dist::step(None)),
         ["dist", "--counts", file] => summary.step("dist", || dist::step(Some(file.as_ref()))),
-        ["manual" | "deb" | "install-test" | "image" | "alerts", ..] => return packaging_command(&words, summary),
+        ["manual" | "release" | "deb" | "install-test" | "image" | "alerts", ..] => {
+            return packaging_command(&words, summary);
+        }
         ["reference"] => summary.step("reference", reference::step),
         ["gst"] => summary.step("gst", gst::step),
         ["gst", "--install"] => {
@@ -226,16 +235,13 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("installed", installed::step);
     summary.step("same bytes", || reproducible::step("dist", false));
     sanitizers(summary);
-    for name in ["aarch64", "armv7", "static-x86_64", "static-aarch64"] {
-        other_machine(name, "release", summary);
-    }
+    other_machine("armv7", "release", summary);
+    release::steps(&release::Asked::usual(), summary);
     summary.step("aarch64", cross::suite);
     summary.step("fuzz", || fuzz::step(fuzzing, None));
     summary.step("relay", relay::step);
     summary.step("cameras", cameras::step);
     summary.step("gst", gst::step);
-    summary.step("install", || install_test::step(None));
-    summary.step("image", || image::step(None));
     summary.step("alerts", alerts::step);
     summary.step("speed", speed::against_last_tag);
     models(summary)
@@ -282,6 +288,13 @@ fn check(summary: &mut Summary) -> bool {
 /// What is made of the program for other machines.
 fn packaging_command(words: &[&str], mut summary: Summary) -> ExitCode {
     let (name, options) = (words[0], &words[1..]);
+    if name == "release" {
+        let Some(asked) = release::Asked::read(options) else {
+            return usage();
+        };
+        let _went_well = release::steps(&asked, &mut summary);
+        return summary.finish();
+    }
     let others: Vec<&str> = options.iter().copied().filter(|word| *word != "--install").collect();
     let program = match (name, others.as_slice()) {
         (_, []) => None,

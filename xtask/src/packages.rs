@@ -4,7 +4,7 @@ use crate::shell::{command, exists, output, run};
 use crate::summary::Outcome;
 
 /// Package and purpose. The program itself needs none of them.
-const PACKAGES: [(&str, &str); 29] = [
+const PACKAGES: [(&str, &str); 30] = [
     ("nasm", "assembles the H.264 codec's fast code"),
     ("ffmpeg", "makes and checks clips"),
     ("tesseract-ocr", "reads text in what the laboratory's attackers see"),
@@ -23,6 +23,7 @@ const PACKAGES: [(&str, &str); 29] = [
     ("vlc-plugin-base", "its codecs"),
     ("chromium", "opens the viewer's page in a browser"),
     ("libnss3-tools", "lets a browser trust an authority of a test"),
+    ("openssh-client", "signs a release, and checks it"),
     ("openssl", "makes certificates, and knocks at the web port"),
     ("xvfb", "is the display of a window"),
     ("python3-venv", "runs the Python reference of the protocol"),

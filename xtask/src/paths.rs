@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::program::is_hardened;
 use crate::sbom;
 use crate::shell::{command, output, run};
 
@@ -63,25 +64,6 @@ pub(crate) fn forget_assembly(program: &Path) -> Result<(), String> {
         ])
         .arg(program))?;
     is_hardened(program)
-}
-
-/// Fails if a program's table of addresses could be overwritten while it runs. GNU objcopy takes that protection from
-/// programs of LLVM's linker when it removes a section.
-pub(crate) fn is_hardened(program: &Path) -> Result<(), String> {
-    let said = output(
-        Command::new("readelf")
-            .args(["--wide", "--program-headers", "--dynamic"])
-            .arg(program),
-    );
-    let said = said.ok_or_else(|| format!("readelf cannot read {}: install binutils", program.display()))?;
-    let missing: Vec<&str> = ["GNU_RELRO", "BIND_NOW"]
-        .into_iter()
-        .filter(|protection| !said.contains(protection))
-        .collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(format!("{} lacks {}", program.display(), missing.join(" and "))),
-    }
 }
 
 /// A tool that comes with the compiler, and knows programs of all machines. It needs the compiler's libraries.

@@ -8,12 +8,12 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::metadata::{self, Branch, Label, Package};
+use crate::program::{self, NAME};
 use crate::shell::{command, output, root};
 use crate::summary::Outcome;
 
 /// Version of the format.
 const SPEC: &str = "1.5";
-const PROGRAM: &str = "sealcast";
 
 /// A library in C or C++ that a crate brings along and compiles into the program.
 struct Vendored {
@@ -42,8 +42,10 @@ const VENDORED: [Vendored; 2] = [
     },
 ];
 
-/// Which program the bill is for.
+/// A program and how it is built.
 pub(crate) struct Build<'a> {
+    /// Name of the program and of its crate.
+    pub(crate) program: &'a str,
     pub(crate) target: &'a str,
     /// Crates built with one command: they share the features of their dependencies.
     pub(crate) together: &'a [&'a str],
@@ -55,8 +57,9 @@ pub(crate) fn step() -> Outcome {
     let written = host().and_then(|target| {
         write(
             &Build {
+                program: NAME,
                 target: &target,
-                together: &[PROGRAM],
+                together: &[NAME],
             },
             &place,
         )
@@ -74,10 +77,9 @@ pub(crate) fn host() -> Result<String, String> {
         .ok_or_else(|| "`rustc --version --verbose` names no host".to_owned())
 }
 
-/// The packages whose code the program for `target` contains, if it is built alone.
-pub(crate) fn in_the_program(target: &str) -> Result<Vec<Package>, String> {
-    let together = &[PROGRAM];
-    let inside = inside(&tree_of(&Build { target, together }, "normal")?);
+/// The packages whose code the program contains.
+pub(crate) fn in_the_program(build: &Build<'_>) -> Result<Vec<Package>, String> {
+    let inside = inside(&tree_of(build, "normal")?);
     let mut packages = metadata::locked(metadata::WORKSPACE)?;
     let package = |label: Label| {
         let found = packages.remove(&label);
@@ -90,20 +92,25 @@ pub(crate) fn in_the_program(target: &str) -> Result<Vec<Package>, String> {
 pub(crate) fn write(build: &Build<'_>, place: &Path) -> Result<usize, String> {
     let bill = bill(build)?;
     let count = bill["components"].as_array().map_or(0, Vec::len);
-    let text = serde_json::to_string_pretty(&bill).map_err(|error| error.to_string())?;
-    let shown = place.display();
-    if let Some(folder) = place.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    }
-    std::fs::write(place, text + "\n").map_err(|error| format!("{shown}: {error}"))?;
+    program::write(&shown(&bill)?, place)?;
     Ok(count)
+}
+
+/// The bill as text.
+pub(crate) fn text(build: &Build<'_>) -> Result<String, String> {
+    shown(&bill(build)?)
+}
+
+fn shown(bill: &Value) -> Result<String, String> {
+    let text = serde_json::to_string_pretty(bill).map_err(|error| error.to_string())?;
+    Ok(text + "\n")
 }
 
 fn bill(build: &Build<'_>) -> Result<Value, String> {
     let edges = edges(&tree_of(build, "normal,build")?);
     let inside = inside(&tree_of(build, "normal")?);
     let packages = metadata::locked(metadata::WORKSPACE)?;
-    let (own, others) = edges.keys().partition::<Vec<_>, _>(|label| label.0 == PROGRAM);
+    let (own, others) = edges.keys().partition::<Vec<_>, _>(|label| label.0 == build.program);
     let own = own.first().ok_or("the program is not in its own tree")?;
     let sums = checksums()?;
     let mut components = Vec::new();
@@ -127,7 +134,7 @@ fn bill(build: &Build<'_>) -> Result<Value, String> {
     }
     let mut about = json!({
         "component": {
-            "type": "application", "bom-ref": reference(own), "name": PROGRAM, "version": own.1,
+            "type": "application", "bom-ref": reference(own), "name": own.0, "version": own.1,
             "purl": reference(own), "licenses": [{"expression": "MIT OR Apache-2.0"}],
         },
         "properties": [
@@ -153,7 +160,7 @@ fn tree_of(build: &Build<'_>, kinds: &str) -> Result<Vec<Branch>, String> {
     let all = metadata::tree(&arguments)?;
     let from = all
         .iter()
-        .position(|branch| branch.depth == 0 && branch.label.0 == PROGRAM);
+        .position(|branch| branch.depth == 0 && branch.label.0 == build.program);
     let from = from.ok_or("`cargo tree` did not show the program")?;
     let beside = |(at, branch): &(usize, Branch)| *at == 0 || branch.depth > 0;
     let own = all.into_iter().skip(from).enumerate().take_while(beside);
@@ -277,8 +284,9 @@ mod tests {
     fn made() -> Value {
         let target = host().unwrap();
         bill(&Build {
+            program: NAME,
             target: &target,
-            together: &[PROGRAM],
+            together: &[NAME],
         })
         .unwrap()
     }

@@ -2,15 +2,15 @@
 
 mod emulated;
 mod suite;
-mod zig;
+pub(crate) mod zig;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::deb;
 use crate::packages;
-use crate::paths::{Places, cargo_home, compilers_tool, is_hardened};
+use crate::paths::{Places, cargo_home};
+use crate::program::{self, NAME, Program, read_elf};
 use crate::sbom;
 use crate::shell::{cargo, command, exists, output, root, run, target_dir};
 use crate::summary::Outcome;
@@ -22,10 +22,10 @@ pub(crate) const PROFILE: &str = "dist";
 
 /// A kind of machine, and what builds and runs programs for it here.
 pub(crate) struct Target {
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// What the step that builds it is called.
     pub(crate) step: &'static str,
-    triple: &'static str,
+    pub(crate) triple: &'static str,
     compiler: Compiler,
     /// QEMU's emulator of the machine, and the folder with its libraries.
     emulator: (&'static str, &'static str),
@@ -42,7 +42,15 @@ enum Compiler {
     Zig,
 }
 
-const TARGETS: [Target; 4] = [
+const TARGETS: [Target; 5] = [
+    Target {
+        name: "x86_64",
+        step: "cross x86_64",
+        triple: "x86_64-unknown-linux-gnu",
+        compiler: Compiler::Gcc("x86_64-linux-gnu"),
+        emulator: ("qemu-x86_64", "/usr/x86_64-linux-gnu"),
+        packages: &["g++-x86-64-linux-gnu", "nasm"],
+    },
     Target {
         name: "aarch64",
         step: "cross",
@@ -82,6 +90,13 @@ pub(crate) fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
+/// The target whose programs are this machine's, with its libraries.
+pub(crate) fn host() -> Result<&'static Target, String> {
+    let triple = sbom::host()?;
+    let found = TARGETS.iter().find(|target| target.triple == triple);
+    found.ok_or_else(|| format!("there is no package for {triple}: `cargo install` builds the program for it"))
+}
+
 impl Target {
     pub(crate) fn install(&self) -> Outcome {
         let compiler = || match self.compiler {
@@ -96,12 +111,12 @@ impl Target {
         if let Some(missing) = self.missing() {
             return Outcome::Skipped(missing);
         }
-        let made = self.build(profile).and_then(|program| self.given(&program));
+        let made = self.build(NAME, profile).and_then(|program| self.given(&program));
         made.map_or_else(Outcome::Failed, |program| self.tried(&program))
     }
 
     /// What is not installed, and how to install it.
-    fn missing(&self) -> Option<String> {
+    pub(crate) fn missing(&self) -> Option<String> {
         let compilers = match self.compiler {
             Compiler::Gcc(prefix) => ["gcc", "g++"].map(|tool| format!("{prefix}-{tool}")).to_vec(),
             Compiler::Zig => Vec::new(),
@@ -120,7 +135,7 @@ impl Target {
     }
 
     /// True if this machine runs its programs itself.
-    fn is_native(&self) -> bool {
+    pub(crate) fn is_native(&self) -> bool {
         cfg!(target_os = "linux") && self.triple.split('-').next() == Some(std::env::consts::ARCH)
     }
 
@@ -153,63 +168,57 @@ impl Target {
         format!("CARGO_TARGET_{triple}_{what}")
     }
 
-    fn build(&self, profile: &str) -> Result<PathBuf, String> {
-        let mut build = self.cargo(&["build", "--package=sealcast", "--profile", profile]);
+    /// Builds one of the programs for users.
+    pub(crate) fn build(&self, name: &'static str, profile: &str) -> Result<Program, String> {
+        let mut build = self.cargo(&["build", "--package", name, "--bin", name, "--profile", profile]);
         if matches!(self.compiler, Compiler::Zig) {
             build.args(zig::LINKING);
         }
         run(&mut build)?;
         // Cargo's own word for the folder of this profile.
         let folder = if profile == "dev" { "debug" } else { profile };
-        let program = Self::places().target.join(self.triple).join(folder).join(deb::NAME);
+        let program = Self::places().target.join(self.triple).join(folder).join(name);
         if matches!(self.compiler, Compiler::Zig) {
             is_alone(&program)?;
         }
-        Ok(program)
+        Ok(Program {
+            name,
+            file: program,
+            triple: self.triple,
+        })
     }
 
     /// Puts what a user is given into a folder: the program without symbols, licences, and the bill of materials.
-    fn given(&self, program: &Path) -> Result<PathBuf, String> {
+    fn given(&self, program: &Program) -> Result<PathBuf, String> {
         let folder = Self::places().target.join(self.name);
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let given = folder.join(deb::NAME);
-        let strip = [
-            "--strip-all",
-            "--remove-section=.comment",
-            "--remove-section=.note.gnu.build-id",
-        ];
-        run(compilers_tool("rust-objcopy")?.args(strip).arg(program).arg(&given))?;
-        is_hardened(&given)?;
-        let mut licences = deb::third_party(self.triple)?;
-        if matches!(self.compiler, Compiler::Zig) {
-            licences.push_str(&zig::licences()?);
-        }
-        let notices = folder.join("THIRD-PARTY");
-        fs::write(&notices, licences).map_err(|error| format!("{}: {error}", notices.display()))?;
-        let bill = sbom::Build {
-            target: self.triple,
-            together: &[deb::NAME],
-        };
-        sbom::write(&bill, &folder.join("sealcast.cdx.json"))?;
+        let given = folder.join(program.name);
+        program.strip_to(&given)?;
+        program::write(&program.licences()?, &folder.join("THIRD-PARTY"))?;
+        program::write(&program.bill()?, &folder.join("sealcast.cdx.json"))?;
         Ok(given)
+    }
+
+    /// Words before a command within which the target's programs start.
+    pub(crate) fn prefix(&self) -> Result<Vec<String>, String> {
+        match self.is_native() {
+            true => Ok(Vec::new()),
+            false => emulated::prefix(self.emulator),
+        }
     }
 
     /// Streams between the program and one of this machine, over each carrier and in both directions; a static program
     /// also where nothing else is.
-    fn tried(&self, program: &Path) -> Outcome {
+    pub(crate) fn tried(&self, program: &Path) -> Outcome {
         let size = fs::metadata(program).map_or(0, |found| found.len());
         let made = format!("{}, {size} bytes", program.display());
-        let inside = match self.is_native() {
-            true => Ok(Vec::new()),
-            false => emulated::prefix(self.emulator),
-        };
-        let mut words = match inside {
-            Ok(inside) => inside,
+        let mut words = match self.prefix() {
+            Ok(prefix) => prefix,
             Err(reason) => return Outcome::Skipped(format!("{made}; NOT TRIED: {reason}")),
         };
         words.extend(["sh", "packaging/test/foreign.sh"].map(str::to_owned));
         let mut test = command(&words[0], &[]);
-        let native = target_dir().join("debug").join(deb::NAME);
+        let native = target_dir().join("debug").join(NAME);
         test.args(&words[1..]).arg(&native).arg(program);
         // As the step `installed` builds it, so that nothing is compiled twice in a night.
         let built = run(&mut cargo(&["build", "--package=sealcast", "--locked"]));
@@ -226,9 +235,7 @@ impl Target {
 
 /// Checks that a program needs no other file to start, and can lie anywhere in memory.
 fn is_alone(program: &Path) -> Result<(), String> {
-    let mut readelf = command("readelf", &["--wide", "--file-header", "--segments", "--dynamic"]);
-    let said = output(readelf.arg(program).env("LC_ALL", "C"));
-    let said = said.ok_or_else(|| format!("`readelf {}` failed: is binutils installed?", program.display()))?;
+    let said = read_elf(&["--file-header", "--segments", "--dynamic"], program)?;
     let needs = |line: &&str| line.contains("INTERP") || line.contains("(NEEDED)");
     if let Some(line) = said.lines().find(needs) {
         return Err(format!("{} is not static: {}", program.display(), line.trim()));

@@ -19,7 +19,7 @@ const LINKED: [(&str, &str); 5] = [
 ];
 
 /// Lets the kernel put the program anywhere in memory, as it does with others; with cargo-zigbuild alone it does not.
-pub(super) const LINKING: [&str; 4] = ["--bin", "sealcast", "--", "-Clink-arg=-pie"];
+pub(super) const LINKING: [&str; 2] = ["--", "-Clink-arg=-pie"];
 
 fn folder() -> PathBuf {
     target_dir().join("venv-zig")
@@ -55,8 +55,15 @@ pub(super) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// The version of Zig.
+pub(crate) fn version() -> Result<String, String> {
+    let zig = package()?.join("zig");
+    let said = output(&mut command(zig, &["version"])).ok_or("`zig version` failed")?;
+    Ok(said.trim().to_owned())
+}
+
 /// Licences of what is linked in from Zig.
-pub(super) fn licences() -> Result<String, String> {
+pub(crate) fn licences() -> Result<String, String> {
     let zig = package()?;
     let text = |(name, file): &(&str, &str)| {
         let path = zig.join(file);

@@ -1,10 +1,9 @@
-//! What a program's file says of the machine and the libraries that it needs.
+//! The Debian packages whose libraries a program needs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 
-use crate::shell::output;
+use crate::program::read_elf;
 
 /// Libraries that the program may need, the Debian package of each, and the words before the versions of its symbols
 /// that become versions of the package. Those of the C++ library are numbered apart: the package of Debian 12 has them.
@@ -17,34 +16,12 @@ const LIBRARIES: [(&str, &str, Option<&str>); 6] = [
     ("libstdc++.so.6", "libstdc++6", None),
 ];
 
-/// Debian's name of the machine that a program is for.
-pub(super) fn architecture(program: &Path) -> Result<&'static str, String> {
-    let header = said("--file-header", program)?;
-    let machine = header.lines().find_map(|line| line.trim().strip_prefix("Machine:"));
-    match machine.map(str::trim) {
-        Some("Advanced Micro Devices X86-64") => Ok("amd64"),
-        Some("AArch64") => Ok("arm64"),
-        other => Err(format!(
-            "{} is for {other:?}, for which there is no package",
-            program.display()
-        )),
-    }
-}
-
 /// The packages that it needs, as `Depends` has them.
 pub(super) fn needs(program: &Path) -> Result<String, String> {
-    depends(&said("--dynamic", program)?, &said("--version-info", program)?)
-}
-
-/// readelf reads programs of every machine.
-fn said(what: &str, program: &Path) -> Result<String, String> {
-    output(
-        Command::new("readelf")
-            .args(["--wide", what])
-            .arg(program)
-            .env("LC_ALL", "C"),
+    depends(
+        &read_elf(&["--dynamic"], program)?,
+        &read_elf(&["--version-info"], program)?,
     )
-    .ok_or_else(|| format!("`readelf {what} {}` failed: install binutils", program.display()))
 }
 
 fn depends(dynamic: &str, versions: &str) -> Result<String, String> {

@@ -3,22 +3,18 @@
 //! The same program and sources make the same bytes: times are that of the changelog's newest entry.
 
 mod elf;
-mod licences;
 mod tree;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::paths::{Places, cargo_home, forget_assembly};
-use crate::sbom;
-use crate::shell::{cargo, command, exists, output, root, run, target_dir};
+use crate::program::{NAME, Program};
+use crate::shell::{command, exists, output, root, run, target_dir};
 use crate::summary::Outcome;
-pub(crate) use licences::third_party;
 use tree::Tree;
 
-pub(crate) const NAME: &str = "sealcast";
-const TOOLS: [&str; 4] = ["dpkg-deb", "dpkg-parsechangelog", "readelf", "strip"];
+const TOOLS: [&str; 3] = ["dpkg-deb", "dpkg-parsechangelog", "readelf"];
 
 /// `program`: one that is built already; else it is built as `cargo install` builds it.
 pub(crate) fn step(program: Option<&Path>) -> Outcome {
@@ -26,46 +22,21 @@ pub(crate) fn step(program: Option<&Path>) -> Outcome {
     if !missing.is_empty() {
         return Outcome::Skipped(format!("not installed: {}", missing.join(", ")));
     }
-    let made = program
-        .map_or_else(build, |program| Ok(program.to_owned()))
-        .and_then(|program| {
-            let version = Entry::newest()?.version;
-            package(&program, &version, &target_dir().join("deb"))
-        });
+    let made = Program::given_or_built(program).and_then(|program| {
+        let version = Entry::newest()?.version;
+        package(&program, &version, &target_dir().join("deb"))
+    });
     match made.and_then(|file| judged(&file).map(|words| (file, words))) {
         Ok((file, words)) => Outcome::Ok(format!("{}, {words}", file.display())),
         Err(reason) => Outcome::Failed(reason),
     }
 }
 
-/// The program for packages, without the names of this machine's folders.
-pub(crate) fn build() -> Result<PathBuf, String> {
-    let host = sbom::host()?;
-    let mut command = cargo(&[
-        "build",
-        "--locked",
-        "--package=sealcast",
-        "--profile=dist",
-        "--target",
-        &host,
-    ]);
-    let places = Places {
-        root: root(),
-        target: target_dir().join("packaged"),
-        cargo_home: cargo_home(),
-    };
-    places.forget(&mut command, &[]);
-    run(&mut command)?;
-    let program = places.target.join(&host).join("dist").join(NAME);
-    forget_assembly(&program)?;
-    Ok(program)
-}
-
 /// The newest entry of the package's changelog.
 pub(crate) struct Entry {
     pub(crate) version: String,
     /// In seconds since 1970.
-    time: String,
+    pub(crate) time: String,
 }
 
 impl Entry {
@@ -93,12 +64,12 @@ impl Entry {
 }
 
 /// Makes the package of a program in `folder`; returns its file.
-pub(crate) fn package(program: &Path, version: &str, folder: &Path) -> Result<PathBuf, String> {
-    let architecture = elf::architecture(program)?;
+pub(crate) fn package(program: &Program, version: &str, folder: &Path) -> Result<PathBuf, String> {
+    let architecture = program.architecture()?;
     let entry = Entry::newest()?;
     let tree = Tree::new(folder.join(format!("{NAME}-{version}-{architecture}")))?;
-    tree.fill(program, architecture)?;
-    let depends = elf::needs(program)?;
+    tree.fill(program)?;
+    let depends = elf::needs(&program.file)?;
     tree.write(
         "DEBIAN/control",
         &control(version, architecture, &depends, tree.size()?)?,
@@ -144,7 +115,7 @@ fn control(version: &str, architecture: &str, depends: &str, kilobytes: u64) -> 
 }
 
 /// Errors and warnings of lintian are failures.
-fn judged(file: &Path) -> Result<String, String> {
+pub(crate) fn judged(file: &Path) -> Result<String, String> {
     let size = fs::metadata(file).map_or(0, |found| found.len());
     if !exists("lintian") {
         return Ok(format!(

@@ -5,9 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{NAME, licences};
-use crate::sbom;
-use crate::shell::{output, root, run};
+use crate::program::Program;
+use crate::shell::{output, root};
 
 const DOC: &str = "usr/share/doc/sealcast";
 const UNITS: &str = "usr/lib/systemd/system";
@@ -65,9 +64,10 @@ impl Tree {
         Ok(tree)
     }
 
-    pub(super) fn fill(&self, program: &Path, architecture: &str) -> Result<(), String> {
-        self.put(program, "usr/bin/sealcast", 0o755)?;
-        strip(&self.root.join("usr/bin/sealcast"), architecture)?;
+    pub(super) fn fill(&self, program: &Program) -> Result<(), String> {
+        let place = "usr/bin/sealcast";
+        self.put(&program.file, place, 0o755)?;
+        program.strip_to(&self.root.join(place))?;
         for (from, to) in FILES {
             self.copy(from, to)?;
         }
@@ -88,23 +88,8 @@ impl Tree {
                 }
             }
         }
-        let target = match architecture {
-            "arm64" => "aarch64-unknown-linux-gnu",
-            _ => "x86_64-unknown-linux-gnu",
-        };
-        self.compressed(
-            &format!("{DOC}/THIRD-PARTY.gz"),
-            licences::third_party(target)?.as_bytes(),
-        )?;
-        let bill = self.root.join(DOC).join("sealcast.cdx.json");
-        let build = sbom::Build {
-            target,
-            together: &[NAME],
-        };
-        sbom::write(&build, &bill)?;
-        let text = fs::read(&bill).map_err(|error| format!("{}: {error}", bill.display()))?;
-        fs::remove_file(&bill).map_err(|error| format!("{}: {error}", bill.display()))?;
-        self.compressed(&format!("{DOC}/sealcast.cdx.json.gz"), &text)
+        self.compressed(&format!("{DOC}/THIRD-PARTY.gz"), program.licences()?.as_bytes())?;
+        self.compressed(&format!("{DOC}/sealcast.cdx.json.gz"), program.bill()?.as_bytes())
     }
 
     fn copy(&self, from: &str, to: &str) -> Result<(), String> {
@@ -224,20 +209,6 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
 /// The files of a folder, without its folders.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(entries(folder)?.into_iter().filter(|path| path.is_file()).collect())
-}
-
-/// Line numbers and names are for developers, who have the program that was stripped.
-fn strip(program: &Path, architecture: &str) -> Result<(), String> {
-    let tool = match architecture {
-        "arm64" if cfg!(not(target_arch = "aarch64")) => "aarch64-linux-gnu-strip",
-        _ => "strip",
-    };
-    let sections = [
-        "--strip-unneeded",
-        "--remove-section=.comment",
-        "--remove-section=.note",
-    ];
-    run(Command::new(tool).args(sections).arg(program))
 }
 
 fn run_quietly(command: &mut Command) -> Result<(), String> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::sbom;
+use crate::sbom::{self, Build};
 use crate::shell::root;
 use crate::web;
 
@@ -24,8 +24,8 @@ struct Part {
 }
 
 /// All libraries, each with its licence, and then every text once.
-pub(crate) fn third_party(target: &str) -> Result<String, String> {
-    let mut parts = crates(target)?;
+pub(crate) fn third_party(build: &Build<'_>) -> Result<String, String> {
+    let mut parts = crates(build)?;
     parts.extend(page()?);
     let mut users: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let mut list = String::new();
@@ -48,8 +48,8 @@ pub(crate) fn third_party(target: &str) -> Result<String, String> {
     Ok(all)
 }
 
-fn crates(target: &str) -> Result<Vec<Part>, String> {
-    let packages = sbom::in_the_program(target)?;
+fn crates(build: &Build<'_>) -> Result<Vec<Part>, String> {
+    let packages = sbom::in_the_program(build)?;
     let mut parts = Vec::new();
     for package in packages.iter().filter(|package| package.source.is_some()) {
         let folder = package.manifest_path.parent().unwrap_or(Path::new(".")).to_owned();
@@ -120,8 +120,12 @@ mod tests {
 
     #[test]
     fn each_library_is_named_with_a_licence_and_the_vendored_ones_with_their_texts() {
-        let target = sbom::host().unwrap();
-        let parts = crates(&target).unwrap();
+        let build = Build {
+            program: "sealcast",
+            target: &sbom::host().unwrap(),
+            together: &["sealcast"],
+        };
+        let parts = crates(&build).unwrap();
         assert!(parts.len() > 100, "{}", parts.len());
         assert!(!parts.iter().any(|part| part.name.starts_with("sealcast")));
         let of = |name: &str| parts.iter().find(|part| part.name.starts_with(name)).unwrap();
