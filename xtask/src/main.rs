@@ -49,7 +49,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use masked::Machine;
-use summary::Summary;
+use summary::{Outcome, Summary};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
@@ -146,10 +146,10 @@ fn main() -> ExitCode {
             summary.step("web", web::step);
             summary.step("page", web::page)
         }
-        ["deny"] => deny::steps(&mut summary),
-        ["deny", "--install"] => {
-            summary.step("install", deny::install);
-            deny::steps(&mut summary)
+        [name @ ("deny" | "gst" | "relay" | "cameras" | "formal")] => with_tools(name, &mut summary),
+        [name @ ("deny" | "gst" | "relay" | "cameras" | "formal"), "--install"] => {
+            let _installed = summary.step("install", || tools_of(name));
+            with_tools(name, &mut summary)
         }
         ["reproducible"] => summary.step("same bytes", || reproducible::step("dist", false)),
         ["reproducible", "--quick"] => summary.step("same bytes", || reproducible::step("dev", true)),
@@ -160,26 +160,6 @@ fn main() -> ExitCode {
             return packaging_command(&words, summary);
         }
         ["reference"] => summary.step("reference", reference::step),
-        ["gst"] => summary.step("gst", gst::step),
-        ["gst", "--install"] => {
-            summary.step("install", gst::install);
-            summary.step("gst", gst::step)
-        }
-        ["relay"] => summary.step("relay", relay::step),
-        ["relay", "--install"] => {
-            summary.step("install", relay::install);
-            summary.step("relay", relay::step)
-        }
-        ["cameras"] => summary.step("cameras", cameras::step),
-        ["cameras", "--install"] => {
-            summary.step("install", cameras::install);
-            summary.step("cameras", cameras::step)
-        }
-        ["formal"] => models(&mut summary),
-        ["formal", "--install"] => {
-            summary.step("install", formal::install);
-            models(&mut summary)
-        }
         ["fuzz", rest @ ..] => return fuzz_command(rest, summary),
         _ => return usage(),
     };
@@ -283,6 +263,27 @@ fn check(summary: &mut Summary) -> bool {
     summary.step("format", checks::format);
     summary.step("tidy", tidy::step);
     summary.step("clippy", checks::clippy)
+}
+
+/// Installs what only the checks of this name use.
+fn tools_of(name: &str) -> Outcome {
+    match name {
+        "deny" => deny::install(),
+        "gst" => gst::install(),
+        "relay" => relay::install(),
+        "cameras" => cameras::install(),
+        _ => formal::install(),
+    }
+}
+
+fn with_tools(name: &str, summary: &mut Summary) -> bool {
+    match name {
+        "deny" => deny::steps(summary),
+        "gst" => summary.step("gst", gst::step),
+        "relay" => summary.step("relay", relay::step),
+        "cameras" => summary.step("cameras", cameras::step),
+        _ => models(summary),
+    }
 }
 
 /// What is made of the program for other machines.
