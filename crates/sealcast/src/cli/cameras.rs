@@ -52,6 +52,18 @@ pub(super) fn name_and_source(text: &str) -> (Option<&str>, &str) {
     }
 }
 
+/// As [`name_and_source`], for what was typed.
+///
+/// # Errors
+/// Kind `Usage`: a source follows the `=`, and what stands before it is neither a name nor the beginning of a source.
+pub(super) fn typed_name_and_source(text: &str) -> Result<(Option<&str>, &str)> {
+    let of_no_source = |(name, source): &(&str, &str)| !name.contains([':', '/', '?']) && source.contains(':');
+    match text.split_once('=').filter(of_no_source) {
+        Some((name, source)) => check_camera_name(name).map(|()| (Some(name), source)),
+        None => Ok(name_and_source(text)),
+    }
+}
+
 /// The source of `publish` in the configuration or as it was typed, without a name, and those of `[[camera]]`.
 pub(super) fn all_sources(config: &Config) -> Vec<SourceText> {
     let publish = &config.publish;
@@ -102,14 +114,14 @@ pub(super) fn configured<D>(
             control: camera.control.as_ref().map_or(Ok(AllowList::default()), peers)?,
         })
     };
-    let mut named = |camera: &Camera| {
+    let mut named = |(number, camera): (usize, &Camera)| {
         one(camera).map_err(|mut failure: Failure| {
             let name = camera.name.as_deref().unwrap_or("every path");
             failure.what = format!("the camera at {name}: {}", failure.what);
-            settings.placed("camera", failure)
+            settings.placed_at_camera(number, failure)
         })
     };
-    settings.config.camera.iter().map(&mut named).collect()
+    settings.config.camera.iter().enumerate().map(&mut named).collect()
 }
 
 /// Refuse what a section says that this command does not know: what is not `None` of these.

@@ -10,7 +10,7 @@ use sealcast_proto::unit::{NoSelection, Selection};
 use zeroize::Zeroizing;
 
 use super::args::PublishArgs;
-use super::cameras::{SourceText, configured, name_and_source, refuse};
+use super::cameras::{SourceText, configured, refuse, typed_name_and_source};
 use super::publish_source::{Opening, with_bitrate};
 use super::{build, peers};
 use crate::archive::{MAX_RECIPIENTS, Recipient, parse_recipients};
@@ -127,11 +127,12 @@ impl Opener {
             return configured(settings, |camera, source| {
                 refuse(&[("control", camera.control.is_some())], "publish")?;
                 camera.name.as_deref().map_or(Ok(()), check_camera_name)?;
+                source.read()?.parse::<SourceUrl>()?;
                 self.said_of(source, camera)
             });
         }
         let typed = |text: &String| {
-            let (name, source) = name_and_source(text);
+            let (name, source) = typed_name_and_source(text)?;
             let source = SourceText::Said(with_bitrate(source.to_owned(), &settings.config));
             self.alone(name.map(str::to_owned), source)
         };
@@ -329,17 +330,32 @@ impl Opener {
     }
 }
 
-/// Opens all cameras at once.
+/// Opens all cameras at once. One of several that cannot be opened, and does not come by waiting, is left out, as when
+/// cameras are read again.
 ///
 /// # Errors
-/// One does not come by waiting.
+/// None can be opened: the failure is that of the first.
 pub(super) async fn open_all(cameras: Vec<PublishedCamera>) -> Result<Vec<(PublishedCamera, CameraOptions)>> {
-    let opened = join_all(cameras.iter().map(|camera| (camera.definition.open)())).await;
-    cameras
-        .into_iter()
-        .zip(opened)
-        .map(|(camera, opened)| Ok((camera, opened?)))
-        .collect()
+    let opening = join_all(cameras.iter().map(|camera| (camera.definition.open)())).await;
+    let (mut opened, mut failed) = (Vec::new(), Vec::new());
+    for (camera, outcome) in cameras.into_iter().zip(opening) {
+        match outcome {
+            Ok(options) => opened.push((camera, options)),
+            Err(failure) => failed.push((camera.name.unwrap_or_default(), failure)),
+        }
+    }
+    if opened.is_empty()
+        && let Some((_, failure)) = failed.drain(..).next()
+    {
+        return Err(failure);
+    }
+    for (camera, failure) in failed {
+        tracing::error!(
+            camera,
+            "{failure}; the other cameras go on, and SIGHUP has this one tried again"
+        );
+    }
+    Ok(opened)
 }
 
 /// The recipients who can open what archive nodes record; nobody if there are no such nodes.

@@ -24,6 +24,8 @@ pub(super) struct Entry {
     pub(super) value: Value,
     /// File, line and column of its key.
     pub(super) place: String,
+    /// Those of each table, if it is a list of them.
+    pub(super) tables: Vec<String>,
 }
 
 /// Read the configuration file at `path`.
@@ -74,8 +76,20 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Entry>> {
         };
         let key = section.keys().find(|key| key.get_ref().as_ref() == opt.key)?;
         let value = held.get(opt.key)?.clone();
+        let tables = match (opt.kind, section.get(opt.key)?.get_ref().as_array()) {
+            (Kind::Tables, Some(tables)) => tables
+                .iter()
+                .map(|table| place(text, path, Some(table.span())))
+                .collect(),
+            _ => Vec::new(),
+        };
         let place = place(text, path, Some(key.span()));
-        Some(Entry { opt, value, place })
+        Some(Entry {
+            opt,
+            value,
+            place,
+            tables,
+        })
     };
     let entries: Vec<Entry> = OPTIONS.iter().filter_map(entry).collect();
     check(&entries)?;
@@ -89,7 +103,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Vec<Entry>> {
 /// Check the conditions that the types cannot express: keys that exclude each other, and secrets that belong in
 /// separate files.
 fn check(entries: &[Entry]) -> Result<()> {
-    for Entry { opt, value, place } in entries {
+    for Entry { opt, value, place, .. } in entries {
         if let Some(other) = entries.iter().find(|other| opt.rules_out(other.opt)) {
             let what = format!("{} and {} exclude each other", other.opt.path, opt.path);
             return Err(wrong(place, &what, "keep one of them"));

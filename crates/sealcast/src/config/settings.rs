@@ -41,6 +41,8 @@ pub struct Settings {
     /// The effective settings.
     pub config: Config,
     values: BTreeMap<&'static str, (Origin, Value)>,
+    /// Where each camera of the file stands.
+    cameras_at: Vec<String>,
 }
 
 impl Settings {
@@ -57,6 +59,7 @@ impl Settings {
         let mut settings = Self::default();
         let entries = path.map(file::load).transpose()?;
         for entry in entries.into_iter().flatten() {
+            settings.cameras_at.extend(entry.tables);
             settings.set(entry.opt, Origin::File(entry.place), entry.value);
         }
         for (name, value) in environment {
@@ -146,6 +149,7 @@ impl Settings {
                 None => settings.values.remove(path),
             };
         }
+        settings.cameras_at.clone_from(&other.cameras_at);
         settings.config.camera.clone_from(&other.config.camera);
         settings.config.publish.source.clone_from(&other.config.publish.source);
         settings
@@ -163,18 +167,14 @@ impl Settings {
 
     /// Adapt a failure about the value of `section.key`: if the value was not typed on the command line, the failure
     /// is one of the configuration and names its origin.
-    pub fn placed(&self, path: &str, mut failure: Failure) -> Failure {
-        if failure.kind != FailureKind::Usage {
-            return failure;
-        }
-        let place = match self.origin(path) {
-            Some(Origin::File(place)) => place.clone(),
-            Some(Origin::Environment(name)) => format!("the environment variable {name} cannot be used"),
-            Some(Origin::Flag) | None => return failure,
-        };
-        failure.kind = FailureKind::Config;
-        failure.what = format!("{place}: {}", failure.what);
-        failure
+    pub fn placed(&self, path: &str, failure: Failure) -> Failure {
+        placed(self.origin(path), failure)
+    }
+
+    /// As [`placed`](Self::placed), for a failure about the camera with this number, from 0 on.
+    pub fn placed_at_camera(&self, number: usize, failure: Failure) -> Failure {
+        let place = self.cameras_at.get(number).cloned().map(Origin::File);
+        placed(place.as_ref().or(self.origin("camera")), failure)
     }
 
     /// The output of `config check`: every key, its value without secrets, and its origin.
@@ -198,6 +198,20 @@ impl Settings {
         }
         text
     }
+}
+
+fn placed(origin: Option<&Origin>, mut failure: Failure) -> Failure {
+    if failure.kind != FailureKind::Usage {
+        return failure;
+    }
+    let place = match origin {
+        Some(Origin::File(place)) => place.clone(),
+        Some(Origin::Environment(name)) => format!("the environment variable {name} cannot be used"),
+        Some(Origin::Flag) | None => return failure,
+    };
+    failure.kind = FailureKind::Config;
+    failure.what = format!("{place}: {}", failure.what);
+    failure
 }
 
 /// The option set by the variable `name`; `None` if the variable is not one of ours. An unknown variable that begins
@@ -364,6 +378,19 @@ mod tests {
         assert!(placed("publish.unit").what.contains("SEALCAST_PUBLISH_UNIT"));
         assert_eq!(placed("publish.listen").to_string(), "no; yes");
         assert_eq!(placed("publish.listen").kind, FailureKind::Usage);
+    }
+
+    #[test]
+    fn a_failure_of_a_camera_says_where_that_one_stands() {
+        let text = "[[camera]]\nname = \"a\"\nsource = \"test:\"\n\n[[camera]]\nname = \"b\"\nsource = \"test:\"\n";
+        let settings = gather(text, &[], &[]).unwrap();
+        let placed = |number| {
+            settings
+                .placed_at_camera(number, Failure::new(FailureKind::Usage, "no", "yes"))
+                .what
+        };
+        assert!(placed(0).contains(", line 1, "), "{}", placed(0));
+        assert!(placed(1).contains(", line 5, "), "{}", placed(1));
     }
 
     #[test]

@@ -82,6 +82,11 @@ impl Metrics {
         }
     }
 
+    /// The camera is taken out of service.
+    pub(crate) fn retire(&self) {
+        self.program.retire(&self.own);
+    }
+
     /// Description of the build.
     pub fn build(&self) -> &BuildInfo {
         &self.program.build

@@ -37,7 +37,15 @@ pub(super) struct ProgramMeter {
     pub(super) energy: Family<NamedLabel, Counter<f64, AtomicU64>>,
     /// The choice of a program that names no camera.
     nameless: Arc<CameraMeter>,
-    cameras: Mutex<Vec<(String, Arc<CameraMeter>)>>,
+    cameras: Mutex<Vec<Named>>,
+}
+
+/// A camera with figures of its own.
+struct Named {
+    name: String,
+    meter: Arc<CameraMeter>,
+    /// True once it was taken out of service: its figures count in totals, and are shown no more.
+    retired: bool,
 }
 
 impl ProgramMeter {
@@ -82,31 +90,49 @@ impl ProgramMeter {
         Arc::clone(&self.nameless)
     }
 
-    /// Figures of the camera with this name, the same for each call.
+    /// Figures of the camera with this name, the same for each call. It is in service again, if it was not.
     pub(super) fn camera(&self, name: &str) -> Arc<CameraMeter> {
         let mut cameras = self.cameras();
-        if let Some((_, known)) = cameras.iter().find(|(known, _)| known == name) {
-            return Arc::clone(known);
+        if let Some(known) = cameras.iter_mut().find(|known| known.name == name) {
+            known.retired = false;
+            return Arc::clone(&known.meter);
         }
-        let new = Arc::new(CameraMeter::new(Some(name)));
-        cameras.push((name.to_owned(), Arc::clone(&new)));
-        new
+        let meter = Arc::new(CameraMeter::new(Some(name)));
+        cameras.push(Named {
+            name: name.to_owned(),
+            meter: Arc::clone(&meter),
+            retired: false,
+        });
+        meter
     }
 
-    fn cameras(&self) -> MutexGuard<'_, Vec<(String, Arc<CameraMeter>)>> {
+    /// The camera with these figures is taken out of service.
+    pub(super) fn retire(&self, meter: &Arc<CameraMeter>) {
+        let mut cameras = self.cameras();
+        let known = cameras.iter_mut().find(|known| Arc::ptr_eq(&known.meter, meter));
+        if let Some(known) = known {
+            known.retired = true;
+        }
+    }
+
+    fn cameras(&self) -> MutexGuard<'_, Vec<Named>> {
         // Each statement leaves the list whole.
         self.cameras.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Figures of all cameras, and of what belongs to none.
     pub(super) fn parts(&self) -> Vec<Arc<CameraMeter>> {
-        let mut parts = self.named();
+        let named = self.cameras();
+        let mut parts: Vec<_> = named.iter().map(|camera| Arc::clone(&camera.meter)).collect();
         parts.push(self.nameless());
         parts
     }
 
-    fn named(&self) -> Vec<Arc<CameraMeter>> {
-        self.cameras().iter().map(|(_, camera)| Arc::clone(camera)).collect()
+    /// Figures of the cameras in service.
+    fn shown(&self) -> Vec<Arc<CameraMeter>> {
+        let named = self.cameras();
+        let shown = named.iter().filter(|camera| !camera.retired);
+        shown.map(|camera| Arc::clone(&camera.meter)).collect()
     }
 
     /// The program's own counters; those of its cameras are at zero.
@@ -125,7 +151,7 @@ impl ProgramMeter {
     /// that does counts little there, before it knows which camera a session is of, and only [`totals`](Self::totals)
     /// and reports add it.
     pub(super) fn encode(&self) -> String {
-        let (mut cameras, mut received) = (self.named(), Totals::default());
+        let (mut cameras, mut received) = (self.shown(), Totals::default());
         self.nameless.add_to(&mut received);
         // A demo watches its own camera.
         if cameras.is_empty() || received.frames_in > 0 {
@@ -242,6 +268,25 @@ mod tests {
         let text = metrics.encode();
         let front = "sealcast_frames_total{camera=\"front\",dir=\"out\"} 2";
         assert!(samples(&text, "sealcast_frames_total").contains(&front), "{text}");
+    }
+
+    #[test]
+    fn a_camera_out_of_service_is_shown_no_more_and_counts_in_the_totals() {
+        let metrics = Metrics::new(BuildInfo::default());
+        let [front, yard] = ["front", "yard"].map(|name| metrics.of_camera(name));
+        front.record_frame(Direction::Out);
+        yard.record_frame(Direction::Out);
+        front.retire();
+        let text = metrics.encode();
+        assert!(
+            !text.contains("camera=\"front\"") && text.contains("camera=\"yard\""),
+            "{text}"
+        );
+        assert_eq!(metrics.totals().frames_out, 2);
+        assert!(
+            metrics.of_camera("front").encode().contains("camera=\"front\""),
+            "in service again"
+        );
     }
 
     #[test]

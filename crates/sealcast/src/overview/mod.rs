@@ -104,11 +104,12 @@ pub(crate) struct PeersOverview {
 pub(crate) struct CameraRow {
     /// Empty for the only one.
     pub(crate) name: String,
-    /// `on`, `off`, or `None` where nobody knows: a gateway connects to a camera when somebody watches.
+    /// `on`, `off`, `ended` once its source does not come again, or `None` where nobody knows: a gateway connects to a
+    /// camera when somebody watches.
     pub(crate) state: Option<String>,
     /// Since when.
     pub(crate) since: Option<String>,
-    /// Why it is off.
+    /// Why it is off, or has ended.
     pub(crate) why: Option<String>,
     pub(crate) codec: Option<String>,
     /// In pixels.

@@ -95,12 +95,26 @@ impl Away {
         AwayCause::of(failure).map(|cause| Self::new(cause, &failure.what))
     }
 
+    /// Away after this failure, whether it may come back or not.
+    pub(super) fn for_ever(failure: &Failure) -> Self {
+        Self::new(AwayCause::of(failure).unwrap_or(AwayCause::Failed), &failure.what)
+    }
+
     /// Away for this cause, and a reason without the secrets that it may have.
     pub(super) fn new(cause: AwayCause, reason: &str) -> Self {
         let mut reason = redact(reason).into_owned();
         reason.truncate(reason.floor_char_boundary(LONGEST_REASON));
         Self { cause, reason }
     }
+}
+
+/// The end of the source.
+#[derive(Clone, Debug)]
+pub enum SourceEnd {
+    /// The source has no more frames.
+    Complete,
+    /// The source failed.
+    Failed(Failure),
 }
 
 /// Whether the source gives pictures.

@@ -9,6 +9,7 @@ use sealcast_proto::unit::{Preamble, Selection};
 use sealcast_proto::wire::CameraName;
 
 use super::admitted_places::AdmittedPlaces;
+use super::away::{Away, SourceEnd};
 use super::clock::{nanos, nanos_u32};
 use super::control::{CameraStatus, Sealing};
 use super::group::Group;
@@ -77,13 +78,21 @@ impl Camera {
     /// How it is now.
     pub(super) fn status(&self) -> CameraStatus {
         let standing = self.hub.standing.now();
+        let end = self.hub.end_and_time();
+        let ended = end.is_some();
+        let (since, away) = match end {
+            Some((SourceEnd::Failed(failure), at)) => (at, Some(Arc::new(Away::for_ever(&failure)))),
+            Some((SourceEnd::Complete, at)) => (at, None),
+            None => (standing.since, standing.away),
+        };
         CameraStatus {
             name: self.name.as_str().to_owned(),
             frames: self.hub.frames(),
             viewers: self.hub.viewers(),
             info: self.hub.info(),
-            since: Some(self.observation.clock.wall(standing.since)),
-            away: standing.away,
+            since: Some(self.observation.clock.wall(since)),
+            away,
+            ended,
         }
     }
 }

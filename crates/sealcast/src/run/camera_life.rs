@@ -12,9 +12,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::admitted_places::AdmittedPlaces;
+use super::away::SourceEnd;
 use super::camera::{Camera, WireTap};
 use super::group::{Group, GroupOptions, drive};
-use super::hub::SourceEnd;
 use super::relay::{Arrivals, Outlet, RelayUrl, feed};
 use super::retry::turned_on;
 use super::shape::FrameProof;

@@ -205,7 +205,13 @@ impl PublishedCameras {
         for living in &leaving {
             living.camera.leaves.store(true, Ordering::Relaxed);
         }
+        let left: Vec<Arc<Observation>> = leaving
+            .iter()
+            .map(|living| Arc::clone(&living.camera.observation))
+            .collect();
         join_all(leaving.into_iter().map(end)).await;
+        // One that is started again is shown again.
+        left.iter().for_each(|observation| observation.metrics.retire());
         let new = renewal.cameras.iter().filter(|camera| !known(camera));
         let mut opened = join_all(new.map(|camera| (camera.definition.open)())).await.into_iter();
         let (registry, changes) = self.registry.borrow().renewed(renewal.cameras, |name, _| {
@@ -303,8 +309,12 @@ impl Controlled for PublishedCameras {
     ) -> Result<usize, String> {
         let registry = self.registry.borrow();
         let mut count = 0;
+        let several = registry.all().count() > 1;
         for (_, camera) in registry.all().filter(|(of, _)| name.is_none() || *of == name) {
-            act(&**camera)?;
+            act(&**camera).map_err(|why| match several {
+                true => format!("{}: {why}", camera.name.as_str()),
+                false => why,
+            })?;
             count += 1;
         }
         Ok(count)

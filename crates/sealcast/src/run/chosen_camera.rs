@@ -30,6 +30,7 @@ impl ViewerRole {
             return Some("there is no camera of that name here");
         };
         self.turn_to(camera);
+        self.lists = wish.media == WishedMedia::Cameras;
         match wish.media {
             WishedMedia::Packets => Some(
                 "this publisher has pictures and no packets for a gateway: take its ticket to `sealcast watch`, or run \
@@ -70,18 +71,24 @@ impl ViewerRole {
     /// are others than before.
     pub(super) fn tell_cameras<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         let Some(peer) = task.peer else { return Ok(()) };
-        let names = self.seen.names(&self.shared.admission.seer(&peer));
+        let mut names = self.seen.names(&self.shared.admission.seer(&peer));
+        // The first is that of who names none: it stays with that one, whatever is added before it.
+        if !self.lists
+            && peer.wish.is_some_and(|wish| wish.camera == CameraName::NONE)
+            && let Some(at) = names.iter().position(|name| name == self.shared.name.as_str())
+        {
+            names[..=at].rotate_right(1);
+        }
         let names: Vec<CameraName> = names
             .iter()
             .filter_map(|name| CameraName::new(name))
             .take(MAX_CAMERAS)
             .collect();
-        let asked = self.wishes(task, WishedMedia::Cameras);
         let news = names != self.told && (names.len() > 1 || self.told.len() > 1);
-        if asked {
+        if self.lists {
             self.list_due = Some(Instant::now() + LIST_AGAIN);
         }
-        if names.is_empty() || !(asked || news) {
+        if names.is_empty() || !(self.lists || news) {
             return Ok(());
         }
         self.told.clone_from(&names);

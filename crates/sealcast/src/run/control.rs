@@ -33,10 +33,10 @@ const HELP: &str = "encrypt [CAMERA] all|none|rate:P|keyframes|headers|headers+k
                     (a gateway: the first three); \
                     rekey [CAMERA]: new keys for every viewer; keyframe [CAMERA]: ask the source for one; \
                     status [json]; \
-                    invite [uses=N] [seconds=N] [label=NAME], as `sealcast invite` says it; \
+                    invite [uses=N] [seconds=N] [cameras=NAME,NAME] [label=NAME], as `sealcast invite` says it; \
                     peers list [json], peers allow PEER-ID [NAME], peers rename PEER-ID|NAME NAME (with a tab between \
-                    them if the first has blanks), peers remove PEER-ID|NAME, peers withdraw [with-peers] \
-                    INVITE|NAME|all; help";
+                    them if the first has blanks), peers remove PEER-ID|NAME (and, after a tab, the CAMERA that alone \
+                    is taken from it), peers withdraw [with-peers] INVITE|NAME|all; help";
 
 /// The command that is answered by a line of JSON with the peers.
 pub const LIST_PEERS: &str = "peers list json";
@@ -61,6 +61,8 @@ pub(super) struct CameraStatus {
     pub(super) since: Option<u64>,
     /// Why its source is away.
     pub(super) away: Option<Arc<Away>>,
+    /// True once its source has ended, or is given up: it does not come again.
+    pub(super) ended: bool,
 }
 
 /// What seals media by settings that can be changed: a camera, or a gateway with all of its cameras.

@@ -9,13 +9,12 @@ use sealcast_proto::rate::RateConfig;
 use tokio::sync::Notify;
 use tracing::Span;
 
-use super::away::StandingWatch;
+use super::away::{SourceEnd, StandingWatch};
 use super::group::MemberFrame;
 use super::kept_group::KeptGroup;
 use super::keyframe_requests::{Joiners, KeyframeRequests};
 use super::target_rate::{PathTarget, TargetRate};
 use super::{FrameQueue, QueueLimits};
-use crate::failure::Failure;
 use crate::media::{Frame, Orientation, SoundInfo, StreamInfo, Track};
 use crate::meter::labels::{DropCause, PeerQueue};
 use crate::meter::metrics::Metrics;
@@ -86,15 +85,6 @@ pub(super) struct Joined {
     pub(super) awaits_keyframe: bool,
 }
 
-/// The end of the source.
-#[derive(Clone, Debug)]
-pub enum SourceEnd {
-    /// The source has no more frames.
-    Complete,
-    /// The source failed.
-    Failed(Failure),
-}
-
 /// No viewer has set a target.
 const NO_TARGET: u64 = u64::MAX;
 
@@ -134,7 +124,8 @@ struct State {
     sound: Option<SoundInfo>,
     /// How the picture is turned, once a source said that it is.
     orientation: Option<Orientation>,
-    end: Option<SourceEnd>,
+    /// How the source ended, and when.
+    end: Option<(SourceEnd, Instant)>,
 }
 
 /// Puts every frame into every viewer's queue. The source never waits for a viewer.
@@ -456,7 +447,10 @@ impl Hub {
     /// The source has ended: viewers receive the queued frames and then learn of the end.
     pub(super) fn finish(&self, end: SourceEnd) {
         let mut state = self.lock();
-        state.end = Some(end);
+        if matches!(end, SourceEnd::Failed(_)) {
+            self.metrics.camera_off(true);
+        }
+        state.end = Some((end, Instant::now()));
         for queue in state.viewers.iter().filter_map(|viewer| viewer.queue.as_ref()) {
             queue.close();
         }
@@ -488,6 +482,11 @@ impl Hub {
 
     /// The end of the source, if it has ended.
     pub fn end(&self) -> Option<SourceEnd> {
+        self.end_and_time().map(|(end, _)| end)
+    }
+
+    /// How the source ended, and when.
+    pub(super) fn end_and_time(&self) -> Option<(SourceEnd, Instant)> {
         self.lock().end.clone()
     }
 

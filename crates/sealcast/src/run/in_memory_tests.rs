@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::accept::PendingSession;
 use super::admitted_places::AdmittedPlaces;
+use super::away::SourceEnd;
 use super::build_info;
 use super::camera::Camera;
 use super::camera_life::source_end;
@@ -24,7 +25,6 @@ use super::cameras::PublishedCameras;
 use super::connection::Connection;
 use super::exchange::HandshakeTimer;
 use super::group::{Group, GroupOptions, drive};
-use super::hub::SourceEnd;
 use super::offer::CarrierConfig;
 use super::received::{Delivered, Receiver};
 use super::serve_viewer::{Departure, serve_viewer};

@@ -374,7 +374,7 @@ impl Observation {
     /// Log an established session and record its handshake.
     pub(super) fn established(
         self: &Arc<Self>,
-        what: &'static str,
+        (what, camera): (&'static str, Option<&str>),
         timer: &HandshakeTimer,
         facts: &Facts,
         exchange: &Exchange,
@@ -385,6 +385,7 @@ impl Observation {
         let row = timer.row(self, HandshakeOutcome::Established, peer, agreed, exchange);
         tracing::info!(
             peer = %facts.peer.id.short(),
+            camera,
             at = remote,
             mechanism = facts.mechanism,
             suite = facts.suite.name,

@@ -165,7 +165,7 @@ impl Offer {
             return false;
         }
         if self.known.end_of(ticket).1.is_enrolled() {
-            tracing::info!("{failure}: trying again, since another program with this identity was enrolled");
+            tracing::info!("{failure}: trying again by the enrolment that this identity has");
             return true;
         }
         if let Some(other) = self.known.enrolled_instead(ticket) {
@@ -181,10 +181,10 @@ impl Offer {
         false
     }
 
-    /// Create the session of the connecting end.
+    /// Create the session of the connecting end, which wishes that.
     pub(super) async fn initiate(
         &self,
-        role: Role,
+        (role, wish): (Role, Wish),
         ticket: &Ticket,
         carrier_config: CarrierConfig,
         observation: &Observation,
@@ -192,13 +192,14 @@ impl Offer {
         let turn = self.turn(ticket).await;
         let (psk, mut known) = self.known.end_of(ticket);
         known.hold(turn);
-        let config = self.session(
+        let mut config = self.session(
             role,
             Side::Initiator,
             Some(ticket.peer),
             Arc::new(HelloKeys::new(&ticket.peer, &psk)),
             carrier_config,
         );
+        config.handshake.wish = wish;
         let random = entropy::random()?;
         let began = Instant::now();
         let session = Session::initiate(config, random, observation.clock.now());

@@ -41,7 +41,11 @@ pub(super) fn status(end: &dyn Controlled) -> StatusOverview {
 }
 
 fn camera(camera: CameraStatus) -> CameraRow {
-    let state = camera.since.map(|_| if camera.away.is_some() { "off" } else { "on" });
+    let state = camera.since.map(|_| match (camera.ended, &camera.away) {
+        (true, _) => "ended",
+        (false, Some(_)) => "off",
+        (false, None) => "on",
+    });
     let info = camera.info.as_ref();
     let rate = info.map(|info| f64::from(info.rate.numerator) / f64::from(info.rate.denominator.max(1)));
     CameraRow {

@@ -281,10 +281,9 @@ async fn keep_connected(
                     ..Delivery::default()
                 };
                 let carrier_config = CarrierConfig { carrier, delivery };
-                let initiated = common
-                    .offer
-                    .initiate(Role::Publisher, ticket, carrier_config, &common.observation)
-                    .await?;
+                let role = (Role::Publisher, common.offer.wish);
+                let initiating = common.offer.initiate(role, ticket, carrier_config, &common.observation);
+                let initiated = initiating.await?;
                 proved = initiated.known.proved();
                 let pending = PendingSession {
                     transport,

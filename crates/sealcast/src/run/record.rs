@@ -311,8 +311,11 @@ impl Role<AnyTransport> for RecordingRole<'_> {
 
     const PUBLISHES: bool = false;
     const PEER: &'static str = "publisher";
-    const ESTABLISHED: &'static str = "recording what can be opened elsewhere";
     const STOPPING: &'static str = "the archive's node stops";
+
+    fn established_words(&self) -> &'static str {
+        "recording what can be opened elsewhere"
+    }
 
     fn established(&mut self, _: &mut Task) -> std::result::Result<(), Ended> {
         self.recorder.tell(ToNode::Begins)

@@ -249,6 +249,11 @@ impl<D: PartialEq, C> Snapshot<D, C> {
         registry.seen_by(seer).next().map(|(_, camera)| Arc::clone(camera))
     }
 
+    /// True if the publisher has more than one.
+    pub(super) fn are_several(&self) -> bool {
+        self.registry.borrow().entries.len() > 1
+    }
+
     /// The names of the cameras that the peer sees.
     pub(super) fn names(&self, seer: &Seer) -> Vec<String> {
         let registry = self.registry.borrow();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use sealcast_proto::keys::WishedMedia;
 use sealcast_proto::live::Challenge;
 use sealcast_proto::session::Input;
 use sealcast_proto::unit::Selection;
@@ -39,6 +40,18 @@ pub(super) fn refuse_archive<T: Transport>(task: &mut Task<T>, media: MediaFrom)
 }
 
 impl ViewerRole {
+    /// True if nothing is sealed for the viewer alone: it wants nothing, what it wants comes through a relay, or it
+    /// is an archive's node.
+    pub(super) fn sends_nothing<T: Transport>(&self, task: &Task<T>) -> bool {
+        self.wishes(task, WishedMedia::NothingYet) || !task.connection.carries_media() || self.is_archive(task)
+    }
+
+    /// True if the peer is an archive's node, which may open nothing.
+    pub(super) fn is_archive<T: Transport>(&self, task: &Task<T>) -> bool {
+        let peer = task.peer.map(|peer| peer.id);
+        peer.is_some_and(|peer| self.shared.admission.is_archive_node(&peer))
+    }
+
     /// How long a frame may wait where media may be lost or has a constant rate.
     pub(super) fn most_wait<T: Transport>(&self, task: &Task<T>) -> Duration {
         if self.is_archive(task) {

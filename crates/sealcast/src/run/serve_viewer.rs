@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{Peer, WishedMedia};
+use sealcast_proto::keys::Peer;
 use sealcast_proto::session::{Event, Input, OutgoingSound, Session};
 use sealcast_proto::wire::{CameraName, CloseReason, MediaFrom};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;
-use super::away::AwayCause;
+use super::away::{AwayCause, SourceEnd};
 use super::camera::Camera;
 use super::camera_telling::CameraTelling;
 use super::cameras::{PublishedCameras, SeenCameras};
 use super::connection::{Ended, NoMedia};
 use super::delay_rate::DelayBasedRate;
 use super::group::{Membership, Told};
-use super::hub::{Joined, QueuedFrame, SourceEnd, Start};
+use super::hub::{Joined, QueuedFrame, Start};
 use super::lent::{Lender, LentFuture};
 use super::media_sender::MediaSender;
 use super::queue::Queued;
@@ -106,6 +106,8 @@ pub(super) struct ViewerRole {
     /// The camera that it watches: the first one, before its wish is known.
     pub(super) shared: Arc<Camera>,
     pub(super) seen: SeenCameras,
+    /// True if it wished for the names of the cameras.
+    pub(super) lists: bool,
     /// When a viewer that wished for the names of cameras is told them again.
     pub(super) list_due: Option<Instant>,
     /// The names that the viewer was told.
@@ -162,6 +164,7 @@ async fn serve<T: Transport>(
         stream_budget: shared.stream_budget,
         shared,
         seen: cameras.seen(),
+        lists: false,
         list_due: None,
         told: Vec::new(),
         delay_rate: pending.delay_rate,
@@ -202,7 +205,6 @@ impl<T: Transport> Role<T> for ViewerRole {
 
     const PUBLISHES: bool = true;
     const PEER: &'static str = "viewer";
-    const ESTABLISHED: &'static str = "a viewer watches";
     const STOPPING: &'static str = "the publisher stops";
 
     fn admit(&mut self, task: &mut Task<T>, peer: &Peer) -> Input<'static> {
@@ -214,10 +216,21 @@ impl<T: Transport> Role<T> for ViewerRole {
         self.choose(peer)
     }
 
+    fn established_words(&self) -> &'static str {
+        match self.lists {
+            true => "a viewer asks which cameras there are",
+            false => "a viewer watches",
+        }
+    }
+
+    fn camera(&self) -> Option<CameraName> {
+        (self.seen.are_several() && !self.lists).then_some(self.shared.name)
+    }
+
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         task.observe_by(&self.shared.observation);
         self.tell_cameras(task)?;
-        if self.wishes(task, WishedMedia::Cameras) {
+        if self.lists {
             return Ok(());
         }
         task.attend(&self.shared.admission, self.shared.name.as_str());
@@ -353,18 +366,6 @@ impl<T: Transport> Role<T> for ViewerRole {
 }
 
 impl ViewerRole {
-    /// True if nothing is sealed for the viewer alone: it wants nothing, what it wants comes through a relay, or it
-    /// is an archive's node.
-    fn sends_nothing<T: Transport>(&self, task: &Task<T>) -> bool {
-        self.wishes(task, WishedMedia::NothingYet) || !task.connection.carries_media() || self.is_archive(task)
-    }
-
-    /// True if the peer is an archive's node, which may open nothing.
-    pub(super) fn is_archive<T: Transport>(&self, task: &Task<T>) -> bool {
-        let peer = task.peer.map(|peer| peer.id);
-        peer.is_some_and(|peer| self.shared.admission.is_archive_node(&peer))
-    }
-
     /// Apply the publisher's requested settings to this session.
     fn apply_settings<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.settings.apply(&mut task.connection, &mut task.listener)

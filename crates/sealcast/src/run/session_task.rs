@@ -9,7 +9,7 @@ use sealcast_proto::keys::Peer;
 use sealcast_proto::session::{Event, Facts, Input, Session};
 use sealcast_proto::sign::{GopOutcome, GopVerdict};
 use sealcast_proto::unit::Selection;
-use sealcast_proto::wire::{Address, CloseReason, MulticastGroup};
+use sealcast_proto::wire::{Address, CameraName, CloseReason, MulticastGroup};
 use tokio::sync::watch;
 
 use super::Observation;
@@ -41,8 +41,6 @@ pub(super) trait Role<T: Transport>: Sized {
     const PUBLISHES: bool;
     /// Name of the peer in logs, such as "viewer".
     const PEER: &'static str;
-    /// Message logged when the session is established.
-    const ESTABLISHED: &'static str;
     /// Reason sent to the peer when the program stops.
     const STOPPING: &'static str;
 
@@ -54,6 +52,14 @@ pub(super) trait Role<T: Transport>: Sized {
 
     /// Returns the reason, in words, if this end does not have what its peer wishes.
     fn lacks(&mut self, _peer: &Peer) -> Option<&'static str> {
+        None
+    }
+
+    /// What is logged when the session is established.
+    fn established_words(&self) -> &'static str;
+
+    /// The camera that the session is of, where there are several. It is asked for once the session is established.
+    fn camera(&self) -> Option<CameraName> {
         None
     }
 
@@ -93,6 +99,8 @@ pub(super) struct SessionTask<T, L> {
     pub(super) established: bool,
     /// Reason and text of the peer's close message.
     pub(super) last_words: Option<(CloseReason, String)>,
+    /// The camera that it is of, where there are several.
+    camera: Option<CameraName>,
     /// How this end admitted the peer, if the peer connected to it.
     admitted: Option<Admitted>,
     /// Its place among the sessions that stand, while it does.
@@ -110,6 +118,8 @@ pub(super) struct SessionTask<T, L> {
     telling: Option<AddressTelling>,
     /// Addresses that the peer told last.
     pub(super) told: Option<Vec<Address>>,
+    /// The first camera that the peer told: of a session that named none it is the one that it is of.
+    pub(super) told_camera: Option<CameraName>,
     /// Lends the session to whoever has frames for it, if that is somebody else.
     pub(super) lender: Option<Lender>,
 }
@@ -133,6 +143,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             peer: None,
             established: false,
             last_words: None,
+            camera: None,
             admitted: None,
             presence: None,
             dismissed: false,
@@ -142,6 +153,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             evicted: false,
             telling: None,
             told: None,
+            told_camera: None,
             lender: None,
         }
     }
@@ -378,6 +390,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             Event::HearMulticast(group) => return self.hear_multicast(*group),
             Event::LeaveMulticast => self.leave_multicast(),
             Event::AddressesTold(addresses) => self.note_told(addresses),
+            Event::CamerasTold(names) if self.told_camera.is_none() => self.told_camera = names.first().copied(),
             Event::KeyframeRequested(_)
             | Event::BudgetStated(_)
             | Event::Oriented(_)
@@ -409,7 +422,8 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             tracing::warn!(peer = %facts.peer.id, from = self.remote, "refused a {}: {why}", R::PEER);
             return self.handle(Input::Close(CloseReason::NotOffered, why));
         }
-        self.note_established(R::ESTABLISHED, facts);
+        self.camera = role.camera();
+        self.note_established(role.established_words(), facts);
         if !R::PUBLISHES {
             self.observation.selection(Selection::All);
         }
@@ -433,7 +447,8 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
     /// The peer ended the session.
     fn note_closed<R: Role<T, Listener = L>>(&mut self, reason: CloseReason, text: &str) {
         if R::PUBLISHES {
-            tracing::info!(viewer = %self.name(), %reason, text, "the {} left", R::PEER);
+            let camera = self.camera_shown();
+            tracing::info!(viewer = %self.name(), camera, %reason, text, "the {} left", R::PEER);
         }
         if let (Some(known), CloseReason::NotAuthorised) = (&self.known, reason) {
             known.forget();
@@ -482,7 +497,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
     fn note_established(&mut self, what: &'static str, facts: &Facts) {
         let exchange = &self.connection.exchange;
         self.observation
-            .established(what, &self.timer, facts, exchange, &self.remote);
+            .established((what, self.camera_shown()), &self.timer, facts, exchange, &self.remote);
         self.peer = Some(facts.peer);
         self.established = true;
         self.place = None;
@@ -503,9 +518,10 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
         let peer = R::PEER;
         if R::PUBLISHES {
-            let viewer = self.name();
+            let (viewer, camera) = (self.name(), self.camera_shown());
             tracing::warn!(
                 viewer,
+                camera,
                 "nothing was heard from the {peer} for 2 s: it is sent nothing until it is"
             );
         } else {
@@ -514,6 +530,10 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 "nothing was heard from the {peer} for 2 s: waiting for it"
             );
         }
+    }
+
+    fn camera_shown(&self) -> Option<&str> {
+        self.camera.as_ref().map(CameraName::as_str)
     }
 
     /// The peer's name in logs: its identity once that is proved, its address before.
@@ -539,15 +559,16 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
     /// Count and log the end of a session that was no goodbye, at the end that listens. Whoever was never admitted
     /// could fill the log, and is told of with others.
     pub(super) fn log_end<R: Role<T>>(&self, ended: &Ended) {
-        let refused = self.connection.refused;
+        let (refused, camera) = (self.connection.refused, self.camera_shown());
         if refused > 0 {
-            tracing::warn!(viewer = %self.name(), records = refused, "records of this {} were refused", R::PEER);
+            let records = refused;
+            tracing::warn!(viewer = %self.name(), camera, records, "records of this {} were refused", R::PEER);
         }
         let Some(words) = ended.in_words() else { return };
         let (metrics, reason) = (&self.observation.metrics, turned_away(ended, self.established));
         if self.established {
             metrics.count_turned_away(reason);
-            tracing::warn!(viewer = %self.name(), from = self.remote, "{words}");
+            tracing::warn!(viewer = %self.name(), camera, from = self.remote, "{words}");
         } else {
             metrics.turned_away(reason, &self.remote, &words);
         }

@@ -5,8 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::Hub;
-use super::away::Away;
-use super::hub::SourceEnd;
+use super::away::{Away, SourceEnd};
 use super::runtime_settings::check_selection;
 use super::shape::{Capacity, FrameProof, Shape};
 use super::source_feed::{Reopen, SharedSkip, SourceFeed, Waiting};

@@ -325,8 +325,11 @@ impl Role<AnyTransport> for WatchingRole<'_> {
 
     const PUBLISHES: bool = false;
     const PEER: &'static str = "publisher";
-    const ESTABLISHED: &'static str = "watching";
     const STOPPING: &'static str = "the viewer stops";
+
+    fn established_words(&self) -> &'static str {
+        "watching"
+    }
 
     fn admit(&mut self, task: &mut Task, peer: &Peer) -> Input<'static> {
         match self.door {

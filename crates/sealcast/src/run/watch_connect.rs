@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{self, PresharedKey, PskName};
+use sealcast_proto::keys::{self, PresharedKey, PskName, Wish};
 use sealcast_proto::session::{Carrier, SessionError};
 use sealcast_proto::sign::SignMode;
-use sealcast_proto::wire::{Address, CloseReason, Ticket, TransportKind};
+use sealcast_proto::wire::{Address, CameraName, CloseReason, Ticket, TransportKind};
 use tokio::sync::watch;
 
 use super::accept::PendingSession;
@@ -34,6 +34,9 @@ pub(super) struct ConnectingViewer {
     /// Takes what sessions bring to an archive's node.
     recorder: Option<Recorder>,
     attempts: Attempts,
+    /// What its sessions wish. Once a publisher of several cameras gave one to who named none, it is that one: a
+    /// recording is of one camera, whatever order they are in later.
+    wish: Wish,
     /// The reason of the publisher's close message in the last session, if it sent one.
     said: Option<CloseReason>,
     /// Name of the secret that the last attempt proved.
@@ -45,6 +48,7 @@ impl ConnectingViewer {
     pub(super) fn new(state: Arc<ViewerState>, ticket: Ticket, stop: watch::Receiver<bool>) -> Self {
         let attempts = Attempts::new(state.offer.attended);
         Self {
+            wish: state.offer.wish,
             state,
             reach: Reach::new(ticket),
             stop,
@@ -160,10 +164,9 @@ impl ConnectingViewer {
             carrier,
             delivery: state.delivery(),
         };
-        let initiated = state
-            .offer
-            .initiate(keys::Role::Viewer, ticket, carrier_config, &state.observation)
-            .await?;
+        let role = (keys::Role::Viewer, self.wish);
+        let initiating = state.offer.initiate(role, ticket, carrier_config, &state.observation);
+        let initiated = initiating.await?;
         self.proved = initiated.known.proved();
         let with = match (initiated.known.is_enrolled(), self.proved) {
             (true, _) => "what an enrolment left",
@@ -216,6 +219,9 @@ impl ConnectingViewer {
     fn note_run(&mut self, run: Run) -> After {
         self.reach.ended(run.established);
         self.reach.told(run.told);
+        if let Some(camera) = run.told_camera.filter(|_| self.wish.camera == CameraName::NONE) {
+            self.wish.camera = camera;
+        }
         if run.established {
             self.state.observation.reached();
             self.attempts.stood();
@@ -275,6 +281,8 @@ struct Run {
     said: Option<CloseReason>,
     /// Addresses that it told.
     told: Option<Vec<Address>>,
+    /// The first camera that it told.
+    told_camera: Option<CameraName>,
 }
 
 /// Run a session to its end.
@@ -292,6 +300,7 @@ async fn run<L: Listener, R: Role<AnyTransport, Listener = L>>(
         said: said.or(unfit.then_some(CloseReason::NotOffered)),
         after: after(&task, ended),
         told: task.told.take(),
+        told_camera: task.told_camera,
     };
     task.say_goodbye(GOODBYE_PATIENCE).await;
     run

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use sealcast_testkit::media::{path, tool};
+use sealcast_testkit::media::{ffmpeg, path, tool};
 use sealcast_testkit::program::{
     MANY_USES, PATIENCE, Program, Publisher, home, publish, publish_by, sealcast, until, watch,
 };
@@ -110,6 +110,7 @@ fn configured(home: &Path, file: &Path, cameras: &[String]) -> Publisher {
     fs::write(file, cameras.concat()).expect("written");
     let mut command = sealcast(home);
     command.args(["publish", "--config", path(file), "--listen", "tcp://127.0.0.1:0"]);
+    command.args(["--metrics", "127.0.0.1:0"]);
     command.args(MANY_USES);
     publish_by(command)
 }
@@ -147,7 +148,11 @@ fn cameras_are_added_changed_and_removed_while_the_others_go_on() {
     assert_eq!(cameras(viewer.path(), ticket), ["front", "yard", "garden"]);
     assert_eq!(size(viewer.path(), ticket, &["--camera", "yard"]), (320, 240));
 
+    let metrics = publisher.program.metrics();
+    assert!(metrics.contains("camera=\"yard\""), "{metrics}");
     reload(&publisher.program, &file, &[front.clone(), garden], "removed=\"yard\"");
+    let metrics = publisher.program.metrics();
+    assert!(!metrics.contains("camera=\"yard\""), "{metrics}");
     yard_viewer.says("no camera of that name here", PATIENCE);
     assert_eq!(cameras(viewer.path(), ticket), ["front", "garden"]);
     reload(
@@ -169,6 +174,62 @@ fn cameras_are_added_changed_and_removed_while_the_others_go_on() {
         1,
         "it was never interrupted"
     );
+}
+
+#[test]
+fn one_that_cannot_be_published_is_left_out_and_told_and_one_that_ends_touches_no_other() {
+    let (own, viewer, files) = (home(), home(), tempfile::tempdir().expect("a folder"));
+    let h265 = files.path().join("yard.mp4");
+    let pictures = [
+        "-f",
+        "lavfi",
+        "-i",
+        "testsrc2=size=160x120:rate=10:duration=1",
+        "-c:v",
+        "libx265",
+        "-x265-params",
+        "log-level=none",
+    ];
+    ffmpeg(&[&pictures[..], &[path(&h265)]].concat());
+    let cameras = [
+        section("front", "test:160x120@10"),
+        section("yard", &format!("file:{}?loop", path(&h265))) + "encrypt = \"headers\"\n",
+        section("clip", "test:160x120@10?frames=20"),
+    ];
+    let publisher = configured(own.path(), &files.path().join("sealcast.toml"), &cameras);
+    publisher.program.says("the camera yard: ", PATIENCE);
+    publisher.program.says("the other cameras go on", PATIENCE);
+    assert_eq!(self::cameras(viewer.path(), &publisher.ticket), ["front", "clip"]);
+    let watching = watch(viewer.path(), &publisher.ticket, &["--to", "null:", "--camera", "clip"]);
+    watching.says("INFO watching", PATIENCE);
+    until("what has ended is shown so", || {
+        let (_, status) = run(own.path(), &["control", "status"]);
+        status.contains(" front=on") && status.contains(" clip=ended")
+    });
+    publisher.program.says("camera=\"clip\"", PATIENCE);
+}
+
+#[test]
+fn a_viewer_that_names_no_camera_stays_with_the_one_that_it_was_given() {
+    let (own, viewer, files) = (home(), home(), tempfile::tempdir().expect("a folder"));
+    let file = files.path().join("sealcast.toml");
+    let (front, yard) = (section("front", "test:160x120@10"), section("yard", "test:160x120@10"));
+    let publisher = configured(own.path(), &file, &[front.clone(), yard.clone()]);
+    let watching = watch(viewer.path(), &publisher.ticket, &["--to", "null:"]);
+    watching.says("cameras of this publisher", PATIENCE);
+    let watched = |camera: &str| {
+        let (_, status) = run(own.path(), &["status", "--json"]);
+        status.replace(' ', "").contains(&format!("\"camera\":\"{camera}\""))
+    };
+    until("it watches the first", || watched("front"));
+    let changed = section("front", "test:320x240@10");
+    reload(&publisher.program, &file, &[yard.clone(), changed], "changed=\"front\"");
+    watching.says_times("INFO watching", 2, PATIENCE);
+    until("it watches the same camera, which is the second now", || {
+        watched("front") && !watched("yard")
+    });
+    reload(&publisher.program, &file, &[yard], "removed=\"front\"");
+    watching.says("no camera of that name here", PATIENCE);
 }
 
 #[test]
@@ -197,6 +258,11 @@ fn what_no_publisher_of_several_cameras_can_be_is_refused_in_words() {
         (&["front=test:", "front=test:"], "two cameras would be at front"),
         (&["front=test:", "yard=-"], "standard input"),
         (&["front=test:", "yard=rstp://x/"], "yard"),
+        (
+            &["front=test:", "back yard=test:"],
+            "\"back yard\" is no name of a camera",
+        ),
+        (&["höf=test:"], "\"höf\" is no name of a camera"),
         (
             &[
                 "front=test:",

@@ -68,8 +68,11 @@ impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRol
 
     const PUBLISHES: bool = false;
     const PEER: &'static str = "publisher";
-    const ESTABLISHED: &'static str = "the camera answers challenges";
     const STOPPING: &'static str = "the viewer stops";
+
+    fn established_words(&self) -> &'static str {
+        "the camera answers challenges"
+    }
 
     fn established(&mut self, task: &mut Task) -> Result<(), Ended> {
         let session = &task.connection.session;

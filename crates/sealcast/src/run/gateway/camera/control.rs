@@ -89,6 +89,7 @@ impl Controlled for CameraGateway {
                     .as_ref()
                     .map(|standing| self.observation.clock.wall(standing.since)),
                 away: standing.and_then(|standing| standing.away),
+                ended: false,
             }
         };
         self.registry.borrow().all().map(status).collect()

@@ -135,8 +135,11 @@ impl<T: Transport> Role<T> for SessionRole {
 
     const PUBLISHES: bool = true;
     const PEER: &'static str = "viewer gateway";
-    const ESTABLISHED: &'static str = "a viewer gateway is here";
     const STOPPING: &'static str = "the gateway stops";
+
+    fn established_words(&self) -> &'static str {
+        "a viewer gateway is here"
+    }
 
     fn admit(&mut self, task: &mut Task<T>, peer: &Peer) -> Input<'static> {
         let lacks = Role::<T>::lacks(self, peer);

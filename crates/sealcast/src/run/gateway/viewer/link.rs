@@ -138,7 +138,7 @@ impl Link {
         let initiated = self
             .offer
             .initiate(
-                keys::Role::Viewer,
+                (keys::Role::Viewer, self.offer.wish),
                 self.reach.ticket(),
                 carrier_config,
                 &self.observation,
@@ -200,8 +200,11 @@ impl Role<AnyTransport> for LinkRole<'_> {
 
     const PUBLISHES: bool = false;
     const PEER: &'static str = "camera gateway";
-    const ESTABLISHED: &'static str = "linked to the camera gateway";
     const STOPPING: &'static str = "the gateway stops";
+
+    fn established_words(&self) -> &'static str {
+        "linked to the camera gateway"
+    }
 
     fn established(&mut self, _: &mut Task) -> Result<(), Ended> {
         Ok(())
