@@ -350,7 +350,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from help" -f -a "withdraw" -d 'Withdraw an invite'
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from help" -f -a "restored" -d 'The folder of a publisher was restored from an old copy: leave out the keys that it may have used since'
 complete -c sealcast -n "__fish_sealcast_using_subcommand peers; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c sealcast -n "__fish_sealcast_using_subcommand control" -l name -d 'The publisher or camera gateway of this name, a gateway\'s being `gateway` unless you gave one' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand control" -l name -d 'The publisher or camera gateway of this name. Without it: camera, or the only one' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand control" -l socket -d 'The socket that it was given as --control' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand control" -s v -l verbose -d 'Log more; -vv logs each picture, too'
 complete -c sealcast -n "__fish_sealcast_using_subcommand control" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -39,6 +39,10 @@ pub(crate) fn source(typed: &str) -> Option<String> {
 
 /// As [`source`], of a sink.
 pub(crate) fn sink(typed: &str) -> Option<String> {
+    if typed.starts_with("rtsp") {
+        let gateways = "players that speak RTSP are served by `sealcast gateway viewer`, with the ticket of a";
+        return Some(format!("{gateways} `sealcast gateway camera`"));
+    }
     if typed.starts_with("https://") {
         return Some("a picture is shown on this machine: write http://127.0.0.1:9880".to_owned());
     }

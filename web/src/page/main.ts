@@ -7,6 +7,7 @@ import { openMicrophone, soundConstraints } from "./capture-sound.ts";
 import { type Capture, capture } from "./capture.ts";
 import { byId, say } from "./dom.ts";
 import { Grid } from "./grid.ts";
+import { forgetTicket, keepTicket, keptTicket } from "./kept-ticket.ts";
 import { type Destination, type Link, type Role, cameraIn, pageFor, readLink, readRelay, roleIn } from "./link.ts";
 import { Live } from "./live.ts";
 import { type SoundBegin } from "./microphone.ts";
@@ -67,6 +68,7 @@ class Page {
       },
       otherTicket: () => {
         const relay = this.#place !== undefined;
+        forgetTicket();
         this.#link = undefined;
         this.#place = undefined;
         this.#camera = "";
@@ -123,7 +125,7 @@ class Page {
     });
   }
 
-  /** Takes the ticket out of the address, or the one that a reload left. */
+  /** Takes the ticket out of the address, or the one that a reload or an earlier visit left. */
   openAddress(): void {
     this.#role = roleIn(location.search);
     this.#camera = cameraIn(location.search);
@@ -138,7 +140,12 @@ class Page {
     } else if (relay !== undefined && this.#role === "publish") {
       this.openRelay(relay);
     } else {
-      this.#enterRole(this.#role);
+      const before = this.#role === "watch" ? keptTicket() : undefined;
+      if (before === undefined) {
+        this.#enterRole(this.#role);
+      } else {
+        this.open(before);
+      }
     }
   }
 
@@ -223,6 +230,7 @@ class Page {
   }
 
   #watch(link: Link): void {
+    keepTicket(link.bare);
     if (this.#isGrid()) {
       this.#grid.show(this.#names);
     } else {

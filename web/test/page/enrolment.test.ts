@@ -15,7 +15,7 @@ async function ownName(visit: Visit): Promise<string> {
   return name;
 }
 
-void test("a reload, a used invite, and none: the browser that was enrolled is let in each time", OPTIONS, async () => {
+void test("reload, used invite, none, bookmark: a browser that was enrolled is let in each time", OPTIONS, async () => {
   await withPublisher(SOURCE, [], async ({ link }) => {
     await withProfile(async (profile) => {
       const first = await profile.visit(link);
@@ -28,12 +28,14 @@ void test("a reload, a used invite, and none: the browser that was enrolled is l
       await first.page.reload();
       await first.untilNotice("none");
       same(await ownName(first), name, "identity after a reload");
-      for (const again of [link, linkOf({ ...partsOf(link), invite: undefined })]) {
+      for (const again of [link, linkOf({ ...partsOf(link), invite: undefined }), partsOf(link).page]) {
         const visit = await profile.visit(again);
         await visit.untilNotice("none");
         same(await ownName(visit), name, "identity of a later visit");
         await visit.page.close();
       }
+      const stored = await first.page.evaluate(() => JSON.stringify(localStorage));
+      assert(!stored.includes(partsOf(link).invite ?? "no invite"), "the invite is not kept");
     });
   });
 });

@@ -203,9 +203,9 @@ pub(super) struct ReplayArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ControlArgs {
-    /// The publisher or camera gateway of this name, a gateway's being `gateway` unless you gave one
-    #[arg(long, value_name = "NAME", default_value = "camera", conflicts_with = "socket")]
-    pub(super) name: String,
+    /// The publisher or camera gateway of this name. Without it: camera, or the only one
+    #[arg(long, value_name = "NAME", conflicts_with = "socket")]
+    pub(super) name: Option<String>,
 
     /// The socket that it was given as --control
     #[arg(long, value_name = "PATH")]

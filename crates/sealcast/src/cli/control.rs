@@ -13,9 +13,11 @@ use sealcast_proto::words::plain;
 use tokio::runtime::Builder;
 
 use super::args::ControlArgs;
+use super::peers::default_or_only;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::files;
 use crate::keys::peers::{MAX_LISTED, MAX_TABLE};
-use crate::keys::{files, publisher};
+use crate::keys::publisher::{control_socket, folder};
 use crate::output;
 use crate::run::{MAX_COMMAND, connect_at_once};
 
@@ -27,7 +29,14 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(super) fn run(args: &ControlArgs) -> Result<()> {
     let path = match &args.socket {
         Some(path) => path.clone(),
-        None => publisher::control_socket(&publisher::folder(&files::home()?, &args.name.parse()?)),
+        None => {
+            let home = files::home()?;
+            let name = args
+                .name
+                .as_deref()
+                .map_or_else(|| default_or_only(&home), str::parse)?;
+            control_socket(&folder(&home, &name))
+        }
     };
     let Some(answer) = tell_running(&path, &args.command.join(" "))? else {
         let what = format!("no publisher answers at {}", path.display());

@@ -1,6 +1,6 @@
 //! `sealcast gateway camera` and `sealcast gateway viewer`.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +24,7 @@ use crate::keys::entropy;
 use crate::keys::files::End;
 use crate::meter::metrics::Metrics;
 use crate::output;
+use crate::platform::addresses::reachable;
 use crate::platform::service_manager;
 use crate::private_file::{read_secret, read_secret_line};
 use crate::rtsp::RtspOptions;
@@ -250,11 +251,13 @@ fn made_password(rtsp: SocketAddr) -> Result<Zeroizing<String>> {
 }
 
 /// Print the URL for players, with its password, for the user's terminal. An address for every interface is printed as
-/// the one of this machine.
+/// the first at which others reach this machine.
 fn print_player_url(rtsp: SocketAddr, password: &str) {
     let host = match rtsp.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip if ip.is_unspecified() => reachable(ip.is_ipv6())
+            .first()
+            .copied()
+            .unwrap_or(Ipv4Addr::LOCALHOST.into()),
         ip => ip,
     };
     let address = SocketAddr::new(host, rtsp.port());

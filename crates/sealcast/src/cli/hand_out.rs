@@ -169,7 +169,8 @@ pub(super) fn hand_out_lines(lines: String, secret: bool, file: Option<&Path>) -
         Some(path) if path != Path::new(STDOUT) => write_lines(path, &lines)?,
         None if secret && !std::io::stdout().is_terminal() => tracing::warn!(
             "the ticket has a secret and is not printed, because standard output is no terminal: \
-             --ticket-file FILE writes it to a new file, --ticket-file - prints it"
+             --ticket-file FILE writes it to a new file, --ticket-file - prints it, and so does `sealcast invite` in a \
+             terminal"
         ),
         _ => output::write(&lines).map_err(|error| {
             let what = format!("the ticket cannot be written to standard output ({error})");

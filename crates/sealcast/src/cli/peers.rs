@@ -343,7 +343,11 @@ fn lists_of(args: &WhoseArgs, settings: &Settings, home: &Path, kind: Kind, may_
         let first = name.clone().map_or_else(|| name_of(settings, End::Publisher), Ok)?;
         publisher::take_over_lists(home, &first, former_name(settings)?.as_ref())?;
     }
-    let name = name.map_or_else(|| default_or_only(&all, kind), Ok)?;
+    let by_default = || match kind {
+        Kind::Publisher => default_or_only(home),
+        Kind::Viewer => only(&all),
+    };
+    let name = name.map_or_else(by_default, Ok)?;
     if !all.join(name.to_string()).is_dir() && !may_be_new {
         let names: Vec<String> = names(&all).iter().map(ListName::to_string).collect();
         let what = format!("there are no lists of the name {name} in {}", all.display());
@@ -356,12 +360,11 @@ fn lists_of(args: &WhoseArgs, settings: &Settings, home: &Path, kind: Kind, may_
     Ok(name)
 }
 
-/// The name of the default publisher, if it has lists, or else of the only lists there are.
-fn default_or_only(all: &Path, kind: Kind) -> Result<ListName> {
-    let default = End::Publisher
-        .default_name()
-        .filter(|name| kind == Kind::Publisher && all.join(name).is_dir());
-    default.map_or_else(|| only(all), str::parse)
+/// The name of the default publisher, if it has lists, or else of the only one there is.
+pub(super) fn default_or_only(home: &Path) -> Result<ListName> {
+    let all = Kind::Publisher.directory(home);
+    let default = End::Publisher.default_name().filter(|name| all.join(name).is_dir());
+    default.map_or_else(|| only(&all), str::parse)
 }
 
 /// The name of the only lists there are.

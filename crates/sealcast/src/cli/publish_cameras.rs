@@ -299,6 +299,9 @@ impl Opener {
         let retry = self.settings.config.publish.retry || said.among_others;
         let begun = opening.begin(retry, self.rate).await;
         let begun = begun.map_err(|mut failure| {
+            if failure.kind == FailureKind::Source && !retry {
+                failure.hint.push_str("; --retry waits for it");
+            }
             if said.among_others {
                 failure.what = format!("the camera {}: {}", said.name, failure.what);
             }

@@ -21,6 +21,7 @@ use crate::file_lock::FileLock;
 use crate::keys::entropy;
 use crate::keys::files;
 use crate::keys::peers::{KnownEnd, KnownPeers, Turn};
+use crate::transport::Reach;
 
 /// Longest wait for another program with the same identity that is being enrolled.
 const ENROLMENT_PATIENCE: Duration = Duration::from_secs(10);
@@ -154,9 +155,11 @@ impl Offer {
         }
     }
 
-    /// Returns true if an attempt, which proved this, was refused for its invite, and this identity has an enrolment by
-    /// now, of another program. Otherwise the failure says which other identity of this account has it.
-    pub(super) fn looks_again(&self, ticket: &Ticket, proved: Option<PskName>, failure: &mut Failure) -> bool {
+    /// Returns true if an attempt, which proved this, was refused for its invite, and this identity has an enrolment of
+    /// that end all the same: by the invite, if another program was enrolled meanwhile, or by an earlier one, which is
+    /// proved from then on. Otherwise the failure says which other identity of this account has it.
+    pub(super) fn looks_again(&self, reach: &mut Reach, proved: Option<PskName>, failure: &mut Failure) -> bool {
+        let ticket = reach.ticket();
         let invite = ticket
             .invite
             .as_ref()
@@ -166,6 +169,13 @@ impl Offer {
         }
         if self.known.end_of(ticket).1.is_enrolled() {
             tracing::info!("{failure}: trying again by the enrolment that this identity has");
+            return true;
+        }
+        let mut without = ticket.clone();
+        without.invite = None;
+        if self.known.end_of(&without).1.is_enrolled() {
+            tracing::info!("{failure}: trying again by the enrolment that this identity has of an earlier ticket");
+            reach.leave_out_invite();
             return true;
         }
         if let Some(other) = self.known.enrolled_instead(ticket) {

@@ -282,7 +282,9 @@ async fn keep_connected(
                 };
                 let carrier_config = CarrierConfig { carrier, delivery };
                 let role = (Role::Publisher, common.offer.wish);
-                let initiating = common.offer.initiate(role, ticket, carrier_config, &common.observation);
+                let initiating = common
+                    .offer
+                    .initiate(role, reach.ticket(), carrier_config, &common.observation);
                 let initiated = initiating.await?;
                 proved = initiated.known.proved();
                 let pending = PendingSession {
@@ -304,7 +306,7 @@ async fn keep_connected(
             Err(failure) => Some((failure, None)),
         };
         if let Some((mut failure, said)) = failed {
-            if common.offer.looks_again(ticket, proved, &mut failure) {
+            if common.offer.looks_again(&mut reach, proved, &mut failure) {
                 continue;
             }
             if !attempts.go_on(&failure, said, Instant::now()) {

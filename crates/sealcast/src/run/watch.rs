@@ -315,8 +315,23 @@ pub(super) struct WatchingRole<'a> {
     pub(super) door: Option<&'a ListeningViewer>,
     /// How long media may wait for a byte stream, if the user says so.
     pub(super) stream_budget: Option<Duration>,
+    /// The camera that this end wished for.
+    pub(super) camera: CameraName,
     /// Who is told the cameras that the publisher names, instead of the log.
     pub(super) cameras: Option<&'a watch::Sender<Vec<CameraName>>>,
+}
+
+/// Say which of several cameras is watched. The first is that of who wished for none.
+fn tell_cameras(names: &[CameraName], wished: CameraName) {
+    let Some((first, others)) = names.split_first().filter(|_| wished == CameraName::NONE) else {
+        return;
+    };
+    let others: Vec<&str> = others.iter().map(CameraName::as_str).collect();
+    tracing::info!(
+        camera = first.as_str(),
+        others = others.join(", "),
+        "watching one of several cameras: --camera NAME chooses another"
+    );
 }
 
 impl Role<AnyTransport> for WatchingRole<'_> {
@@ -356,13 +371,7 @@ impl Role<AnyTransport> for WatchingRole<'_> {
             Event::CameraTold { on, since, why } => task.listener.camera_told(on, since, &why),
             Event::CamerasTold(names) => match self.cameras {
                 Some(told) => drop(told.send_replace(names)),
-                None => {
-                    let names: Vec<&str> = names.iter().map(CameraName::as_str).collect();
-                    tracing::info!(
-                        cameras = names.join(", "),
-                        "cameras of this publisher: --camera NAME chooses one"
-                    );
-                }
+                None => tell_cameras(&names, self.camera),
             },
             _ => {}
         }

@@ -123,11 +123,7 @@ impl ConnectingViewer {
                 After::Done => return Ok(()),
                 After::Broken(failure) => failure,
             };
-            if self
-                .state
-                .offer
-                .looks_again(self.reach.ticket(), self.proved, &mut failure)
-            {
+            if self.state.offer.looks_again(&mut self.reach, self.proved, &mut failure) {
                 continue;
             }
             let fatal = !self.attempts.go_on(&failure, self.said, Instant::now()) || !reconnect;
@@ -190,6 +186,7 @@ impl ConnectingViewer {
             (None, None) => {
                 let mut role = WatchingRole {
                     door: None,
+                    camera: self.wish.camera,
                     stream_budget: state.stream_budget,
                     cameras: state.cameras.as_ref(),
                 };

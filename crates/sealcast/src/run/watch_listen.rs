@@ -86,6 +86,7 @@ impl ListeningViewer {
     async fn serve(self: Arc<Self>, pending: PendingSession, stop: watch::Receiver<bool>, over: mpsc::Sender<After>) {
         let mut task = self.state.task(pending);
         let mut role = WatchingRole {
+            camera: self.state.offer.wish.camera,
             stream_budget: self.state.stream_budget,
             cameras: None,
             door: Some(&*self),

@@ -12,6 +12,9 @@ use crate::suggest;
 pub const SINK_URLS: &str = "window:, file:OUT.mp4, - for a player, http://127.0.0.1:9880 for a page, \
     archive:DIR?to=…, gst:PIPELINE, or null:";
 
+/// Parts of a time in the names of recordings in several files.
+const TIMES: [&str; 6] = ["%Y", "%m", "%d", "%H", "%M", "%S"];
+
 /// Opens the sink of `url`.
 ///
 /// # Errors
@@ -28,6 +31,14 @@ pub fn open(url: &str) -> Result<Box<dyn Sink>> {
             let overwrite = options.flag("overwrite");
             options.finish(OPTIONS)?;
             let path = file_path(path)?;
+            if segments.is_none() && TIMES.iter().any(|time| path.to_string_lossy().contains(time)) {
+                let what = format!(
+                    "{} has times in its name, as recordings in several files have",
+                    path.display()
+                );
+                let hint = "say how long each is: add ?segment=10m";
+                return Err(Failure::new(FailureKind::Usage, what, hint));
+            }
             Ok(match segments {
                 Some(segments) => Box::new(SegmentSink::open(&path, segments)?),
                 None => Box::new(FileSink::create(&path, overwrite)?),

@@ -66,6 +66,11 @@ impl Reach {
         &self.ticket
     }
 
+    /// The invite of the ticket is proved no more.
+    pub fn leave_out_invite(&mut self) {
+        self.ticket.invite = None;
+    }
+
     /// The other end told its addresses, or said nothing of them. They take the place of those that never answered.
     pub fn told(&mut self, addresses: Option<Vec<Address>>) {
         let Some(addresses) = addresses else { return };

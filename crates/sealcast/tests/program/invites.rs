@@ -101,6 +101,42 @@ fn a_second_viewer_is_invited_while_the_first_watches_and_misses_nothing() {
 }
 
 #[test]
+fn who_is_known_comes_by_any_ticket_and_uses_up_no_invite_of_others() {
+    let (own, known, other) = (home(), home(), home());
+    let publisher = publish(own.path(), &local(0), &[]);
+    let comes = |home: &Path, ticket: &str| {
+        let mut viewer = watch(home, ticket, &["--to", "null:", "--no-reconnect"]);
+        viewer.says("INFO watching", PATIENCE);
+        viewer.stop();
+    };
+    comes(known.path(), &publisher.ticket);
+    // One that nobody has used stays good for whom it is meant.
+    let fresh = invited(own.path(), &["--label", "grandma"]).remove(0);
+    comes(known.path(), &fresh);
+    comes(other.path(), &fresh);
+    // One that another has used up, one that is withdrawn, and those that were used before.
+    comes(known.path(), &fresh);
+    let withdrawn = invited(own.path(), &["--label", "nobody"]).remove(0);
+    let again = invited(own.path(), &["--label", "nobody"]).remove(0);
+    let (code, said, _) = run(own.path(), &["peers", "withdraw", "nobody"]);
+    assert!(code == Some(0) && said.contains("withdrew 2 invites"), "{said}");
+    for ticket in [&withdrawn, &again, &fresh, &publisher.ticket] {
+        comes(known.path(), ticket);
+    }
+    is_turned_away(&fresh, USED);
+    // Who was removed is not known.
+    let open = invited(own.path(), &["--label", "grandma", "--uses", "2"]).remove(0);
+    let (code, said, _) = run(own.path(), &["peers", "remove", "grandma"]);
+    assert!(
+        code == Some(0) && said.contains("1 invite for grandma can still be used"),
+        "{said}"
+    );
+    let mut removed = watch(other.path(), &fresh, &["--to", "null:", "--no-reconnect"]);
+    assert_eq!(removed.ends(PATIENCE), 6, "{}", removed.said());
+    comes(other.path(), &open);
+}
+
+#[test]
 fn an_invite_is_for_as_many_as_it_says_and_leads_to_the_page_too() {
     let home = home();
     let mut publisher = publish(home.path(), &local(0), &["--web", "http://127.0.0.1:0"]);

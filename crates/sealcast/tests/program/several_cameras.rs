@@ -216,7 +216,7 @@ fn a_viewer_that_names_no_camera_stays_with_the_one_that_it_was_given() {
     let (front, yard) = (section("front", "test:160x120@10"), section("yard", "test:160x120@10"));
     let publisher = configured(own.path(), &file, &[front.clone(), yard.clone()]);
     let watching = watch(viewer.path(), &publisher.ticket, &["--to", "null:"]);
-    watching.says("cameras of this publisher", PATIENCE);
+    watching.says("watching one of several cameras", PATIENCE);
     let watched = |camera: &str| {
         let (_, status) = run(own.path(), &["status", "--json"]);
         status.replace(' ', "").contains(&format!("\"camera\":\"{camera}\""))

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use sealcast_proto::keys::PeerId;
 
-use super::find::{find_invite, find_peer, named};
+use super::find::{find_invites, find_peer, named};
 use super::limit::check_camera_name;
 use super::lines::one_line;
-use super::lists::Edit;
+use super::lists::{Edit, LiveInvite};
 use super::roll::MAX_ENROLLED;
 use super::store::PeerStore;
 use crate::failure::{Failure, FailureKind, Result};
@@ -174,6 +174,17 @@ fn remove(meant: &str, store: &mut PeerStore, allow: &AllowList, now: Timestamp)
     if let Some(failure) = by_hand {
         return Err(failure);
     }
+    let label = peer.comment.as_str();
+    let open =
+        |invite: &&LiveInvite| !label.is_empty() && invite.label == label && invite.left > 0 && invite.is_live(now);
+    let open = store.lists().invites.iter().filter(open).count();
+    let kept = match open {
+        0 => kept,
+        _ => format!(
+            "{kept}; {} for {label} can still be used: peers withdraw {label}",
+            counted(open, "invite", "invites")
+        ),
+    };
     match (peer.enrolment, before > store.lists().invites.len()) {
         (Some(enrolment), true) => {
             let invite = enrolment.invite;
@@ -215,13 +226,16 @@ fn take_camera(
 }
 
 fn withdraw(meant: &str, with_peers: bool, store: &mut PeerStore, now: Timestamp) -> Result<String> {
-    let invite = match meant {
-        ALL => None,
-        meant => Some(find_invite(meant, &store.lists())?),
+    let invites = match meant {
+        ALL => vec![None],
+        meant => find_invites(meant, &store.lists())?.into_iter().map(Some).collect(),
     };
     let counts = |store: &PeerStore| (store.lists().invites.len(), store.lists().peers.len());
     let before = counts(store);
-    let kept = store.edit_and_say(Edit::Withdraw { invite, with_peers }, now)?;
+    let mut kept = String::new();
+    for invite in invites {
+        kept = store.edit_and_say(Edit::Withdraw { invite, with_peers }, now)?;
+    }
     let after = counts(store);
     // Another program may have listed somebody in between.
     let (invites, peers) = (before.0.saturating_sub(after.0), before.1.saturating_sub(after.1));

@@ -33,18 +33,21 @@ pub(super) fn find_peer(meant: &str, lists: &PeerLists, allow: Option<&AllowList
     }
 }
 
-/// The invite of this name; or else the only one whose name begins so or that is labelled so.
+/// The invite of this name; or else all that are labelled so; or else the only one whose name begins so.
 ///
 /// # Errors
-/// No invite fits, or several, which are named.
-pub(super) fn find_invite(meant: &str, lists: &PeerLists) -> Result<PskName> {
+/// No invite fits, or several of different labels, which are named.
+pub(super) fn find_invites(meant: &str, lists: &PeerLists) -> Result<Vec<PskName>> {
+    let label = one_line(meant);
     let all = lists
         .invites
         .iter()
         .map(|invite| (invite.name, invite.name.to_string(), invite.label.as_str()));
     let found = fitting(meant, all);
+    let is_label = |name: &PskName| lists.invite(*name).is_some_and(|invite| invite.label == label);
     match found[..] {
-        [name] => Ok(name),
+        [_] => Ok(found),
+        [_, ..] if found.iter().all(is_label) => Ok(found),
         [] => Err(usage("there is no such invite", "peers list shows them; or say all")),
         _ => {
             let label = |name: &PskName| lists.invite(*name).map_or("", |invite| &invite.label).to_owned();
@@ -160,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invite_is_meant_by_its_name_or_by_what_alone_begins_or_is_labelled_so() {
+    fn invites_are_meant_by_a_name_by_a_label_or_by_what_alone_begins_so() {
         let mut lists = PeerLists::default();
         let mut names = Vec::new();
         for (byte, label) in [(1, "grandma"), (2, "the club"), (3, "the club"), (4, "")] {
@@ -169,15 +172,18 @@ mod tests {
             names.push(live.name);
             lists.apply(&Edit::Invite(live), now());
         }
-        assert_eq!(find_invite("grandma", &lists).ok(), Some(names[0]));
-        assert_eq!(find_invite(&names[3].to_string(), &lists).ok(), Some(names[3]));
-        assert_eq!(find_invite(&names[1].to_string()[..8], &lists).ok(), Some(names[1]));
-        let said = find_invite("the club", &lists).expect_err("both").to_string();
-        assert!(
-            said.contains(&format!("{} the club, {} the club", names[1], names[2])),
-            "{said}"
-        );
-        assert!(find_invite("", &lists).is_err() && find_invite("aunt", &lists).is_err());
+        let found = |meant: &str| find_invites(meant, &lists).ok();
+        assert_eq!(found("grandma"), Some(vec![names[0]]));
+        assert_eq!(found(&names[3].to_string()), Some(vec![names[3]]));
+        assert_eq!(found(&names[1].to_string()[..8]), Some(vec![names[1]]));
+        assert_eq!(found("the club"), Some(vec![names[1], names[2]]));
+        assert_eq!([found(""), found("aunt")], [None, None]);
+        let begin = names[0].to_string()[..4].to_owned();
+        let mut live = LiveInvite::new(Invite::new([5; 16]), Terms::hours(1, 24), Origin::User, now());
+        begin.clone_into(&mut live.label);
+        lists.apply(&Edit::Invite(live), now());
+        let said = find_invites(&begin, &lists).expect_err("both").to_string();
+        assert!(said.contains(&format!("{} grandma, ", names[0])), "{said}");
     }
 
     #[test]

@@ -454,8 +454,8 @@ impl PeerLists {
         self.invites.retain(|invite| !which(invite));
     }
 
-    /// Enrol a peer, or replace the secret of one that is enrolled. Only a peer that is new to the invite costs a use.
-    /// A peer without a comment inherits the invite's label.
+    /// Enrol a peer, or replace the secret of one that is listed. Only a peer that is new, or may watch more cameras by
+    /// the invite than before, costs a use, and inherits the invite's label if it has no comment.
     fn enrol(&mut self, id: PeerId, enrolment: Enrolment, today: Date) {
         let before = self.peer(&id);
         let granted = self
@@ -466,15 +466,19 @@ impl PeerLists {
         let again = before
             .and_then(|peer| peer.enrolment.as_ref())
             .is_some_and(|earlier| earlier.invite == enrolment.invite);
-        let cameras = match before {
-            Some(peer) if again => peer.cameras.clone(),
-            Some(peer) => peer.cameras.clone().and(&granted),
-            None => granted,
+        let (cameras, costs) = match before {
+            Some(peer) if again => (peer.cameras.clone(), false),
+            Some(peer) => {
+                let all = peer.cameras.clone().and(&granted);
+                let more = all != peer.cameras;
+                (all, more)
+            }
+            None => (granted, true),
         };
-        if let Some(invite) = self.invite(enrolment.invite).filter(|_| comment.is_empty()) {
+        if let Some(invite) = self.invite(enrolment.invite).filter(|_| costs && comment.is_empty()) {
             comment.clone_from(&invite.label);
         }
-        if !again && let Some(invite) = self.invites.iter_mut().find(|invite| invite.name == enrolment.invite) {
+        if costs && let Some(invite) = self.invites.iter_mut().find(|invite| invite.name == enrolment.invite) {
             invite.left = invite.left.saturating_sub(1);
         }
         self.peers.put(ListedPeer {

@@ -107,7 +107,7 @@ impl Link {
             };
             if self
                 .offer
-                .looks_again(self.reach.ticket(), self.proved.take(), &mut failure)
+                .looks_again(&mut self.reach, self.proved.take(), &mut failure)
             {
                 continue;
             }
