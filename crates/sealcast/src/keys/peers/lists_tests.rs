@@ -7,6 +7,7 @@ use jiff::civil::{Date, date};
 use sealcast_proto::keys::{Invite, MAX_PSKS, Peer, PeerId, PresharedKey, PskName};
 use sealcast_proto::wire::TransportKind;
 
+use super::limit::CameraLimit;
 use super::lists::{Decision, Edit, LiveInvite, MAX_INVITES, MAX_LIFE, MAX_USES, Origin, PeerLists, Refusal, Terms};
 use super::roll::MAX_ENROLLED;
 
@@ -430,4 +431,40 @@ fn an_invite_is_withdrawn_alone_or_with_those_that_it_enrolled() {
     assert_eq!(counts(withdraw(Some(names[0]), true)), (1, 2));
     assert_eq!(counts(withdraw(None, false)), (0, 3));
     assert_eq!(counts(withdraw(None, true)), (0, 1));
+}
+
+#[test]
+fn a_listed_peer_spends_a_use_only_on_more_cameras() {
+    for (had, granted, costs, label) in [
+        ("", "", false, ""),
+        ("front", "front", false, ""),
+        ("front,yard", "yard", false, ""),
+        ("-yard", "front", false, ""),
+        ("front", "yard", true, "club"),
+        ("front", "", true, "club"),
+        ("-yard", "yard", true, "club"),
+        ("-yard", "", false, ""),
+    ] {
+        let mut lists = PeerLists::default();
+        let limit = |text: &str| match text {
+            "" => CameraLimit::default(),
+            text => text.parse().expect("a limit"),
+        };
+        let made = |byte, cameras: &str, label: &str| {
+            let mut live = LiveInvite::new(Invite::new([byte; 16]), Terms::hours(2, 1), Origin::User, at(0));
+            (live.cameras, live.label) = (limit(cameras), label.to_owned());
+            live
+        };
+        let (first, second) = (made(1, had, ""), made(2, granted, "club"));
+        for live in [&first, &second] {
+            lists.apply(&Edit::Invite(live.clone()), at(0));
+        }
+        enrol(&mut lists, 1, first.name, at(0));
+        assert_eq!(enrol(&mut lists, 1, second.name, at(1)), Decision::Enrols(second.name));
+        let left = lists.invite(second.name).map(|invite| invite.left);
+        assert_eq!(left, Some(if costs { 1 } else { 2 }), "{had} and {granted}");
+        let peer = lists.peer(&id(1)).expect("listed");
+        assert_eq!(peer.comment, label, "{had} and {granted}");
+        assert_eq!(peer.cameras, limit(had).and(&limit(granted)), "{had} and {granted}");
+    }
 }
