@@ -69,7 +69,15 @@ pub(crate) fn steps(asked: &Asked, summary: &mut Summary) -> bool {
     if asked.installs && !summary.step("tools", install) {
         return false;
     }
-    if !summary.step("checkout", || Outcome::of(ready(asked))) {
+    let mut commit = String::new();
+    let begins = || match ready(asked) {
+        Ok(begun) => {
+            commit = begun;
+            Outcome::Ok(commit.clone())
+        }
+        Err(reason) => Outcome::Failed(reason),
+    };
+    if !summary.step("checkout", begins) {
         return false;
     }
     let mut programs = Vec::new();
@@ -83,7 +91,16 @@ pub(crate) fn steps(asked: &Asked, summary: &mut Summary) -> bool {
         }
     }
     let mut made = None;
-    summary.step("files", || match files(&programs, &asked.profile) {
+    // Somebody may have worked on the sources meanwhile.
+    let still = || {
+        ready(asked).and_then(|now| match now == commit {
+            true => files(&programs, &asked.profile),
+            false => Err(format!(
+                "the checkout is of {now} now, and was of {commit}: begin again"
+            )),
+        })
+    };
+    summary.step("files", || match still() {
         Ok(folder) => Outcome::Ok(made.insert(folder).shown()),
         Err(reason) => Outcome::Failed(reason),
     });
@@ -108,8 +125,8 @@ fn install() -> Outcome {
     failed.unwrap_or_else(|| Outcome::of(packages::install_these(&these)))
 }
 
-/// Fails where something of the release would be left out, or be of other sources than those of the commit.
-fn ready(asked: &Asked) -> Result<(), String> {
+/// The commit of the checkout. Fails where something of the release would be left out, or be of other sources.
+fn ready(asked: &Asked) -> Result<String, String> {
     let changed = output(&mut command("git", &["status", "--porcelain"]));
     let changed = changed.ok_or("`git status` failed: a release is made from a checkout of a commit")?;
     if let Some(first) = changed.lines().next() {
@@ -135,7 +152,9 @@ fn ready(asked: &Asked) -> Result<(), String> {
             key.display()
         )),
         _ => Ok(()),
-    }
+    }?;
+    let commit = output(&mut command("git", &["rev-parse", "HEAD"]));
+    Ok(commit.ok_or("`git rev-parse` failed")?.trim().to_owned())
 }
 
 fn built(target: &Target, name: &'static str, profile: &str, programs: &mut Vec<Program>) -> Outcome {
