@@ -184,7 +184,7 @@ mod tests {
         run(Command::new("chmod").arg("755").arg(&program)).unwrap();
         let folder = Folder::new(&scratch.path().join("files")).unwrap();
         pack(scratch.path(), &[&stem], &folder.path().join(format!("{stem}.tar.gz"))).unwrap();
-        // What the user does not download.
+        // A file that the user does not download.
         program::write("another\n", &folder.path().join("sealcast-0.1.0-aarch64-linux.tar.gz")).unwrap();
         folder.add_sums().unwrap();
         folder.sign(&key(scratch.path(), "key")).unwrap();

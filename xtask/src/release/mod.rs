@@ -18,9 +18,9 @@ use crate::shell::{command, exists, output, target_dir};
 use crate::summary::{Outcome, Summary};
 use files::Folder;
 
-/// What runs anywhere, and has no other file.
+/// Targets whose programs run anywhere, and need no other file.
 const STATIC: [&str; 2] = ["static-x86_64", "static-aarch64"];
-/// What looks names up as its system does, with that system's C library.
+/// Targets whose programs look names up as their system does, with its C library.
 const DEBIAN: [&str; 2] = ["x86_64", "aarch64"];
 const TOOLS: [&str; 6] = [
     "dpkg-deb",

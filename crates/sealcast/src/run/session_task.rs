@@ -55,7 +55,7 @@ pub(super) trait Role<T: Transport>: Sized {
         None
     }
 
-    /// What is logged when the session is established.
+    /// Words for the log when the session is established.
     fn established_words(&self) -> &'static str;
 
     /// The camera that the session is of, where there are several. It is asked for once the session is established.

@@ -34,8 +34,8 @@ pub(super) struct ConnectingViewer {
     /// Takes what sessions bring to an archive's node.
     recorder: Option<Recorder>,
     attempts: Attempts,
-    /// What its sessions wish. Once a publisher of several cameras gave one to who named none, it is that one: a
-    /// recording is of one camera, whatever order they are in later.
+    /// The wish of its sessions. If it names no camera and the publisher has several, it names the one that was given
+    /// from then on: a recording is of one camera, whatever order they are in later.
     wish: Wish,
     /// The reason of the publisher's close message in the last session, if it sent one.
     said: Option<CloseReason>,

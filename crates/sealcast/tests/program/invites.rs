@@ -124,7 +124,7 @@ fn who_is_known_comes_by_any_ticket_and_uses_up_no_invite_of_others() {
         comes(known.path(), ticket);
     }
     is_turned_away(&fresh, USED);
-    // Who was removed is not known.
+    // A peer that was removed is not known.
     let open = invited(own.path(), &["--label", "grandma", "--uses", "2"]).remove(0);
     let (code, said, _) = run(own.path(), &["peers", "remove", "grandma"]);
     assert!(
