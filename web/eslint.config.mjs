@@ -16,6 +16,18 @@ export default tseslint.config(
     },
   },
   {
+    // What the page knows of the protocol is in one place.
+    files: ["src/**"],
+    ignores: ["src/protocol/**"],
+    rules: {
+      "no-restricted-imports": ["error", {
+        patterns: [{
+          regex: "/protocol/(?!(index|bytes)\\.ts$)", message: "import it from protocol/index.ts",
+        }],
+      }],
+    },
+  },
+  {
     // The protocol reads no clock, draws no randomness and does no I/O: they are arguments.
     files: ["src/protocol/**"],
     rules: {

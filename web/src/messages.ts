@@ -1,6 +1,6 @@
 // What the page and its worker say to each other. Keys never cross: the worker has identity, session and media.
 
-import { type SignMode } from "./protocol/sign/mode.ts";
+import { type SignMode } from "./protocol/index.ts";
 import { type Pcm, type PlayoutReport } from "./sound/pcm.ts";
 
 /** Which carrier to use: the better one that works, or one alone. */
@@ -214,6 +214,9 @@ export interface Figures {
   readonly frames: number;
   readonly drawn: number;
   readonly dropped: number;
+  /** Freezes of the picture, and how long they lasted together (ms). */
+  readonly freezes: number;
+  readonly frozen: number;
   readonly keyframes: number;
   readonly bytes: number;
   /** Over the last second. */

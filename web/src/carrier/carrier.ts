@@ -1,7 +1,7 @@
 // The seam between a session and what carries its bytes.
 
 import { type Bytes } from "../protocol/bytes.ts";
-import { type RelayedObject } from "../protocol/session/relayed.ts";
+import { type RelayedObject } from "../protocol/index.ts";
 
 /** Why there is no carrier, or none any more. Its text says what happened and what to do. */
 export class CarrierError extends Error {

@@ -1,8 +1,7 @@
 // Makes H.264 as a byte stream (ITU-T H.264, annex B) of what encoders give.
 
 import { type Bytes, concat } from "../protocol/bytes.ts";
-import { malformed } from "../protocol/error.ts";
-import { NalType, nalType, nalUnits } from "../protocol/unit/annexb.ts";
+import { malformed, NalType, nalType, nalUnits } from "../protocol/index.ts";
 
 const START_CODE = Uint8Array.from([0, 0, 0, 1]);
 /** Bytes of a decoder configuration before its parameter sets. */

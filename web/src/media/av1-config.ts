@@ -1,8 +1,7 @@
 // AV1 as WebCodecs wants it: temporal units as they come, and the codec string by the sequence header.
 
 import { type Bytes, equal } from "../protocol/bytes.ts";
-import { ProtocolError } from "../protocol/error.ts";
-import { BitReader } from "../protocol/unit/h264/bits.ts";
+import { BitReader, ProtocolError } from "../protocol/index.ts";
 import { type Absurd, type DecoderStream, type StreamConfig, absurdLength } from "./decoder-stream.ts";
 
 /** The sequence header of one stream, and its temporal units in the decoder's form. */

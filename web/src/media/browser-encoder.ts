@@ -1,6 +1,6 @@
 // The browser's encoders.
 
-import { type Now } from "../protocol/clock/now.ts";
+import { type Now } from "../protocol/index.ts";
 import { type MakeEncoder } from "./encoder.ts";
 import { makeH264Encoder } from "./h264-encoder.ts";
 import { makeJpegEncoder } from "./jpeg-encoder.ts";

@@ -1,7 +1,7 @@
 // Streams in which frames depend on those before them, as WebCodecs wants them.
 
 import { type Bytes } from "../protocol/bytes.ts";
-import { MAX_FRAME } from "../protocol/unit/preamble.ts";
+import { MAX_FRAME } from "../protocol/index.ts";
 
 /** What a decoder is configured with. */
 export interface StreamConfig {

@@ -1,8 +1,7 @@
 // What encoders of both codecs have in common.
 
 import { type Bytes } from "../protocol/bytes.ts";
-import { type Now } from "../protocol/clock/now.ts";
-import { type Codec } from "../protocol/unit/info.ts";
+import { type Codec, type Now } from "../protocol/index.ts";
 
 /** When a picture was taken. */
 export interface Stamps {

@@ -3,10 +3,7 @@
 // "avc1" with a description is what all browsers decode; Safari refuses parameter sets within the stream.
 
 import { type Bytes, equal } from "../protocol/bytes.ts";
-import { ProtocolError } from "../protocol/error.ts";
-import { NalType, isSlice, nalType, nalUnits } from "../protocol/unit/annexb.ts";
-import { Rbsp } from "../protocol/unit/h264/bits.ts";
-import { parseSps } from "../protocol/unit/h264/parameter-sets.ts";
+import { isSlice, NalType, nalType, nalUnits, parseSps, ProtocolError, Rbsp } from "../protocol/index.ts";
 import { type Absurd, type DecoderStream, type StreamConfig, absurdLength } from "./decoder-stream.ts";
 import { statedReordering, withoutReordering } from "./sps.ts";
 

@@ -1,6 +1,6 @@
 // H.264 by WebCodecs, each picture as soon as it comes.
 
-import { type Now } from "../protocol/clock/now.ts";
+import { type Now } from "../protocol/index.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 import { type AvcConfig, fromLengths, parameterSetsOf, parseAvcConfig } from "./annexb-writer.ts";
 import {

@@ -1,9 +1,7 @@
 // H.265 as WebCodecs wants it without a description: in Annex B, as it comes.
 
 import { type Bytes, equal } from "../protocol/bytes.ts";
-import { ProtocolError } from "../protocol/error.ts";
-import { nalUnits } from "../protocol/unit/annexb.ts";
-import { type BitReader, Rbsp } from "../protocol/unit/h264/bits.ts";
+import { type BitReader, nalUnits, ProtocolError, Rbsp } from "../protocol/index.ts";
 import { type Absurd, type DecoderStream, type StreamConfig, absurdLength } from "./decoder-stream.ts";
 
 /** NAL units of an access unit at most. */

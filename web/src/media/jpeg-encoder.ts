@@ -1,6 +1,6 @@
 // Motion JPEG by the browser's own encoder of images.
 
-import { type Now } from "../protocol/clock/now.ts";
+import { type Now } from "../protocol/index.ts";
 import { type Encoder, EncoderError, type EncoderEvents, type EncoderOptions, type Stamps } from "./encoder.ts";
 import { Letterbox } from "./letterbox.ts";
 

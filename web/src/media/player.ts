@@ -2,13 +2,12 @@
 
 import { type Figures } from "../messages.ts";
 import { type Bytes } from "../protocol/bytes.ts";
-import { type Frame, type Media } from "../protocol/unit/assemble.ts";
-import { type StreamInfo } from "../protocol/unit/info.ts";
-import { type Orientation } from "../protocol/wire/control.ts";
+import { type Frame, type Media, type Orientation, type StreamInfo } from "../protocol/index.ts";
 import { SoundPlayer, type SoundParts, type SoundPlayerEvents, type SoundPort } from "../sound/player.ts";
 import { type ClockEstimate, type Time } from "../worker/clock.ts";
 import { type MakeCodec } from "./codecs.ts";
 import { type DecoderEvents, StreamDecoder } from "./decoder.ts";
+import { Freezes } from "./freezes.ts";
 import { ImageDecoder, type MakeImage } from "./images.ts";
 import { Screen, type Surface, UPRIGHT } from "./screen.ts";
 import { Stages, type Way } from "./stages.ts";
@@ -76,6 +75,7 @@ export class Player {
   #lastDrawn: Tag | undefined;
   #arrivals: { readonly at: number; readonly bytes: number }[] = [];
   #counts = { frames: 0, drawn: 0, dropped: 0, keyframes: 0, bytes: 0 };
+  #freezes = new Freezes();
 
   constructor(parts: PlayerParts, events: PlayerEvents, jitter: number) {
     const { time } = parts;
@@ -123,6 +123,7 @@ export class Player {
     this.#stages.clear();
     this.#arrivals = [];
     this.#counts = { frames: 0, drawn: 0, dropped: 0, keyframes: 0, bytes: 0 };
+    this.#freezes = new Freezes();
     this.#screen.orientation = UPRIGHT;
     this.#screen.open();
   }
@@ -260,6 +261,7 @@ export class Player {
   #drawn(tag: Tag): void {
     const now = this.#time.now().monotonic;
     this.#counts.drawn += 1;
+    this.#freezes.drawn(now);
     this.#stages.drawn(tag.way, now, this.#events.clock(now));
     if (!tag.way.kept) {
       this.#sound.shown(tag.media, performance.timeOrigin + now);
@@ -290,6 +292,8 @@ export class Player {
     return {
       ...this.#screen.size,
       ...this.#counts,
+      freezes: this.#freezes.count,
+      frozen: this.#freezes.length,
       codec: images ? "mjpeg" : (video?.codec ?? ""),
       framesPerSecond: drawn,
       bitsPerSecond: this.#arrivals.reduce((sum, { bytes }) => sum + bytes * 8, 0),

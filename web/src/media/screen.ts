@@ -1,6 +1,6 @@
 // The canvas, and the pictures that wait for their time.
 
-import { type Orientation } from "../protocol/wire/control.ts";
+import { type Orientation } from "../protocol/index.ts";
 import { type Cancel, type Time } from "../worker/clock.ts";
 import { type Picture } from "./codecs.ts";
 

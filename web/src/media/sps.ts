@@ -4,9 +4,7 @@
 // them before the first comes out.
 
 import { type Bytes } from "../protocol/bytes.ts";
-import { ProtocolError } from "../protocol/error.ts";
-import { type BitReader, Rbsp } from "../protocol/unit/h264/bits.ts";
-import { type Sps, parseSps } from "../protocol/unit/h264/parameter-sets.ts";
+import { type BitReader, parseSps, ProtocolError, Rbsp, type Sps } from "../protocol/index.ts";
 
 const BASELINE = 66;
 /** `constraint_set0_flag`: the stream keeps to the Baseline profile, which has no B slices. */

@@ -1,7 +1,7 @@
 // Where a frame's time goes, from the source's stamp to the canvas (docs/latency.md, "Stages").
 
 import { type Figures, type StageFigures, type StageName } from "../messages.ts";
-import { type Frame } from "../protocol/unit/assemble.ts";
+import { type Frame } from "../protocol/index.ts";
 import { type ClockEstimate, wallAt } from "../worker/clock.ts";
 
 /** Frames that figures are made of at most. */

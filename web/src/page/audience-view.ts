@@ -1,7 +1,7 @@
 // For whom a page publishes through a relay: the ticket to give away, who watches, and the end of their access.
 
 import { type Audience, type AudienceMember } from "../messages.ts";
-import { PeerId } from "../protocol/wire/peer-id.ts";
+import { PeerId } from "../protocol/index.ts";
 import { byId, element, say } from "./dom.ts";
 import { peerWords } from "./peer-name.ts";
 import { audienceCount, audienceNote, viewerWords } from "./wording.ts";

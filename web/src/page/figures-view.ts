@@ -42,9 +42,12 @@ function streamLines(figures: Figures, role: Role): Line[] {
   const { inDecoder, decoder, decoderRestarts } = figures;
   const group = figures.membership === undefined ? [] : groupLines(figures.membership);
   const sound = figures.sound === undefined ? [] : soundLines(figures.sound);
+  const { freezes, frozen } = figures;
+  const froze = freezes === 0 ? "0" : `${count(freezes)}, ${(frozen / 1_000).toFixed(1)} s in all`;
   const restarts = decoderRestarts === 0 ? "" : `, made anew ${count(decoderRestarts)} times`;
   return [
     ...both, { name: "drawn", value: count(drawn) }, lost,
+    { name: "freezes", value: froze, ...(freezes > 0 && { look: "bad" }) },
     { name: "decoder", value: `${decoderWords(decoder)}${restarts}` },
     { name: "in decoder", value: count(inDecoder) }, ...trip, ...group, ...sound,
   ];

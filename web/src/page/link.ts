@@ -1,8 +1,6 @@
 // How the page is told what to connect to: the ticket in the fragment of its address, or pasted, and the role.
 
-import { ProtocolError } from "../protocol/error.ts";
-import { type PeerId } from "../protocol/wire/peer-id.ts";
-import { parseTicket } from "../protocol/wire/ticket.ts";
+import { parseTicket, type PeerId, ProtocolError } from "../protocol/index.ts";
 import { parseRelayAddress } from "../relay/address.ts";
 import { relayOf } from "../relay/meet.ts";
 

@@ -1,7 +1,7 @@
 // The lock: one look says whether the stream is protected, a click says by what and from whom.
 
 import { type Audience, type Protection } from "../messages.ts";
-import { PeerId } from "../protocol/wire/peer-id.ts";
+import { PeerId } from "../protocol/index.ts";
 import { byId, say, showLines } from "./dom.ts";
 import { age, hexGroups } from "./format.ts";
 import { type Role } from "./link.ts";

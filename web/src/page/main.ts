@@ -1,7 +1,7 @@
 // The page: finds out what it was opened for, and switches between its views. All secret work is the worker's.
 
 import { plain } from "../plain.ts";
-import { ProtocolError } from "../protocol/error.ts";
+import { ProtocolError } from "../protocol/index.ts";
 import { showBundle } from "./bundle-view.ts";
 import { openMicrophone, soundConstraints } from "./capture-sound.ts";
 import { type Capture, capture } from "./capture.ts";

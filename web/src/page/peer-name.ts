@@ -1,7 +1,6 @@
 // The name of a peer for people.
 
-import { wordsOf } from "../protocol/keys/words.ts";
-import { type PeerId } from "../protocol/wire/peer-id.ts";
+import { type PeerId, wordsOf } from "../protocol/index.ts";
 
 /** The six words of a peer, or nothing where they cannot be computed; then the hexadecimal id stands alone. */
 export async function peerWords(peer: PeerId): Promise<string | undefined> {

@@ -1,11 +1,10 @@
 // The address of a relay as people write it, and the ticket that leads viewers there.
 
 import { type Bytes } from "../protocol/bytes.ts";
-import { ProtocolError } from "../protocol/error.ts";
-import { parseIpv6, parseName } from "../protocol/wire/host.ts";
-import { type Invite } from "../protocol/wire/invite.ts";
-import { type PeerId } from "../protocol/wire/peer-id.ts";
-import { MAX_CERT_HASHES, type Ticket, parseTicket, revealTicket } from "../protocol/wire/ticket.ts";
+import {
+  type Invite, MAX_CERT_HASHES, parseIpv6, parseName, parseTicket, type PeerId, ProtocolError, revealTicket,
+  type Ticket,
+} from "../protocol/index.ts";
 
 const HTTPS_PORT = 443;
 const HASH = /^sha256=([0-9a-fA-F]{64})$/;

@@ -2,7 +2,7 @@
 
 import { type Beside, type Carrier, CarrierError, type CarrierEvents } from "../carrier/carrier.ts";
 import { type Bytes, concat } from "../protocol/bytes.ts";
-import { RELAY_TRACKS } from "../protocol/session/relayed.ts";
+import { RELAY_TRACKS } from "../protocol/index.ts";
 import { type Time } from "../worker/clock.ts";
 import { Delivery } from "./delivery.ts";
 import { type Inlet } from "./inlet.ts";

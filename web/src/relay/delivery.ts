@@ -1,7 +1,7 @@
 // Takes a track of the camera's broadcast from the relay: its newest group first, then each that follows, in order.
 
 import { type Bytes } from "../protocol/bytes.ts";
-import { type RelayTrack, type RelayedObject } from "../protocol/session/relayed.ts";
+import { type RelayedObject, type RelayTrack } from "../protocol/index.ts";
 import { type Time } from "../worker/clock.ts";
 import { type Broadcast, type IncomingGroup, MAX_OBJECT, type Subscription } from "./relay.ts";
 

@@ -2,7 +2,7 @@
 
 import { type Carrier, CarrierError } from "../carrier/carrier.ts";
 import { type Bytes } from "../protocol/bytes.ts";
-import { type Ticket } from "../protocol/wire/ticket.ts";
+import { type Ticket } from "../protocol/index.ts";
 import { type Time } from "../worker/clock.ts";
 import { RelayCarrier } from "./carrier.ts";
 import { Inlet } from "./inlet.ts";

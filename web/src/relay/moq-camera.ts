@@ -2,7 +2,7 @@
 
 import { type Broadcast as MoqBroadcast, type Connection, Group, Path, Time, type Track } from "@moq/net";
 
-import { RELAY_TRACKS, type RelayTrack } from "../protocol/session/relayed.ts";
+import { RELAY_TRACKS, type RelayTrack } from "../protocol/index.ts";
 import { CountedBroadcast } from "./backlog.ts";
 import {
   APPEARANCE, type Broadcast, type CameraBroadcast, type OutgoingGroup, type OutgoingTrack, TOKEN_LEN, VIEWERS,

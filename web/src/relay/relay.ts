@@ -1,7 +1,7 @@
 // The seam between what a page does with a relay, and the library that speaks Media over QUIC to it.
 
 import { type Bytes } from "../protocol/bytes.ts";
-import { type RelayTrack } from "../protocol/session/relayed.ts";
+import { type RelayTrack } from "../protocol/index.ts";
 
 /** Longest object of a track: the relay client's bound (relay.md, section 2). */
 export const MAX_OBJECT = (17 << 20) - 2;

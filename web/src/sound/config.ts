@@ -1,7 +1,7 @@
 // What the browser's decoder is told of a stream of sound (the WebCodecs registrations of AAC and Opus).
 
 import { type Bytes, ascii, concat, equal } from "../protocol/bytes.ts";
-import { type SoundInfo } from "../protocol/unit/sound-info.ts";
+import { type SoundInfo } from "../protocol/index.ts";
 
 /** Where the OpusHead says how many samples to leave out at the beginning (RFC 7845, section 5.1). */
 const PRE_SKIP = 10;

@@ -1,7 +1,7 @@
 // Decodes packets of sound, and says which media time each sample has.
 
 import { type Bytes } from "../protocol/bytes.ts";
-import { type SoundInfo } from "../protocol/unit/sound-info.ts";
+import { type SoundInfo } from "../protocol/index.ts";
 import { type Time } from "../worker/clock.ts";
 import { type MakeSoundCodec, type SoundCodec } from "./browser-decoder.ts";
 import { type SoundConfig, soundConfig } from "./config.ts";

@@ -1,8 +1,7 @@
 // The worker's half of sound: from packets to the audio thread, and what there is to say of it.
 
 import { type SoundFigures, type SoundOffer } from "../messages.ts";
-import { type Frame } from "../protocol/unit/assemble.ts";
-import { type SoundInfo } from "../protocol/unit/sound-info.ts";
+import { type Frame, type SoundInfo } from "../protocol/index.ts";
 import { type Time } from "../worker/clock.ts";
 import { type MakeSoundCodec } from "./browser-decoder.ts";
 import { type SoundConfig, isSameSound, soundConfig, soundName } from "./config.ts";

@@ -1,9 +1,7 @@
 // Where a browser keeps what a page needs that publishes through a relay: which epoch numbers were used, and whom it
 // enrolled.
 
-import { EnrolledSecret } from "../protocol/group/secret.ts";
-import { PresharedKey } from "../protocol/keys/psk.ts";
-import { PeerId } from "../protocol/wire/peer-id.ts";
+import { EnrolledSecret, PeerId, PresharedKey } from "../protocol/index.ts";
 import { done, openDatabase, settled } from "./indexed-db.ts";
 
 /** Viewers that are enrolled at one place at most (peers.md). */

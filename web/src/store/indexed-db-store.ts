@@ -1,8 +1,6 @@
 // A store in IndexedDB, which keeps WebCrypto's keys without anybody being able to read them.
 
-import { type Identity, type StoredIdentity, restoreIdentity } from "../protocol/keys/identity.ts";
-import { PresharedKey } from "../protocol/keys/psk.ts";
-import { type PeerId } from "../protocol/wire/peer-id.ts";
+import { type Identity, type PeerId, PresharedKey, restoreIdentity, type StoredIdentity } from "../protocol/index.ts";
 import { done, openDatabase, settled } from "./indexed-db.ts";
 import { type KeyStore } from "./key-store.ts";
 

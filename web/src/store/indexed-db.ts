@@ -1,6 +1,6 @@
 // What stores in IndexedDB share: promises in the place of events, and one word for every failure.
 
-import { ProtocolError } from "../protocol/error.ts";
+import { ProtocolError } from "../protocol/index.ts";
 
 /** The result of a request. @throws ProtocolError `storage` */
 export function settled<T>(request: IDBRequest<T>): Promise<T> {

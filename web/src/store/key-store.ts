@@ -1,8 +1,6 @@
 // Where a browser keeps its identity, and the pre-shared keys of its enrolments.
 
-import { type Identity, generateIdentity } from "../protocol/keys/identity.ts";
-import { type PresharedKey } from "../protocol/keys/psk.ts";
-import { type PeerId } from "../protocol/wire/peer-id.ts";
+import { generateIdentity, type Identity, type PeerId, type PresharedKey } from "../protocol/index.ts";
 
 /** A store of keys. Every method throws `storage` if the browser refuses. */
 export interface KeyStore {

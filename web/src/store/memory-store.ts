@@ -1,8 +1,6 @@
 // A store that forgets everything with the page: for tests, and for pages that may keep nothing.
 
-import { type Identity } from "../protocol/keys/identity.ts";
-import { type PresharedKey } from "../protocol/keys/psk.ts";
-import { type PeerId } from "../protocol/wire/peer-id.ts";
+import { type Identity, type PeerId, type PresharedKey } from "../protocol/index.ts";
 import { type KeyStore } from "./key-store.ts";
 
 /** Keeps keys in memory. */

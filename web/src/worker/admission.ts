@@ -1,12 +1,7 @@
 // Whom a page admits that publishes through a relay: who proves its invite, or was enrolled before (peers.md).
 
-import { type Now } from "../protocol/clock/now.ts";
+import { Close, HelloKeys, type Invite, type Now, type Peer, type PeerId, PresharedKey } from "../protocol/index.ts";
 import { equal } from "../protocol/bytes.ts";
-import { type Peer } from "../protocol/keys/handshake.ts";
-import { HelloKeys, PresharedKey } from "../protocol/keys/psk.ts";
-import { Close } from "../protocol/wire/control.ts";
-import { type Invite } from "../protocol/wire/invite.ts";
-import { type PeerId } from "../protocol/wire/peer-id.ts";
 import { type CameraStore, type Guest, MAX_GUESTS } from "../store/camera-store.ts";
 
 /** Nanoseconds for which an invite lives: a day. */

@@ -1,7 +1,6 @@
 // The clocks of this worker, and what is known of the peer's.
 
-import { type ClockReading } from "../protocol/clock/exchange.ts";
-import { type Now } from "../protocol/clock/now.ts";
+import { type ClockReading, type Now } from "../protocol/index.ts";
 
 /** Both clocks of this worker. */
 export function readClocks(): Now {

@@ -2,13 +2,9 @@
 
 import { type Carrier, CarrierError } from "../carrier/carrier.ts";
 import { type Bytes, concat } from "../protocol/bytes.ts";
-import { type Now } from "../protocol/clock/now.ts";
-import { type SessionEvent } from "../protocol/session/output.ts";
-import { type RelayedObject } from "../protocol/session/relayed.ts";
-import { type Session } from "../protocol/session/session.ts";
-import { type Media } from "../protocol/unit/assemble.ts";
-import { Close } from "../protocol/wire/control.ts";
-import { MessageReader, lengthPrefix } from "../protocol/wire/framing.ts";
+import {
+  Close, lengthPrefix, type Media, MessageReader, type Now, type RelayedObject, type Session, type SessionEvent,
+} from "../protocol/index.ts";
 import { type Cancel, REAL_TIME, type Time } from "./clock.ts";
 
 /** Bytes that came and are not opened yet: above this, a carrier that can is asked to wait. */

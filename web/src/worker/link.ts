@@ -4,17 +4,10 @@ import { type Carrier } from "../carrier/carrier.ts";
 import { type Figures, type LinkState, type Protection } from "../messages.ts";
 import { plain } from "../plain.ts";
 import { type Bytes } from "../protocol/bytes.ts";
-import { type Now } from "../protocol/clock/now.ts";
-import { type HandshakeConfig } from "../protocol/keys/handshake.ts";
-import { type Identity } from "../protocol/keys/identity.ts";
-import { HelloKeys, PresharedKey } from "../protocol/keys/psk.ts";
-import { type SessionConfig } from "../protocol/session/config.ts";
-import { type SessionEvent } from "../protocol/session/output.ts";
-import { Session } from "../protocol/session/session.ts";
-import { type Media } from "../protocol/unit/assemble.ts";
-import { Close } from "../protocol/wire/control.ts";
-import { ENCRYPT_ALL, selectionName } from "../protocol/wire/selection.ts";
-import { type Ticket, parseTicket } from "../protocol/wire/ticket.ts";
+import {
+  Close, ENCRYPT_ALL, type HandshakeConfig, HelloKeys, type Identity, type Media, type Now, parseTicket, PresharedKey,
+  selectionName, Session, type SessionConfig, type SessionEvent, type Ticket,
+} from "../protocol/index.ts";
 import { type KeyStore, ownIdentity } from "../store/key-store.ts";
 import { type Cancel, type ClockEstimate, PeerClock, type Time } from "./clock.ts";
 import { SessionDriver } from "./driver.ts";

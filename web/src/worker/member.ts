@@ -2,9 +2,7 @@
 
 import { type Age, type Membership } from "../messages.ts";
 import { type Bytes } from "../protocol/bytes.ts";
-import { type GroupFacts } from "../protocol/session/membership.ts";
-import { type SessionEvent } from "../protocol/session/output.ts";
-import { CHALLENGE_LEN } from "../protocol/wire/group-message.ts";
+import { CHALLENGE_LEN, type GroupFacts, type SessionEvent } from "../protocol/index.ts";
 import { type LinkParts } from "./link.ts";
 
 /** What an alarm means, for the log. */

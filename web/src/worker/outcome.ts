@@ -2,8 +2,7 @@
 
 import { CarrierError } from "../carrier/carrier.ts";
 import { type LinkState } from "../messages.ts";
-import { ProtocolError } from "../protocol/error.ts";
-import { Close, closeReason } from "../protocol/wire/control.ts";
+import { Close, closeReason, ProtocolError } from "../protocol/index.ts";
 
 /** What the publisher said at the end of a session. */
 export interface Goodbye {

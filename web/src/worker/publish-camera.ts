@@ -2,7 +2,7 @@
 
 import { type Encoded, type Encoder, EncoderError, type EncoderEvents, type MakeEncoder } from "../media/encoder.ts";
 import { Pace } from "../media/pace.ts";
-import { type Now } from "../protocol/clock/now.ts";
+import { type Now } from "../protocol/index.ts";
 import { type Time } from "./clock.ts";
 import { type Choice } from "./publish-options.ts";
 import { SourceClock } from "./source-clock.ts";

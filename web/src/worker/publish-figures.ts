@@ -89,7 +89,7 @@ export class PublishFigures {
     const lengths = this.#lengths.values(now);
     return {
       ...stream, frames: this.#frames, drawn: this.#sent, dropped: this.#dropped, keyframes: this.#keyframes,
-      bytes: this.#bytes, inDecoder: 0,
+      freezes: 0, frozen: 0, bytes: this.#bytes, inDecoder: 0,
       framesPerSecond: (lengths.length * 1_000) / WINDOW,
       bitsPerSecond: (lengths.reduce((sum, length) => sum + length, 0) * 8_000) / WINDOW,
       stages: NAMES.map((name) => ({ name, ...figuresOf(this.#stages[name].values(now)) })),

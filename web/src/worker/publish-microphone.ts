@@ -3,8 +3,7 @@
 import { type MakeSoundEncoder, type SoundEncoder, type SoundPacket } from "../sound/encoder.ts";
 import { type SoundFormat, preSkip } from "../sound/opus-head.ts";
 import { type Bytes } from "../protocol/bytes.ts";
-import { type Now } from "../protocol/clock/now.ts";
-import { type SoundInfo } from "../protocol/unit/sound-info.ts";
+import { type Now, type SoundInfo } from "../protocol/index.ts";
 import { type Time } from "./clock.ts";
 import { SourceClock } from "./source-clock.ts";
 

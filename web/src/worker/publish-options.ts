@@ -2,14 +2,11 @@
 
 import { type EncoderOptions } from "../media/encoder.ts";
 import { type PublishOptions } from "../messages.ts";
-import { misuse } from "../protocol/error.ts";
-import { mechanismNamed, suiteNamed } from "../protocol/crypto/policy.ts";
-import { type Mechanism } from "../protocol/crypto/mechanism.ts";
-import { type Suite } from "../protocol/seal/suite.ts";
+import {
+  type Mechanism, mechanismNamed, misuse, RekeyPolicy, type Selection, selectionNamed, type StreamInfo, type Suite,
+  suiteNamed,
+} from "../protocol/index.ts";
 import { type Bytes } from "../protocol/bytes.ts";
-import { RekeyPolicy } from "../protocol/session/config.ts";
-import { type StreamInfo } from "../protocol/unit/info.ts";
-import { type Selection, selectionNamed } from "../protocol/wire/selection.ts";
 
 /** Bits of a pixel in an image at most: that of good quality has one, of the best and with much noise four. */
 const JPEG_BITS = 4;

@@ -4,7 +4,7 @@
 // the carrier of this browser, and behind it, where only the exchanges of clocks tell: their messages wait in the same
 // line.
 
-import { PING_INTERVAL } from "../protocol/session/liveness.ts";
+import { PING_INTERVAL } from "../protocol/index.ts";
 
 /** Bits a second at least: less is no picture. */
 export const LEAST_RATE = 150_000;

@@ -2,8 +2,7 @@
 
 import { type Encoded } from "../media/encoder.ts";
 import { type Bytes, equal } from "../protocol/bytes.ts";
-import { type OutgoingFrame } from "../protocol/session/session.ts";
-import { type StreamInfo } from "../protocol/unit/info.ts";
+import { type OutgoingFrame, type StreamInfo } from "../protocol/index.ts";
 import { type Cancel, type Time } from "./clock.ts";
 
 /** The stream of the only source. */

@@ -5,7 +5,7 @@ import { connect, waysTo } from "../carrier/connect.ts";
 import { browserEncoder } from "../media/browser-encoder.ts";
 import { browserSoundEncoder } from "../sound/browser-encoder.ts";
 import { type Bytes } from "../protocol/bytes.ts";
-import { ProtocolError } from "../protocol/error.ts";
+import { ProtocolError } from "../protocol/index.ts";
 import { openRelay } from "../relay/open.ts";
 import { IndexedDbCameraStore } from "../store/camera-store.ts";
 import { IndexedDbStore } from "../store/indexed-db-store.ts";

@@ -5,12 +5,9 @@ import { isSameSound } from "../sound/config.ts";
 import { type MakeSoundEncoder } from "../sound/encoder.ts";
 import { type Figures, type ToWorker } from "../messages.ts";
 import { type Bytes } from "../protocol/bytes.ts";
-import { ProtocolError } from "../protocol/error.ts";
-import { type SessionEvent } from "../protocol/session/output.ts";
-import { type StreamInfo } from "../protocol/unit/info.ts";
-import { type SoundInfo } from "../protocol/unit/sound-info.ts";
-import { Close } from "../protocol/wire/control.ts";
-import { type Selection, selectionNamed } from "../protocol/wire/selection.ts";
+import {
+  Close, ProtocolError, type Selection, selectionNamed, type SessionEvent, type SoundInfo, type StreamInfo,
+} from "../protocol/index.ts";
 import { type Cancel, type Time } from "./clock.ts";
 import { type SessionDriver } from "./driver.ts";
 import { Link, type LinkParts, type LinkRole } from "./link.ts";

@@ -1,19 +1,11 @@
 // The group of a page that publishes through a relay: who is a member, what the relay is given, who is told what.
 
 import { type Bytes } from "../protocol/bytes.ts";
-import { ProtocolError } from "../protocol/error.ts";
-import { type Announcement } from "../protocol/group/leader.ts";
-import { KeyTrack } from "../protocol/group/key-track.ts";
-import { GROUPS_PER_EPOCH, GroupSealer, type Sealing } from "../protocol/group/sealer.ts";
-import { type GroupName, type NodeSecret } from "../protocol/group/secret.ts";
-import { RUN_LEN } from "../protocol/group/sheet.ts";
-import { type Identity } from "../protocol/keys/identity.ts";
-import { type Suite } from "../protocol/seal/suite.ts";
-import { type OutgoingFrame } from "../protocol/session/session.ts";
-import { type StreamInfo } from "../protocol/unit/info.ts";
-import { type SoundInfo } from "../protocol/unit/sound-info.ts";
-import { type GroupMessage, type MediaFrom } from "../protocol/wire/group-message.ts";
-import { type PeerId } from "../protocol/wire/peer-id.ts";
+import {
+  type Announcement, type GroupMessage, type GroupName, GROUPS_PER_EPOCH, GroupSealer, type Identity, KeyTrack,
+  type MediaFrom, type NodeSecret, type OutgoingFrame, type PeerId, ProtocolError, RUN_LEN, type Sealing,
+  type SoundInfo, type StreamInfo, type Suite,
+} from "../protocol/index.ts";
 import { type CameraBroadcast, type OutgoingGroup } from "../relay/relay.ts";
 import { type CameraStore, type Guest } from "../store/camera-store.ts";
 import { type Cancel, type Time } from "./clock.ts";

@@ -3,15 +3,9 @@
 import { type Carrier } from "../carrier/carrier.ts";
 import { type AudienceMember } from "../messages.ts";
 import { type Bytes } from "../protocol/bytes.ts";
-import { type Mechanism } from "../protocol/crypto/mechanism.ts";
-import { type Peer } from "../protocol/keys/handshake.ts";
-import { type Identity } from "../protocol/keys/identity.ts";
-import { type Suite } from "../protocol/seal/suite.ts";
-import { type RekeyPolicy } from "../protocol/session/config.ts";
-import { type SessionEvent } from "../protocol/session/output.ts";
-import { Session } from "../protocol/session/session.ts";
-import { Close } from "../protocol/wire/control.ts";
-import { PeerId } from "../protocol/wire/peer-id.ts";
+import {
+  Close, type Identity, type Mechanism, type Peer, PeerId, type RekeyPolicy, Session, type SessionEvent, type Suite,
+} from "../protocol/index.ts";
 import { accept } from "../relay/meet.ts";
 import { type Relay, type ViewerAtRelay } from "../relay/relay.ts";
 import { type Admission } from "./admission.ts";

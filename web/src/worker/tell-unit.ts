@@ -1,7 +1,7 @@
 // Tells which access unit goes to a decoder or a relay, for tests.
 
 import { type Bytes } from "../protocol/bytes.ts";
-import { sha256 } from "../protocol/crypto/primitives.ts";
+import { sha256 } from "../protocol/index.ts";
 import { type Post } from "./role.ts";
 
 /** The name of a worker that tells the hash of each access unit. */

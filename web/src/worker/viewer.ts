@@ -2,11 +2,9 @@
 
 import { type Player, type PlayerFigures } from "../media/player.ts";
 import { type ToWorker } from "../messages.ts";
-import { DEFAULT_MECHANISMS, DEFAULT_SUITES } from "../protocol/crypto/policy.ts";
-import { type SessionEvent } from "../protocol/session/output.ts";
-import { isSignMode } from "../protocol/sign/mode.ts";
-import { type Media } from "../protocol/unit/assemble.ts";
-import { Close } from "../protocol/wire/control.ts";
+import {
+  Close, DEFAULT_MECHANISMS, DEFAULT_SUITES, isSignMode, type Media, type SessionEvent,
+} from "../protocol/index.ts";
 import { type Cancel, type ClockEstimate, type Time } from "./clock.ts";
 import { KeyframeRequests } from "./keyframes.ts";
 import { Link, type LinkParts, type LinkRole } from "./link.ts";

@@ -73,17 +73,19 @@ function median(values: readonly number[]): number {
 /**
  * Checks that what was decoded follows one another, but for what the page itself counts as dropped. On a machine that
  * stands still for seconds a session is lost and another follows. The page counts anew then, and time begins anew or
- * goes on behind a gap: what the newest session gave is looked at, and a gap is left out for each one before it.
+ * goes on behind a gap: only what the newest session gave is looked at, which is what follows the last of as many of
+ * the greatest gaps as there were sessions before it.
  */
 function checkWhole(all: readonly Decoded[], dropped: number, sessions: number): void {
   assert(all.every(({ rate, channels, left }) => rate === RATE && channels === 2 && left.length === 1_024), "form");
-  const anew = all.findLastIndex(({ at }, index) => at < (all[index - 1]?.at ?? -Infinity));
-  const pieces = sessions > 1 ? all.slice(Math.max(0, anew)) : all;
-  const steps = pieces.slice(1).map(({ at }, index) => (at - (pieces[index]?.at ?? NaN)) / PACKET);
   // Where the clip begins anew, half a packet is repeated.
-  const gaps = steps.map((step) => Math.max(0, Math.round(step) - 1)).sort((a, b) => b - a);
-  const missing = gaps.slice(sessions - 1).reduce((sum, gap) => sum + gap, 0);
-  const goesOn = steps.every((step) => step > 0.4);
+  const step = (at: number): number => ((all[at]?.at ?? NaN) - (all[at - 1]?.at ?? NaN)) / PACKET;
+  const gaps = all.slice(1).map((_, index) => ({ at: index + 1, missing: Math.round(step(index + 1)) - 1 }));
+  const lost = [...gaps].sort((a, b) => Math.abs(b.missing) - Math.abs(a.missing)).slice(0, sessions - 1);
+  const newest = Math.max(0, ...lost.map(({ at }) => at));
+  const inside = gaps.filter(({ at }) => at > newest);
+  const missing = inside.reduce((sum, gap) => sum + Math.max(0, gap.missing), 0);
+  const goesOn = inside.every(({ at }) => step(at) > 0.4);
   assert(goesOn && missing <= dropped, `${missing} packets missing, ${dropped} dropped, ${sessions} sessions`);
 }
 
