@@ -132,7 +132,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l name -d 'Nam
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l invite-hours -d 'How long the invite in the ticket lives, with --listen or --web: 1h to 365d, in hours without a unit' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l latency -d 'How long a picture may wait for what was lost: 0 to 10s, in milliseconds without a unit' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l camera -d 'Which camera, if the publisher has several' -r -f
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l to -d 'window:, file:OUT.mp4, - for a player, or http://127.0.0.1:9880 [default: http://127.0.0.1:9880]' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l to -d 'window:, file:OUT.mp4, rtsp://127.0.0.1:8554/NAME for players, or http://127.0.0.1:9880 [default: http://127.0.0.1:9880]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l require-sign -d 'Join a publisher\'s group only where at least this is signed: frame or off; else the publisher seals for this viewer alone. With both nothing is shown or recorded before the camera\'s certificate (ML-DSA-65) has come, and a publisher that does not sign so is refused [default: frame]' -r -f -a "frame\t''
 both\t''
 off\t''"

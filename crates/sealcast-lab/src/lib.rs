@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod attack;
+mod board;
 pub mod ciphers;
 pub mod cli;
 mod count;

@@ -16,7 +16,7 @@ const TICKETS: [&str; 3] = ["txt", "ticket", "key"];
 
 /// The schemes of sources and of sinks, those that are followed by `//` among them.
 const SOURCES: [&str; 6] = ["test", "file", "v4l2", "rtsp", "rtsps", "gst"];
-const SINKS: [&str; 6] = ["null", "file", "archive", "window", "gst", "http"];
+const SINKS: [&str; 7] = ["null", "file", "archive", "window", "gst", "http", "rtsp"];
 
 /// What to do instead of naming the source `typed`, if that can be guessed. Secrets in it are not repeated.
 pub(crate) fn source(typed: &str) -> Option<String> {
@@ -39,10 +39,6 @@ pub(crate) fn source(typed: &str) -> Option<String> {
 
 /// As [`source`], of a sink.
 pub(crate) fn sink(typed: &str) -> Option<String> {
-    if typed.starts_with("rtsp") {
-        let gateways = "players that speak RTSP are served by `sealcast gateway viewer`, with the ticket of a";
-        return Some(format!("{gateways} `sealcast gateway camera`"));
-    }
     if typed.starts_with("https://") {
         return Some("a picture is shown on this machine: write http://127.0.0.1:9880".to_owned());
     }

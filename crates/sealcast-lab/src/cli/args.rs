@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use sealcast::meter::power::MeterSpec;
 
+use super::board::{BoardArgs, CompareArgs};
 use super::builds::BuildsArgs;
 use super::count::CountArgs;
 use super::groups::GroupsArgs;
@@ -59,6 +60,10 @@ pub(super) enum Command {
     Live(LiveArgs),
     /// Put each figure and table of five research papers beside the same of this machine, on one page
     Papers(PapersArgs),
+    /// Measure ciphers, handshakes and a stream of this machine in about five minutes, into one file
+    Board(BoardArgs),
+    /// Put two files of `board` beside each other
+    Compare(CompareArgs),
     /// Measure a stream as a paper does between Raspberry Pis: rates, resources, temperature and latency of both ends
     Pipeline(PipelineArgs),
     /// Measure one implementation in a separate process, for `ciphers`

@@ -2,6 +2,7 @@
 
 mod args;
 mod attack;
+mod board;
 mod browser;
 mod builds;
 mod children;
@@ -55,6 +56,8 @@ pub fn run() -> ExitCode {
         Command::Handshake(args) => handshake::run(&args),
         Command::Live(args) => live::run(&args),
         Command::Papers(args) => papers::run(&args),
+        Command::Board(args) => board::run(&args),
+        Command::Compare(args) => board::compare(&args),
         Command::Pipeline(args) => pipeline::run(&args),
         Command::Speed(args) => speed::run(&args),
         Command::Records(args) => records::run(&args),

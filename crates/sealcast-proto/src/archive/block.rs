@@ -33,6 +33,7 @@ pub(super) enum Kind {
     WrappedKey = 6,
     GopKey = 7,
     GopSignature = 8,
+    Orientation = 9,
 }
 
 impl Kind {
@@ -46,6 +47,7 @@ impl Kind {
             Self::WrappedKey,
             Self::GopKey,
             Self::GopSignature,
+            Self::Orientation,
         ];
         all.into_iter().find(|kind| *kind as u8 == byte).ok_or(Malformed)
     }

@@ -5,6 +5,7 @@ use super::contents::{End, FrameBlock, Head, MAX_KEY_FILE};
 use super::writer::{KeySealer, SegmentKey};
 use crate::seal::{MediaKey, Suite};
 use crate::sign::{Certificate, GopSignature, Hash};
+use crate::wire::Orientation;
 
 /// Maximum length of a segment in bytes. A writer begins another one far earlier.
 pub const MAX_SEGMENT: usize = 512 << 20;
@@ -58,6 +59,8 @@ pub enum Block<'a> {
     GopKey(&'a [u8]),
     /// The signature of a group of pictures, or of a part of one. Its form is right, and nothing else is known of it.
     GopSignature(&'a [u8]),
+    /// How the pictures after it are turned before they are shown.
+    Orientation(Orientation),
     /// The end. Nothing follows.
     End(End),
 }
@@ -175,6 +178,7 @@ impl<'a> Segment<'a> {
                 GopSignature::parse(raw.body).map_err(|_| altered)?;
                 Block::GopSignature(raw.body)
             }
+            Kind::Orientation => Block::Orientation(Orientation::from_bytes(raw.body).map_err(|_| altered)?),
             Kind::End => Block::End(End::parse(raw.body).map_err(|_| altered)?),
         };
         self.ended = matches!(block, Block::End(_));

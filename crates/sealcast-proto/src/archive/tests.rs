@@ -8,7 +8,7 @@ use crate::seal::suite::{AES_256_GCM, RECOMMENDED};
 use crate::seal::{MediaKey, RecordMeta, SealLimits, SealedFrame, SealedRecord};
 use crate::sign::{Certificate, GOP_KEY_LEN};
 use crate::unit::{Codec, Description, FrameRate, Preamble, StreamInfo};
-use crate::wire::{Flags, PeerId};
+use crate::wire::{Flags, Orientation, PeerId};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -422,4 +422,39 @@ fn what_is_incomplete_is_left_out_and_costs_only_its_own_frame() {
     let mut gather = Gather::new(true);
     let unproved = frames.concat().into_iter().map(|record| gather.take(record));
     assert!(unproved.into_iter().all(|taken| taken == Ok(None)));
+}
+
+#[test]
+fn how_pictures_are_turned_stands_before_the_first_that_is_turned_so() {
+    let (quarter, mirrored) = (Orientation::new(1, false), Orientation::new(2, true));
+    let mut camera = Camera::new(4);
+    let mut bytes = Vec::new();
+    let mut writer = SegmentWriter::begin(&start(1, [0; 32]), &mut bytes);
+    let turns = [
+        Orientation::default(),
+        quarter,
+        quarter,
+        mirrored,
+        Orientation::default(),
+    ];
+    for (number, turn) in turns.into_iter().enumerate() {
+        writer.orientation(turn, &mut bytes);
+        writer.frame(
+            number == 0,
+            &camera.frame(number == 0, number == 0),
+            (SECOND, 7),
+            &mut bytes,
+        );
+    }
+    let mut segment = Segment::new(&bytes).expect("a segment");
+    segment.unlock(&key(), &RECOMMENDED).expect("its key");
+    let (mut now, mut read, mut told) = (Orientation::default(), Vec::new(), 0);
+    while let Some(block) = segment.next_block() {
+        match block.expect("as it was written") {
+            Block::Orientation(turned) => (now, told) = (turned, told + 1),
+            Block::Frame(_) => read.push(now),
+            _ => {}
+        }
+    }
+    assert_eq!((read, told), (turns.to_vec(), 3));
 }

@@ -13,7 +13,7 @@ use crate::keys::Secret;
 use crate::seal::{MediaKey, SealedFrame, SealedRecord, Suite};
 use crate::sign::Hash;
 use crate::unit::SOUND_STREAM;
-use crate::wire::{Malformed, PeerId, Reader};
+use crate::wire::{Malformed, Orientation, PeerId, Reader};
 
 /// The key of one segment: 32 random bytes, which the recipients get encrypted. It is wiped when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
@@ -159,6 +159,8 @@ pub struct SegmentWriter {
     keys: BTreeMap<KeyName, KeyHere>,
     /// The certificate that stands in the segment.
     gop_key: Option<Vec<u8>>,
+    /// How the pictures that follow are turned.
+    orientation: Orientation,
     frames: u64,
     times: Option<(u64, u64)>,
     written: u64,
@@ -177,6 +179,7 @@ impl SegmentWriter {
             link,
             keys: BTreeMap::new(),
             gop_key: None,
+            orientation: Orientation::default(),
             frames: 0,
             times: None,
             written: (out.len() - before) as u64,
@@ -228,6 +231,14 @@ impl SegmentWriter {
     /// Appends the signature of a group of pictures, or of a part of one, whose [key](Self::gop_key) stands here.
     pub fn gop_signature(&mut self, message: &[u8], out: &mut Vec<u8>) {
         self.block(Kind::GopSignature, message, out);
+    }
+
+    /// Appends how the pictures after this are turned, unless that stands here. A segment begins with upright ones.
+    pub fn orientation(&mut self, orientation: Orientation, out: &mut Vec<u8>) {
+        if self.orientation != orientation {
+            self.block(Kind::Orientation, &orientation.to_bytes(), out);
+            self.orientation = orientation;
+        }
     }
 
     /// Appends the description that frames after this need, which came earlier.

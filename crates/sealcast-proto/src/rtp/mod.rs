@@ -25,6 +25,7 @@ mod jpeg_tests;
 mod markers;
 mod media;
 mod packet;
+pub mod packetize;
 mod parameter_sets;
 mod receive;
 mod sequence;

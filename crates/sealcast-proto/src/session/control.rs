@@ -80,9 +80,18 @@ impl Session {
                 self.tell(Event::CameraTold { on, since, why })
             }
             Control::Cameras(names) => self.tell(Event::CamerasTold(names)),
-            Control::Addresses(addresses) => self.tell(Event::AddressesTold(addresses.understood())),
+            Control::Addresses(addresses) => self.addresses_told(addresses),
             _ => Err(SessionError::PeerMisbehaved),
         }
+    }
+
+    /// The peer can be reached at these addresses.
+    fn addresses_told(&mut self, addresses: Addresses<'_>) -> Result<(), SessionError> {
+        let addresses = addresses.understood();
+        if addresses.len() > 1 {
+            self.liveness.known_elsewhere();
+        }
+        self.tell(Event::AddressesTold(addresses))
     }
 
     /// Passes what the peer said on to the program.

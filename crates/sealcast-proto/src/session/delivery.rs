@@ -59,6 +59,8 @@ pub struct Delivery {
     pub pace: bool,
     /// Longest datagram.
     pub mtu: Mtu,
+    /// Connecting end: true if it knows other addresses of the peer.
+    pub has_others: bool,
     /// Viewer: true if frames carry [the arrival of their units](crate::unit::AssembledFrame::units).
     pub tell_units: bool,
     /// Viewer: true if frames carry [their records as they came](crate::unit::AssembledFrame::sealed).
@@ -74,6 +76,7 @@ impl Default for Delivery {
             rate: Some(RateConfig::default()),
             pace: true,
             mtu: Mtu::default(),
+            has_others: false,
             tell_units: false,
             keep_sealed: false,
         }

@@ -250,6 +250,9 @@ impl Session {
         self.state = match std::mem::replace(&mut self.state, State::Over) {
             State::ExpectWelcome(established) | State::AwaitAdmission(established) => {
                 self.liveness = Liveness::new(now.monotonic, self.liveness.stalls());
+                if self.config.delivery.has_others {
+                    self.liveness.known_elsewhere();
+                }
                 self.out
                     .push_back(Output::Event(Event::Established(established.facts.clone())));
                 State::Established(established)

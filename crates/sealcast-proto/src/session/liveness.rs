@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::clock::Now;
 
-use super::{PART_TIMEOUT, PEER_TIMEOUT, PING_INTERVAL, STALL_TIMEOUT};
+use super::{ELSEWHERE_TIMEOUT, PART_TIMEOUT, PEER_TIMEOUT, PING_INTERVAL, STALL_TIMEOUT};
 
 /// Pings whose pongs are still taken. With one each 500 ms, a round trip of 4 s is measured.
 const MAX_UNANSWERED: usize = 8;
@@ -21,6 +21,8 @@ pub(super) struct Liveness {
     /// True on datagrams, where a silent peer is stalled before it is lost.
     stalls: bool,
     stalled: bool,
+    /// True if other addresses of the peer are known.
+    elsewhere: bool,
     /// True once a valid record arrived.
     heard: bool,
 }
@@ -50,6 +52,7 @@ impl Liveness {
             unanswered: [None; MAX_UNANSWERED],
             stalls,
             stalled: false,
+            elsewhere: false,
             heard: false,
         }
     }
@@ -62,6 +65,11 @@ impl Liveness {
             first: !std::mem::replace(&mut self.heard, true),
             again: std::mem::take(&mut self.stalled),
         }
+    }
+
+    /// Other addresses of the peer are known: it is not waited for as long at this one.
+    pub(super) fn known_elsewhere(&mut self) {
+        self.elsewhere = true;
     }
 
     pub(super) fn stalls(&self) -> bool {
@@ -92,7 +100,12 @@ impl Liveness {
     /// Time at which continued silence has its next consequence.
     fn silent_at(&self) -> Duration {
         if self.stalled {
-            return self.valid + STALL_TIMEOUT;
+            let lost = if self.elsewhere {
+                ELSEWHERE_TIMEOUT
+            } else {
+                STALL_TIMEOUT
+            };
+            return self.valid + lost;
         }
         (self.bytes + PEER_TIMEOUT).min(self.valid + PART_TIMEOUT)
     }
@@ -176,5 +189,14 @@ mod tests {
         assert_eq!(liveness.heard(S * 62), news(false, false));
         assert_eq!(liveness.silence(S * 64), Some(Silence::Stalled));
         assert_eq!(liveness.heard(S * 64), news(false, true));
+    }
+
+    #[test]
+    fn a_peer_that_has_other_addresses_is_not_waited_for_a_minute_at_one() {
+        let mut liveness = Liveness::new(S, true);
+        liveness.known_elsewhere();
+        assert_eq!(liveness.silence(S * 3), Some(Silence::Stalled));
+        assert_eq!((liveness.deadline(), liveness.silence(S * 10)), (S, None));
+        assert_eq!(liveness.silence(S * 11), Some(Silence::Lost));
     }
 }

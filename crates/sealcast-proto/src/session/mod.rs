@@ -110,6 +110,8 @@ pub const PING_INTERVAL: Duration = Duration::from_millis(500);
 pub const PEER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Silence after which a peer on datagrams is lost; after [`PEER_TIMEOUT`] it is stalled.
 pub const STALL_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same at an end that knows other addresses of the peer, where it may be heard.
+pub const ELSEWHERE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Silence of valid records after which a peer is lost even though bytes of an incomplete record keep arriving.
 pub const PART_TIMEOUT: Duration = Duration::from_secs(10);
 /// Refusals in a row that end a session on a byte stream.
@@ -306,7 +308,7 @@ pub enum SessionError {
     /// The handshake failed.
     #[error(transparent)]
     Handshake(#[from] HandshakeError),
-    /// Nothing valid came for [`PEER_TIMEOUT`], or on datagrams for [`STALL_TIMEOUT`].
+    /// Nothing valid came for [`PEER_TIMEOUT`], or on datagrams for [`STALL_TIMEOUT`] or [`ELSEWHERE_TIMEOUT`].
     #[error("nothing was heard from the peer for too long")]
     PeerLost,
     /// On datagrams: the peer was silent and then reported that it knows no such session.

@@ -14,6 +14,21 @@ pub fn find_start_code(data: &[u8], from: usize) -> Option<usize> {
     None
 }
 
+/// The NAL units of an Annex B byte stream, without start codes and zero padding.
+pub fn nal_units(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut next = find_start_code(data, 0);
+    std::iter::from_fn(move || {
+        let begin = next? + 3;
+        next = find_start_code(data, begin);
+        let mut unit = &data[begin..next.unwrap_or(data.len())];
+        while let [head @ .., 0] = unit {
+            unit = head;
+        }
+        Some(unit)
+    })
+    .filter(|unit| !unit.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,5 +42,18 @@ mod tests {
         assert_eq!(find_start_code(&[0, 1, 0, 0, 2, 0, 1], 0), None);
         assert_eq!(find_start_code(&[0, 0], 0), None);
         assert_eq!(find_start_code(&[], 7), None);
+    }
+
+    #[test]
+    fn nal_units_come_without_start_codes_and_padding() {
+        let data = [
+            &[0, 0, 0, 1, 0x67, 1, 2][..],
+            &[0, 0, 1, 0x68, 3, 0, 0, 0],
+            &[0, 0, 1],
+            &[0, 0, 1, 0x65, 4],
+        ]
+        .concat();
+        let units = nal_units(&data).collect::<Vec<_>>();
+        assert_eq!(units, [&[0x67, 1, 2][..], &[0x68, 3], &[0x65, 4]]);
     }
 }

@@ -22,7 +22,7 @@ mod sound;
 pub mod sound_headers;
 mod unit_header;
 
-pub use annexb::find_start_code;
+pub use annexb::{find_start_code, nal_units};
 pub use arrival::{MAX_UNITS_TOLD, UnitArrival};
 pub(crate) use assemble::Assembler;
 pub use assemble::{Assembled, AssembledFrame};

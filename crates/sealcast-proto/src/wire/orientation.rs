@@ -33,8 +33,19 @@ impl Orientation {
         self == Self::default()
     }
 
+    pub(crate) fn to_bytes(self) -> [u8; 2] {
+        [self.quarter_turns, self.mirrored.into()]
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let orientation = Self::parse(&mut reader)?;
+        reader.finish()?;
+        Ok(orientation)
+    }
+
     pub(super) fn put(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&[self.quarter_turns, self.mirrored.into()]);
+        out.extend_from_slice(&self.to_bytes());
     }
 
     pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, Malformed> {

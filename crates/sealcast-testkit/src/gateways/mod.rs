@@ -35,7 +35,8 @@ pub enum Plain {
 pub fn digests_by_ffmpeg(arguments: &[&str]) -> Vec<String> {
     let text = String::from_utf8(played_by_ffmpeg(&[arguments, &["-f", "framemd5", "-"]].concat())).expect("text");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let digests = lines.filter_map(|line| line.rsplit(',').next());
+    // Stream, times, duration, size, digest; digests of what is said beside a packet may follow.
+    let digests = lines.filter_map(|line| line.split(',').nth(5));
     digests.map(|digest| digest.trim().to_owned()).collect()
 }
 

@@ -219,7 +219,13 @@ impl Checking<'_> {
                 Ok(Block::GopSignature(message)) if unlocked || self.camera.is_some() => {
                     self.signature(head.number, message, last)
                 }
-                Ok(Block::Key(None) | Block::WrappedKey { .. } | Block::GopSignature(_) | Block::Description(_)) => {}
+                Ok(
+                    Block::Key(None)
+                    | Block::WrappedKey { .. }
+                    | Block::GopSignature(_)
+                    | Block::Description(_)
+                    | Block::Orientation(_),
+                ) => {}
                 Ok(Block::End(end)) => ended = Some(end.cause),
                 Err(stopped) => fault = Some(stopped),
             }

@@ -11,6 +11,7 @@ use super::recipients::{MAX_RECIPIENTS, Recipient};
 use super::recording::{Recording, Standing};
 use super::times::by_own_clock;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::media::Orientation;
 use crate::sink::GroupProof;
 
 /// Keys of epochs that are kept at the same time: records of the present one, of the next, and of some before.
@@ -36,6 +37,8 @@ pub enum ToNode {
     },
     /// What signs groups of pictures.
     Proof(GroupProof),
+    /// How pictures are turned from here on.
+    Orient(Orientation),
     /// A frame.
     Frame {
         /// Its records.
@@ -82,7 +85,7 @@ impl NodeArchive {
                 (self.description, self.recipients) = (None, Vec::new());
                 self.keys.clear();
                 self.waiting.clear();
-                self.recording.forget_gop_key();
+                self.recording.begin_anew();
                 self.recording.end(EndCause::Changed)?;
             }
             ToNode::Recipients(text) => {
@@ -97,6 +100,7 @@ impl NodeArchive {
                 self.take_waiting()?;
             }
             ToNode::Proof(proof) => self.recording.group_proof(&proof)?,
+            ToNode::Orient(orientation) => self.recording.orient(orientation)?,
             ToNode::Frame { frame, clock } => {
                 let time = by_own_clock(frame.sealed_at, clock);
                 match self.waiting.is_empty() && self.has_keys(&frame) {

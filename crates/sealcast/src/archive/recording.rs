@@ -17,6 +17,7 @@ use super::sync::Syncer;
 use super::times::wall_now;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
+use crate::media::Orientation;
 use crate::meter::telling::Telling;
 use crate::private_file;
 use crate::sink::{GroupProof, full_disk};
@@ -66,6 +67,8 @@ pub(super) struct Recording {
     wants_keyframe: bool,
     /// The certificate of the key that signs groups of pictures.
     gop_key: Option<Vec<u8>>,
+    /// How pictures are turned.
+    orientation: Orientation,
     /// Frames that could not be kept since no keyframe came first.
     dropped: Telling,
 }
@@ -97,6 +100,7 @@ impl Recording {
             syncer: Syncer::start()?,
             wants_keyframe: false,
             gop_key: None,
+            orientation: Orientation::default(),
             dropped: Telling::default(),
         })
     }
@@ -196,6 +200,7 @@ impl Recording {
         if let Some(certificate) = &self.gop_key {
             writer.gop_key(certificate, &mut bytes);
         }
+        writer.orientation(self.orientation, &mut bytes);
         fill(&mut writer, &mut bytes);
         let path = self.folder.segment(number);
         let file = create(&path, &bytes).and_then(|file| self.folder.sync().map(|()| file));
@@ -259,9 +264,15 @@ impl Recording {
         })
     }
 
-    /// Another session begins, which tells its key anew.
-    pub(super) fn forget_gop_key(&mut self) {
-        self.gop_key = None;
+    /// From here on pictures are turned so.
+    pub(super) fn orient(&mut self, orientation: Orientation) -> Result<()> {
+        self.orientation = orientation;
+        self.append(&mut |writer, out| writer.orientation(orientation, out))
+    }
+
+    /// Another session begins, which tells its key, and how pictures are turned, anew.
+    pub(super) fn begin_anew(&mut self) {
+        (self.gop_key, self.orientation) = (None, Orientation::default());
     }
 
     /// Appends a frame to the current segment.

@@ -18,7 +18,7 @@ use super::list::entry_of;
 use super::recipients::ArchiveIdentity;
 use super::times::{Moment, show_time};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{ReceivedFrame, SoundInfo, StreamInfo, Track};
+use crate::media::{Orientation, ReceivedFrame, SoundInfo, StreamInfo, Track};
 use crate::sink::Sink;
 use crate::source::Pacer;
 
@@ -78,6 +78,8 @@ pub fn replay(replay: &Replay, sink: &mut dyn Sink) -> Result<Replayed> {
         info: None,
         heard: None,
         playing_sound: None,
+        turned: Orientation::default(),
+        sink_turns: Orientation::default(),
         timeline: SessionTimeline::default(),
         session: 0,
         ended: None,
@@ -123,6 +125,9 @@ struct Playing<'a> {
     /// The sound that is described, and the one that the sink was told of.
     heard: Option<SoundInfo>,
     playing_sound: Option<SoundInfo>,
+    /// How the next picture is turned, and how the sink was told to turn them.
+    turned: Orientation,
+    sink_turns: Orientation,
     timeline: SessionTimeline,
     /// The number of the session that the segment was recorded in, and how the segment before it ended.
     session: u64,
@@ -205,12 +210,15 @@ impl Playing<'_> {
         file: &SegmentFile,
     ) -> Result<bool> {
         let begin = self.first_keyframe(bytes, key);
+        // Each begins with upright pictures.
+        self.turned = Orientation::default();
         let mut last = segment.head().began;
         while let Some(block) = segment.next_block() {
             match block {
                 Ok(Block::Key(Some(key))) => self.player.key(&key),
                 // What groups of pictures prove is told by a check.
                 Ok(Block::Key(None) | Block::GopKey(_) | Block::GopSignature(_)) => {}
+                Ok(Block::Orientation(orientation)) => self.turned = orientation,
                 Ok(Block::End(end)) => self.ended = Some(end.cause),
                 Ok(Block::WrappedKey { epoch, file: key }) => match wrapped_keys(epoch, key, self.identities) {
                     Some(keys) => keys.iter().for_each(|key| self.player.key(key)),
@@ -305,10 +313,19 @@ impl Playing<'_> {
             }
         };
         if self.info.as_ref() != Some(&info) {
+            self.orient()?;
             self.sink.start(&info)?;
             self.info = Some(info);
         }
         Ok(())
+    }
+
+    /// Has the sink turn the next picture, if it does not turn them so already.
+    fn orient(&mut self) -> Result<()> {
+        match std::mem::replace(&mut self.sink_turns, self.turned) == self.turned {
+            true => Ok(()),
+            false => self.sink.orient(self.turned),
+        }
     }
 
     /// Plays a packet of sound. There is none before the first picture.
@@ -360,6 +377,7 @@ impl Playing<'_> {
         self.done.signed += u64::from(opened.proof == Proof::Signed);
         let number = self.done.frames;
         self.done.frames += 1;
+        self.orient()?;
         self.sink.stamped(block.time, None);
         self.sink.write(&ReceivedFrame {
             number,

@@ -13,7 +13,7 @@ use super::recipients::Recipient;
 use super::recording::{Recording, Standing};
 use super::times::by_own_clock;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{ReceivedFrame, StreamInfo};
+use crate::media::{Orientation, ReceivedFrame, StreamInfo};
 use crate::sink::{GroupProof, Kept, Sink};
 
 /// A sink that appends sealed records to an archive.
@@ -73,6 +73,10 @@ impl ArchiveSink {
 impl Sink for ArchiveSink {
     fn start(&mut self, _: &StreamInfo) -> Result<()> {
         Ok(())
+    }
+
+    fn orient(&mut self, orientation: Orientation) -> Result<()> {
+        self.recording.orient(orientation)
     }
 
     fn keeps_sealed(&self) -> bool {

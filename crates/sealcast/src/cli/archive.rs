@@ -7,12 +7,13 @@ use sealcast_proto::archive::Segment;
 use sealcast_proto::keys::PeerId;
 
 use super::args::{ArchiveAction, ReplayArgs};
-use super::record;
+use super::{record, sink};
 use crate::archive::{
     ArchiveIdentity, Folder, Replay, Report, SegmentFile, SignedGroup, check, list, read_identities, replay, show_time,
 };
 use crate::failure::{Failure, FailureKind, Result};
-use crate::sink;
+use crate::meter::metrics::Metrics;
+use crate::run::build_info;
 
 pub(super) fn run(action: &ArchiveAction) -> Result<()> {
     match action {
@@ -180,7 +181,7 @@ pub(super) fn run_replay(args: &ReplayArgs) -> Result<()> {
         let what = "an archive cannot be replayed into another";
         return Err(Failure::new(FailureKind::Usage, what, "copy its folder"));
     }
-    let mut sink = sink::open(&args.into)?;
+    let mut sink = sink::open(&args.into, &Metrics::new(build_info()))?;
     let done = replay(&wanted, &mut *sink)?;
     for fault in &done.faults {
         eprintln!("fault: {fault}");

@@ -105,7 +105,7 @@ fn subject(settings: &Settings, configuration: Finding, file: Option<&Path>) -> 
 }
 
 /// The addresses to listen at. A URL that cannot be parsed is a finding about the configuration.
-fn places(settings: &Settings) -> Vec<Place> {
+pub(super) fn places(settings: &Settings) -> Vec<Place> {
     let config = &settings.config;
     let listens = |option, url: ListenUrl| {
         let tcp = url.transport() == TransportKind::Tcp;

@@ -1,6 +1,6 @@
 //! `sealcast gateway camera` and `sealcast gateway viewer`.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,15 +21,15 @@ use super::{build, peers, publish, shutdown};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
-use crate::keys::files::End;
+use crate::keys::files::{self, End};
 use crate::meter::metrics::Metrics;
 use crate::output;
-use crate::platform::addresses::reachable;
 use crate::platform::service_manager;
-use crate::private_file::{read_secret, read_secret_line};
+use crate::private_file::{create_folder, read_secret, read_secret_line, write_secret};
 use crate::rtsp::RtspOptions;
 use crate::run::gateway::{
-    CameraAt, CameraGatewayOptions, ViewerGatewayOptions, camera_gateway, check_selection, viewer_gateway,
+    CameraAt, CameraGatewayOptions, ViewerGatewayOptions, camera_gateway, check_selection, players_address,
+    viewer_gateway,
 };
 use crate::run::ways::Ways;
 use crate::run::{ControlSocket, Observation, Renewal, RuntimeSettings, Shape, build_info, distinct};
@@ -39,6 +39,8 @@ use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 const TYPED: &str = "sealcast gateway viewer --peer @FILE";
 /// User name of players whose password is made here.
 const DEFAULT_PLAYER: &str = "player";
+/// The file of that password, in the folder of keys.
+const PASSWORD_FILE: &str = "password-players";
 
 pub(super) fn run(command: GatewayCommand) -> Result<()> {
     let runtime = shutdown::single_threaded_runtime()?;
@@ -215,12 +217,12 @@ async fn run_viewer(args: GatewayViewerArgs) -> Result<()> {
     observing.finish(outcome)
 }
 
-/// The login that players need: the configured one, or else one with a password that is made and printed here.
+/// The login that players need: the configured one, or else one with a password that is kept and printed here.
 fn login(settings: &Settings) -> Result<Option<(Credentials, DigestAlgorithm)>> {
     let gateway = &settings.config.gateway;
     let (user, password) = match (&gateway.rtsp_user, &gateway.rtsp_password_file, gateway.rtsp_open) {
         (None, None, true) => return Ok(None),
-        (None, None, false) => (DEFAULT_PLAYER, made_password(gateway.rtsp)?),
+        (None, None, false) => (DEFAULT_PLAYER, printed_password(gateway.rtsp)?),
         (Some(user), Some(file), false) => (user.as_str(), read_secret_line(file)?),
         (_, _, true) => {
             return Err(Failure::new(
@@ -241,26 +243,38 @@ fn login(settings: &Settings) -> Result<Option<(Credentials, DigestAlgorithm)>> 
     Ok(Some((Credentials::new(user, password), DigestAlgorithm::Md5)))
 }
 
-/// Make a password for players, and print the URL that they open.
-fn made_password(rtsp: SocketAddr) -> Result<Zeroizing<String>> {
-    let random = Zeroizing::new(entropy::random::<16>()?);
-    let mut password = Zeroizing::new(BASE32_NOPAD.encode(&random[..]));
-    password.make_ascii_lowercase();
+/// The password of this account for players, and print the URL that they open.
+fn printed_password(rtsp: SocketAddr) -> Result<Zeroizing<String>> {
+    let password = kept_password(&files::home()?.join(PASSWORD_FILE))?;
     print_player_url(rtsp, &password);
     Ok(password)
 }
 
-/// Print the URL for players, with its password, for the user's terminal. An address for every interface is printed as
-/// the first at which others reach this machine.
+/// The password in this file, which is made if it does not exist: players keep the URL. One that cannot be kept holds
+/// until the next start.
+fn kept_password(file: &Path) -> Result<Zeroizing<String>> {
+    if file.exists() {
+        return read_secret_line(file);
+    }
+    let random = Zeroizing::new(entropy::random::<16>()?);
+    let mut password = Zeroizing::new(BASE32_NOPAD.encode(&random[..]));
+    password.make_ascii_lowercase();
+    // At the first start there is no folder of keys yet; whether it can be made is seen by the write.
+    let _ = file.parent().map(create_folder);
+    match write_secret(file, password.as_bytes()) {
+        Ok(()) => Ok(password),
+        // Another gateway of this account has made it meanwhile.
+        Err(_) if file.exists() => read_secret_line(file),
+        Err(failure) => {
+            tracing::warn!("players need another password after the next start: {failure}");
+            Ok(password)
+        }
+    }
+}
+
+/// Print the URL for players, with its password, for the user's terminal.
 fn print_player_url(rtsp: SocketAddr, password: &str) {
-    let host = match rtsp.ip() {
-        ip if ip.is_unspecified() => reachable(ip.is_ipv6())
-            .first()
-            .copied()
-            .unwrap_or(Ipv4Addr::LOCALHOST.into()),
-        ip => ip,
-    };
-    let address = SocketAddr::new(host, rtsp.port());
+    let address = players_address(rtsp);
     // It serves players all the same if nobody reads its output.
     let _ = output::write(&format!("rtsp://{DEFAULT_PLAYER}:{password}@{address}/\n"));
 }

@@ -2,6 +2,7 @@
 
 mod archive;
 mod args;
+mod awaited_addresses;
 mod build;
 mod cameras;
 mod clock;
@@ -26,6 +27,7 @@ mod publish_source;
 mod qr;
 mod record;
 mod shutdown;
+mod sink;
 mod status;
 mod stdin_source;
 mod ticket;

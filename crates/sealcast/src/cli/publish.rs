@@ -9,6 +9,7 @@ use sealcast_proto::wire::TransportKind;
 use tokio::sync::mpsc;
 
 use super::args::PublishArgs;
+use super::awaited_addresses::wait_for_addresses;
 use super::cameras::warn_of_fixed;
 use super::hand_out::{Start, TO_WATCH, listen_for_browsers, way_to};
 use super::publish_cameras::{Opener, open_all};
@@ -51,6 +52,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let control = ControlSocket::open(configured.control.as_deref(), publisher.folder())?;
     let metrics = Metrics::new(build_info());
     let start = Start::of(&settings, &publisher, &admission, TO_WATCH)?;
+    wait_for_addresses(&settings).await;
     let (viewers, ways) = viewers(&settings, opener.relays(), &offer.identity, metrics.clone())?;
     offer.unit = unit_in_force(&settings, scheme_of_datagrams(&viewers))?;
     build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
@@ -59,8 +61,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     // Who has the ticket may take it that signals are answered.
     let stop = shutdown::stop_signal(args.session.time())?;
     let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
-    let observation = observing.observation();
-    let ways = Arc::new(ways);
+    let (observation, ways) = (observing.observation(), Arc::new(ways));
     let control = match start.hand_out(Arc::clone(&ways), control) {
         Ok(control) => control,
         Err(failure) => return observing.finish(Err(failure)),

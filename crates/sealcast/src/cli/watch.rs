@@ -16,7 +16,7 @@ use super::args::WatchArgs;
 use super::hand_out::{Start, TO_PUBLISH, listen_for_browsers, way_to};
 use super::publish::one_port;
 use super::ticket::ticket_in_force;
-use super::{build, peers, shutdown};
+use super::{build, peers, shutdown, sink};
 use crate::config::Settings;
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
@@ -29,7 +29,6 @@ use crate::run::{
     Admission, ControlSocket, GROUP_STREAM, Observation, Offer, PublisherAt, QueueLimits, RelayUrl, WatchOptions,
     build_info, watch,
 };
-use crate::sink;
 use crate::transport::{Advertised, DEFAULT_LATENCY_MS, ListenUrl, Listener, WebUrl};
 
 /// How a viewer is given its ticket.
@@ -52,7 +51,8 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let listen_url = args.listen.as_deref().map(str::parse::<ListenUrl>).transpose()?;
     let web_url = args.web.as_deref().map(str::parse::<WebUrl>).transpose()?;
     let sink_url = &configured.to;
-    let mut sink = sink::open(sink_url).map_err(|failure| settings.placed("watch.to", failure))?;
+    let metrics = Metrics::new(build_info());
+    let mut sink = sink::open(sink_url, &metrics).map_err(|failure| settings.placed("watch.to", failure))?;
     let sealing = build::Sealing::without_media(RekeyPolicy::default());
     let mut offer = build::own_offer(&args.session, End::Viewer, sealing, &settings)?;
     offer.wish.camera = wished_camera;
@@ -61,7 +61,6 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         opened_by: opened_by(&relays),
     });
     let peer = offer.identity.peer_id();
-    let metrics = Metrics::new(build_info());
     // Who has the ticket may take it that signals are answered.
     let (began, closed) = (Instant::now(), Arc::new(Notify::new()));
     let asked = Arc::clone(&closed);

@@ -145,6 +145,9 @@ fn place(text: &str, path: &Path, span: Option<Range<usize>>) -> String {
 /// The hint for an error message of the parser.
 fn hint(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
+    if message.contains("quoted") {
+        return "write a text in quotes: source = \"rtsp://192.0.2.10/1\"".to_owned();
+    }
     if !message.starts_with("unknown ") {
         return "`sealcast config example` shows every option with a valid value".to_owned();
     }

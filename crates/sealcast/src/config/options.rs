@@ -326,13 +326,13 @@ options! {
         }
 
         /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, archive:DIR?to=RECIPIENT, gst:PIPELINE,
-        /// window:[?latency], - for standard output, or a page at http://127.0.0.1:9880[?token=@FILE], whose address is
-        /// printed on a terminal with the token that opens it
+        /// window:[?latency], rtsp://127.0.0.1:8554/NAME for RTSP players, - for standard output, or a page at
+        /// http://127.0.0.1:9880[?token=@FILE], whose address is printed on a terminal with the token that opens it
         to: String {
             flag("to", "WHERE", WATCH)
                 .default("http://127.0.0.1:9880")
                 .example("file:out.mp4")
-                .brief("window:, file:OUT.mp4, - for a player, or http://127.0.0.1:9880")
+                .brief("window:, file:OUT.mp4, rtsp://127.0.0.1:8554/NAME for players, or http://127.0.0.1:9880")
         }
 
         /// Join a publisher's group only where at least this is signed: frame or off; else the publisher seals for this

@@ -23,6 +23,9 @@ const SECRET_PROPERTIES: [&str; 8] = [
     "credentials",
 ];
 
+/// Options of URLs that are secrets, unless they name a file by `@FILE`.
+const SECRET_OPTIONS: [&str; 3] = ["jwt", "password", "token"];
+
 /// `text` with the password of every URL, and everything after a URL's `#`, replaced. The result is safe for logs,
 /// reports and screens.
 pub fn redact(text: &str) -> Cow<'_, str> {
@@ -85,7 +88,7 @@ pub fn has_secret(text: &str) -> bool {
 fn redact_url(url: &str, shown: &mut String) {
     let (url, fragment) = url.split_once('#').map_or((url, false), |(url, _)| (url, true));
     let (url, option) = file_option(url);
-    let url = &*without_jwt(url);
+    let url = &*without_options(url);
     // In a malformed URL the password may contain a slash, so hide everything up to the last `@`; hiding too much is
     // better than too little.
     match url.rsplit_once('@') {
@@ -109,22 +112,31 @@ fn redact_url(url: &str, shown: &mut String) {
     }
 }
 
-/// A URL with the token of a relay hidden, its option `jwt=TOKEN`.
-fn without_jwt(url: &str) -> Cow<'_, str> {
-    let at = ["?jwt=", "&jwt="]
-        .iter()
-        .find_map(|begin| Some(url.find(begin)? + begin.len()));
-    at.map_or(Cow::Borrowed(url), |at| {
-        let end = url[at..].find('&').map_or(url.len(), |end| at + end);
-        format!("{}{HIDDEN}{}", &url[..at], &url[end..]).into()
-    })
+/// A URL with the values hidden of options that are secrets themselves: `jwt=TOKEN`, `password=PASSWORD`.
+fn without_options(url: &str) -> String {
+    let (place, query) = url.split_once('?').unwrap_or((url, ""));
+    let mut shown = place.to_owned();
+    for (at, option) in query.split('&').enumerate().filter(|_| url.contains('?')) {
+        shown.push(if at == 0 { '?' } else { '&' });
+        match option.split_once('=') {
+            Some((name, value)) if SECRET_OPTIONS.contains(&name) && !value.starts_with('@') => {
+                shown.push_str(name);
+                shown.push('=');
+                shown.push_str(HIDDEN);
+            }
+            _ => shown.push_str(option),
+        }
+    }
+    shown
 }
 
 /// Split a URL before the option `credentials=@FILE` or `token=@FILE`. Its `@` names a file, so the text before it is
 /// not a password.
 fn file_option(url: &str) -> (&str, &str) {
-    let begins = ["?credentials=@", "&credentials=@", "?token=@", "&token=@"];
-    let at = begins.iter().find_map(|begin| url.rfind(begin));
+    let begins = ["credentials=@", "token=@", "password=@"];
+    let is_option = |&at: &usize| at > 0 && matches!(url.as_bytes()[at - 1], b'?' | b'&');
+    let at = begins.iter().find_map(|begin| url.rfind(begin).filter(is_option));
+    let at = at.map(|at| at - 1);
     match at.filter(|&at| url[at..].matches('@').count() == 1) {
         Some(at) => url.split_at(at),
         None => (url, ""),
@@ -162,6 +174,11 @@ mod tests {
                 "https://relay:443/front?jwt=abc&x=y",
                 "https://relay:443/front?jwt=***&x=y",
             ),
+            (
+                "rtsp://127.0.0.1/a?user=b&password=c&open",
+                "rtsp://127.0.0.1/a?user=b&password=***&open",
+            ),
+            ("http://127.0.0.1:9880?token=abc", "http://127.0.0.1:9880?token=***"),
             ("rtsp://a:1@b/c rtsp://d:2@e/f", "rtsp://a:***@b/c rtsp://d:***@e/f"),
         ] {
             assert_eq!(redact(text), shown);
@@ -182,6 +199,7 @@ mod tests {
             "rtsp://cam:554/stream?transport=tcp&credentials=@/etc/cam.secret",
             "tcp://[::1]:4470",
             "http://127.0.0.1:9880?public&token=@/etc/page.token",
+            "rtsp://0.0.0.0:8554/front?user=vlc&password=@/etc/players",
             "-",
         ] {
             assert_eq!(redact(text), text);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -30,6 +31,8 @@ pub(super) struct CameraMeter {
     pub(super) rekeys: Counts,
     pub(super) frames: Counts,
     pub(super) frames_dropped: Counts,
+    pub(super) freezes: Counter,
+    pub(super) frozen: Counter<f64, AtomicU64>,
     pub(super) timeline_jumps: Counts,
     pub(super) sound: Counts,
     pub(super) sound_dropped: Counter,
@@ -65,6 +68,12 @@ impl CameraMeter {
             sound: Counts::register(r, "sound_packets", sound, "dir", Direction::NAMES),
             sound_dropped: families::counter(r, "sound_dropped", "Packets of sound dropped or missing"),
             frames_dropped: Counts::register(r, "frames_dropped", "Frames dropped", "cause", DropCause::NAMES),
+            freezes: families::counter(
+                r,
+                "freezes",
+                "Freezes of the picture at a viewer, as WebRTC counts them",
+            ),
+            frozen: families::counted_seconds(r, "frozen_seconds", "Time in which the picture was frozen"),
             timeline_jumps: families::timeline_jumps(r),
             rtcp_refused: families::rtcp_refused(r),
             viewers: families::gauge(r, "viewers", "Viewers with an established session"),
@@ -90,6 +99,8 @@ impl CameraMeter {
         totals.sound_out += self.sound.get(out);
         totals.sound_in += self.sound.get(came);
         totals.sound_dropped += self.sound_dropped.get();
+        totals.freezes += self.freezes.get();
+        totals.frozen_ms += (self.frozen.get() * 1e3).round() as u64;
         totals.bytes_out += self.bytes.get(out);
         totals.bytes_in += self.bytes.get(came);
         totals.records_sealed += records(out);

@@ -153,13 +153,9 @@ pub(super) fn selection(registry: &mut Registry) -> Family<NamedLabel, Gauge> {
     family
 }
 
-pub(super) fn cpu_seconds(registry: &mut Registry) -> Counter<f64, AtomicU64> {
+pub(super) fn counted_seconds(registry: &mut Registry, name: &str, help: &str) -> Counter<f64, AtomicU64> {
     let counter = Counter::<f64, AtomicU64>::default();
-    registry.register(
-        "cpu_seconds",
-        "CPU time of this process, all threads, user and system",
-        counter.clone(),
-    );
+    registry.register(name, help, counter.clone());
     counter
 }
 

@@ -210,6 +210,12 @@ impl Metrics {
         self.own.sound_dropped.inc_by(count);
     }
 
+    /// Counts a freeze of the picture that lasted so long.
+    pub fn froze(&self, length: Duration) {
+        self.own.freezes.inc();
+        self.own.frozen.inc_by(length.as_secs_f64());
+    }
+
     /// Counts `count` dropped frames.
     pub fn record_dropped(&self, cause: DropCause, count: u64) {
         self.own.frames_dropped.add(cause as usize, count);

@@ -59,6 +59,7 @@ impl ProgramMeter {
         let spread = "How far the clock offset may be from the truth if the path is symmetric";
         let uncertainty = "How far the clock offset may be from the truth, whatever the path";
         let rate = "Rate of the peer's clock minus that of ours";
+        let cpu = "CPU time of this process, all threads, user and system";
         let peer_bytes = PeerBytes::default();
         Self {
             build,
@@ -71,7 +72,7 @@ impl ProgramMeter {
             clock_spread: families::seconds(r, "clock_spread_seconds", spread),
             clock_uncertainty: families::seconds(r, "clock_uncertainty_seconds", uncertainty),
             clock_rate: families::seconds(r, "clock_rate_ratio", rate),
-            cpu_seconds: families::cpu_seconds(r),
+            cpu_seconds: families::counted_seconds(r, "cpu_seconds", cpu),
             rss: families::gauge(r, "rss_bytes", "Resident memory of this process"),
             temperature: families::temperature(r),
             energy: families::energy(r),

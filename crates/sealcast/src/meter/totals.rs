@@ -17,6 +17,10 @@ pub struct Totals {
     pub sound_in: u64,
     /// Packets of sound dropped, or missing among those received.
     pub sound_dropped: u64,
+    /// Freezes of the picture at the sink, as WebRTC's statistics count them.
+    pub freezes: u64,
+    /// Time in which it was frozen, in ms.
+    pub frozen_ms: u64,
     /// Bytes of sealed records sent, including framing.
     pub bytes_out: u64,
     /// Bytes of records received and opened, including framing.

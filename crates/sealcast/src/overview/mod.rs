@@ -104,6 +104,8 @@ pub(crate) struct PeersOverview {
 pub(crate) struct CameraRow {
     /// Empty for the only one.
     pub(crate) name: String,
+    /// The units of it that are encrypted; `None` of a viewer's.
+    pub(crate) encrypt: Option<String>,
     /// `on`, `off`, `ended` once its source does not come again, or `None` where nobody knows: a gateway connects to a
     /// camera when somebody watches.
     pub(crate) state: Option<String>,
@@ -131,7 +133,7 @@ pub(crate) struct StatusOverview {
     pub(crate) kind: String,
     /// The number of its process.
     pub(crate) process: u32,
-    /// The units that are encrypted; `None` of a viewer.
+    /// The units that are encrypted of every camera; `None` of a viewer, and where cameras differ.
     pub(crate) encrypt: Option<String>,
     pub(crate) cameras: Vec<CameraRow>,
     pub(crate) sessions: Vec<SessionRow>,

@@ -32,7 +32,9 @@ impl Page {
     /// Who is admitted, who is here, and the invites; no line break at the end.
     pub(crate) fn peers(&self, overview: &PeersOverview) -> String {
         let mut parts = Vec::new();
-        let (peers, invites) = (&overview.peers, &overview.invites);
+        let peers = &overview.peers;
+        // Whom one that is used up has admitted, the peers say.
+        let invites: Vec<&InviteRow> = overview.invites.iter().filter(|invite| invite.uses_left > 0).collect();
         if peers.is_empty() {
             parts.push("nobody is listed yet: `sealcast invite` makes a ticket for somebody".to_owned());
         } else {
@@ -47,7 +49,7 @@ impl Page {
             parts.push(self.of_sessions(&sessions).join("\n"));
         }
         if !invites.is_empty() {
-            parts.push(self.of_invites(invites).join("\n"));
+            parts.push(self.of_invites(&invites).join("\n"));
         }
         parts.join("\n\n")
     }
@@ -60,8 +62,14 @@ impl Page {
             head = format!("{}: {head}", plain(name));
         }
         head.push_str(&format!(", process {}", overview.process));
-        if let Some(encrypt) = &overview.encrypt {
-            head.push_str(&format!(", encrypt {}", plain(encrypt)));
+        let each = overview
+            .cameras
+            .iter()
+            .filter_map(|camera| Some((&camera.name, camera.encrypt.as_ref()?)));
+        let each: Vec<String> = each.map(|(name, encrypt)| format!("{name} {encrypt}")).collect();
+        let encrypt = overview.encrypt.clone().unwrap_or_else(|| each.join(", "));
+        if !encrypt.is_empty() {
+            head.push_str(&format!(", encrypt {}", plain(&encrypt)));
         }
         let mut lines = vec![head, String::new()];
         lines.extend(self.of_cameras(&overview.cameras));
@@ -149,7 +157,7 @@ impl Page {
         table.lines(self.columns)
     }
 
-    fn of_invites(&self, invites: &[InviteRow]) -> Vec<String> {
+    fn of_invites(&self, invites: &[&InviteRow]) -> Vec<String> {
         let mut table = Table::new(&["invite", "for", "uses left", "expires"], &[1]);
         for invite in invites {
             let meant = match invite.made_by.as_str() {

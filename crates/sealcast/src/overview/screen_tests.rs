@@ -115,6 +115,23 @@ fn a_status_says_what_a_camera_gives_and_who_gets_it() {
 }
 
 #[test]
+fn cameras_of_which_other_units_are_encrypted_say_so_each() {
+    let mut status = status(0);
+    let camera = |name: &str, encrypt: &str| CameraRow {
+        name: name.to_owned(),
+        encrypt: Some(encrypt.to_owned()),
+        ..CameraRow::default()
+    };
+    status.cameras = vec![camera("front", "all"), camera("yard", "none")];
+    status.encrypt = None;
+    let text = page(Some(80)).status(&status, None);
+    assert!(
+        text.starts_with("camera: publisher, process 4711, encrypt front all, yard none\n"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_camera_that_is_off_says_since_when_and_why() {
     let mut status = status(0);
     let camera = &mut status.cameras[0];
@@ -153,6 +170,10 @@ fn a_list_says_who_is_admitted_who_is_here_and_what_is_open() {
         invites: vec![
             invite("the club", "user", "2026-11-30T13:30:00Z"),
             invite("", "start (tcp)", "2026-11-29T11:00:00Z"),
+            InviteRow {
+                uses_left: 0,
+                ..invite("grandma", "user", "2026-11-30T13:30:00Z")
+            },
         ],
         ..PeersOverview::default()
     };

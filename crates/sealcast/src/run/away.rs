@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, SourceFault};
+use crate::media::Orientation;
 use crate::meter::metrics::Metrics;
 
 /// First and longest pause between two attempts to open a source that failed.
@@ -126,9 +127,18 @@ pub(super) struct SourceStanding {
     pub(super) away: Option<Arc<Away>>,
 }
 
-/// Whether the source gives pictures, for all who want to know.
+/// What viewers are told of the source.
+#[derive(Clone, Debug)]
+pub(super) struct SourceState {
+    /// Whether it gives pictures.
+    pub(super) standing: SourceStanding,
+    /// How its pictures are turned before they are shown, once it said that they are.
+    pub(super) orientation: Option<Orientation>,
+}
+
+/// The state of the source, for all who want to know.
 pub(super) struct StandingWatch {
-    standing: watch::Sender<SourceStanding>,
+    state: watch::Sender<SourceState>,
     metrics: Metrics,
 }
 
@@ -136,26 +146,46 @@ impl StandingWatch {
     /// It gives pictures until something else is said.
     pub(super) fn new(metrics: Metrics) -> Self {
         let (since, away) = (Instant::now(), None);
+        let state = SourceState {
+            standing: SourceStanding { since, away },
+            orientation: None,
+        };
         Self {
-            standing: watch::channel(SourceStanding { since, away }).0,
+            state: watch::channel(state).0,
             metrics,
         }
     }
 
-    /// What is known now.
+    /// Whether it gives pictures now.
     pub(super) fn now(&self) -> SourceStanding {
-        self.standing.borrow().clone()
+        self.state.borrow().standing.clone()
     }
 
     /// What is known now and from now on.
-    pub(super) fn subscribe(&self) -> watch::Receiver<SourceStanding> {
-        self.standing.subscribe()
+    pub(super) fn subscribe(&self) -> watch::Receiver<SourceState> {
+        self.state.subscribe()
+    }
+
+    /// How pictures are turned before they are shown, unless they never were.
+    pub(super) fn orientation(&self) -> Option<Orientation> {
+        self.state.borrow().orientation
+    }
+
+    /// Pictures are turned so from here on. Returns true if that is news.
+    pub(super) fn orient(&self, orientation: Orientation) -> bool {
+        self.state.send_if_modified(|state| {
+            let news = state.orientation.unwrap_or_default() != orientation;
+            if news {
+                state.orientation = Some(orientation);
+            }
+            news
+        })
     }
 
     /// The source is away since then, or still away.
     pub(super) fn away(&self, since: Instant, away: Away) {
         self.metrics.camera_off(true);
-        self.standing.send_if_modified(|standing| {
+        self.state.send_if_modified(|SourceState { standing, .. }| {
             let before = standing.away.as_deref();
             let news = before != Some(&away);
             if news {
@@ -170,7 +200,8 @@ impl StandingWatch {
     pub(super) fn there(&self) {
         self.metrics.camera_off(false);
         let (since, away) = (Instant::now(), None);
-        self.standing.send_replace(SourceStanding { since, away });
+        self.state
+            .send_modify(|state| state.standing = SourceStanding { since, away });
     }
 }
 

@@ -1,23 +1,25 @@
-//! What a publisher tells a viewer of its camera (protocol.md §4, Camera).
+//! What a publisher tells a viewer of its camera (protocol.md §4, Camera and Orientation).
 
 use std::time::Duration;
 
 use sealcast_proto::session::Input;
-use sealcast_proto::wire::CameraState;
+use sealcast_proto::wire::{CameraState, Orientation};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::Clock;
-use super::away::{SourceStanding, StandingWatch};
+use super::away::{SourceState, StandingWatch};
 
-/// Interval at which it is said again that the camera is off: datagrams may be lost.
+/// Interval at which it is said again that the camera is off, or pictures are turned: datagrams may be lost.
 const REPEAT: Duration = Duration::from_secs(5);
 
 /// What one viewer is told, and when.
 pub(super) struct CameraTelling {
-    standing: watch::Receiver<SourceStanding>,
+    state: watch::Receiver<SourceState>,
     /// The viewer was told that the camera is off, and not since then that it is on.
     told_off: bool,
+    /// How it was told last that pictures are turned.
+    told_turn: Option<Orientation>,
     repeat: Instant,
 }
 
@@ -25,8 +27,9 @@ impl CameraTelling {
     /// A viewer that was told nothing.
     pub(super) fn new(standing: &StandingWatch) -> Self {
         Self {
-            standing: standing.subscribe(),
+            state: standing.subscribe(),
             told_off: false,
+            told_turn: None,
             repeat: Instant::now(),
         }
     }
@@ -34,26 +37,32 @@ impl CameraTelling {
     /// Waits until there is something to say. Cancel-safe.
     pub(super) async fn due(&mut self) {
         tokio::select! {
-            changed = self.standing.changed() => if changed.is_err() {
+            changed = self.state.changed() => if changed.is_err() {
                 std::future::pending().await
             },
-            () = sleep_until(self.repeat), if self.told_off => {}
+            () = sleep_until(self.repeat), if self.told_off || self.told_turn.is_some() => {}
         }
     }
 
-    /// Takes what is to be said now: nothing to a viewer that takes the camera for on while it is.
-    pub(super) fn take(&mut self, clock: &Clock) -> Option<Input<'static>> {
-        let SourceStanding { since, away } = self.standing.borrow_and_update().clone();
+    /// Takes what is to be said now: nothing to a viewer that takes the camera for on while it is, and pictures for
+    /// upright while they are.
+    pub(super) fn take(&mut self, clock: &Clock) -> [Option<Input<'static>>; 2] {
+        let SourceState { standing, orientation } = self.state.borrow_and_update().clone();
+        let (now, away) = (Instant::now(), standing.away);
+        let turn = orientation.filter(|_| orientation != self.told_turn || self.repeat <= now);
         let on = away.is_none();
-        if on && !self.told_off {
-            return None;
+        let camera = (!on || self.told_off).then(|| {
+            Input::TellCamera(CameraState {
+                on,
+                since: clock.wall(standing.since),
+                why: away.as_deref().map_or("", |away| away.cause.words()),
+            })
+        });
+        if turn.is_some() || camera.is_some() {
+            self.repeat = now + REPEAT;
         }
-        (self.told_off, self.repeat) = (!on, Instant::now() + REPEAT);
-        Some(Input::TellCamera(CameraState {
-            on,
-            since: clock.wall(since),
-            why: away.map_or("", |away| away.cause.words()),
-        }))
+        (self.told_off, self.told_turn) = (!on, orientation);
+        [turn.map(Input::Orient), camera]
     }
 }
 
@@ -70,12 +79,44 @@ mod tests {
         Away::after(&failure).expect("it may come back")
     }
 
-    /// What is said: on or not, and why.
+    /// What is said of the camera: on or not, and why.
     fn said(telling: &mut CameraTelling) -> Option<(bool, &'static str)> {
-        match telling.take(&Clock::default())? {
-            Input::TellCamera(CameraState { on, why, .. }) => Some((on, why)),
+        match telling.take(&Clock::default()) {
+            [None, camera] => camera.map(|camera| match camera {
+                Input::TellCamera(CameraState { on, why, .. }) => (on, why),
+                _ => panic!("nothing else is said"),
+            }),
+            _ => panic!("no picture is turned"),
+        }
+    }
+
+    /// How pictures are said to be turned.
+    fn turned(telling: &mut CameraTelling) -> Option<Orientation> {
+        match telling.take(&Clock::default()) {
+            [Some(Input::Orient(orientation)), None] => Some(orientation),
+            [None, None] => None,
             _ => panic!("nothing else is said"),
         }
+    }
+
+    #[tokio::test]
+    async fn a_viewer_hears_how_pictures_are_turned_when_that_changes_and_again_and_again() {
+        let standing = StandingWatch::new(Metrics::new(build_info()));
+        let (upright, quarter) = (Orientation::default(), Orientation::new(1, false));
+        assert!(!standing.orient(upright), "as pictures are");
+        let mut telling = CameraTelling::new(&standing);
+        assert_eq!(turned(&mut telling), None);
+        // The camera was waited for, and gives turned pictures.
+        for now in [quarter, upright] {
+            assert!(standing.orient(now) && !standing.orient(now));
+            telling.due().await;
+            assert_eq!((turned(&mut telling), turned(&mut telling)), (Some(now), None));
+            telling.repeat = Instant::now();
+            telling.due().await;
+            assert_eq!(turned(&mut telling), Some(now), "it may have been lost");
+        }
+        let mut late = CameraTelling::new(&standing);
+        assert_eq!(turned(&mut late), Some(upright));
     }
 
     #[tokio::test]

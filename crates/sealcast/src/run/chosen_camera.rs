@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Peer, WishedMedia};
 use sealcast_proto::session::Input;
-use sealcast_proto::wire::{CameraName, CloseReason, MAX_CAMERAS};
+use sealcast_proto::wire::{CameraName, CloseReason};
 
 use super::camera::Camera;
 use super::camera_telling::CameraTelling;
@@ -33,8 +33,8 @@ impl ViewerRole {
         self.lists = wish.media == WishedMedia::Cameras;
         match wish.media {
             WishedMedia::Packets => Some(
-                "this publisher has pictures and no packets for a gateway: take its ticket to `sealcast watch`, or run \
-                 `sealcast gateway camera` in its place",
+                "this publisher has pictures and no packets for a gateway: `sealcast watch TICKET --to \
+                 rtsp://127.0.0.1:8554/NAME` serves players, or run `sealcast gateway camera` in its place",
             ),
             WishedMedia::NothingYet if self.shared.group.is_none() => Some(
                 "this publisher seals for no group, so there is nothing for relays and archives: add --group there",
@@ -71,44 +71,34 @@ impl ViewerRole {
     /// are others than before.
     pub(super) fn tell_cameras<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         let Some(peer) = task.peer else { return Ok(()) };
-        let mut names = self.seen.names(&self.shared.admission.seer(&peer));
         // The first is that of who names none: it stays with that one, whatever is added before it.
-        if !self.lists
-            && peer.wish.is_some_and(|wish| wish.camera == CameraName::NONE)
-            && let Some(at) = names.iter().position(|name| name == self.shared.name.as_str())
-        {
-            names[..=at].rotate_right(1);
-        }
-        let names: Vec<CameraName> = names
-            .iter()
-            .filter_map(|name| CameraName::new(name))
-            .take(MAX_CAMERAS)
-            .collect();
-        let news = names != self.told && (names.len() > 1 || self.told.len() > 1);
+        let names_none = peer.wish.is_some_and(|wish| wish.camera == CameraName::NONE);
+        let first = (names_none && !self.lists).then_some(self.shared.name);
         if self.lists {
             self.list_due = Some(Instant::now() + LIST_AGAIN);
         }
-        if names.is_empty() || !(self.lists || news) {
-            return Ok(());
+        let least = if self.lists { 0 } else { 2 };
+        match self
+            .seen
+            .names_to_tell(&self.shared.admission.seer(&peer), first, least)
+        {
+            Some(names) => task.handle(Input::TellCameras(names)),
+            None => Ok(()),
         }
-        self.told.clone_from(&names);
-        task.handle(Input::TellCameras(names))
     }
 
     /// Say how the picture is turned, if it ever was.
     pub(super) fn orient<T: Transport>(&self, task: &mut Task<T>) -> Result<(), Ended> {
-        match self.shared.hub.orientation() {
+        match self.shared.hub.standing.orientation() {
             Some(orientation) => task.handle(Input::Orient(orientation)),
             None => Ok(()),
         }
     }
 
-    /// Say whether the camera gives pictures, if there is something to say.
+    /// Say whether the camera gives pictures, and how they are turned, if there is something to say.
     pub(super) fn tell_camera<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
-        match self.camera.take(&self.shared.observation.clock) {
-            Some(input) => task.handle(input),
-            None => Ok(()),
-        }
+        let told = self.camera.take(&self.shared.observation.clock);
+        told.into_iter().flatten().try_for_each(|input| task.handle(input))
     }
 
     /// True if the viewer wished for this.

@@ -122,8 +122,6 @@ struct State {
     info: Option<StreamInfo>,
     info_version: u64,
     sound: Option<SoundInfo>,
-    /// How the picture is turned, once a source said that it is.
-    orientation: Option<Orientation>,
     /// How the source ended, and when.
     end: Option<(SourceEnd, Instant)>,
 }
@@ -166,7 +164,6 @@ impl Hub {
                 info: None,
                 info_version: 0,
                 sound: None,
-                orientation: None,
                 end: None,
             }),
             joined: Condvar::new(),
@@ -334,16 +331,11 @@ impl Hub {
         state.info_version += 1;
     }
 
-    /// How the picture is turned before it is shown, unless it never was.
-    pub(super) fn orientation(&self) -> Option<Orientation> {
-        self.lock().orientation
-    }
-
+    /// Pictures are turned so from here on, before they are shown.
     pub(super) fn set_orientation(&self, orientation: Orientation) {
-        let mut state = self.lock();
-        if state.orientation.unwrap_or_default() != orientation {
-            state.orientation = Some(orientation);
-            state.info_version += 1;
+        if self.standing.orient(orientation) {
+            // It is said again with the description.
+            self.lock().info_version += 1;
         }
     }
 

@@ -33,6 +33,7 @@ pub mod demo;
 mod ended;
 pub mod events;
 mod exchange;
+mod freezes;
 mod gate;
 pub mod gateway;
 mod goodbye;

@@ -19,9 +19,14 @@ pub(super) fn status(end: &dyn Controlled) -> StatusOverview {
         epoch = sealing.observation().metrics.epoch().max(epoch);
         Ok(())
     });
-    // Of several cameras that differ each has its own, in their order.
-    if encrypt.iter().all(|selection| Some(selection) == encrypt.first()) {
-        encrypt.truncate(1);
+    let mut cameras: Vec<CameraRow> = end.cameras().into_iter().map(camera).collect();
+    let all = encrypt
+        .first()
+        .filter(|first| encrypt.iter().all(|other| other == *first));
+    let all = all.cloned();
+    // A gateway encrypts all cameras alike.
+    for (at, camera) in cameras.iter_mut().enumerate() {
+        camera.encrypt = all.clone().or_else(|| encrypt.get(at).cloned());
     }
     let sessions = end.admission().sessions();
     // Times of the JSON are in their order as text.
@@ -30,8 +35,8 @@ pub(super) fn status(end: &dyn Controlled) -> StatusOverview {
         name: None,
         kind: end.kind().to_owned(),
         process: std::process::id(),
-        encrypt: (!encrypt.is_empty()).then(|| encrypt.join(",")),
-        cameras: end.cameras().into_iter().map(camera).collect(),
+        encrypt: all,
+        cameras,
         sessions,
         epoch,
         oldest_keys_since,
@@ -50,6 +55,7 @@ fn camera(camera: CameraStatus) -> CameraRow {
     let rate = info.map(|info| f64::from(info.rate.numerator) / f64::from(info.rate.denominator.max(1)));
     CameraRow {
         name: camera.name,
+        encrypt: None,
         state: state.map(str::to_owned),
         since: camera.since.map(|since| utc(since).to_string()),
         why: camera.away.map(|away| away.reason.clone()),
@@ -93,9 +99,14 @@ pub(super) fn by_peer(sessions: Vec<SessionRow>) -> HashMap<String, Vec<SessionR
 /// The status in one line, for scripts: words `NAME=VALUE`, in which only a reason at the end has blanks.
 pub(super) fn one_line(status: &StatusOverview) -> String {
     let frames: u64 = status.cameras.iter().map(|camera| camera.frames).sum();
-    let Some(encrypt) = &status.encrypt else {
+    let each = status.cameras.iter().map_while(|camera| camera.encrypt.clone());
+    let encrypt = status
+        .encrypt
+        .clone()
+        .unwrap_or_else(|| each.collect::<Vec<_>>().join(","));
+    if encrypt.is_empty() {
         return format!("frames={frames}");
-    };
+    }
     let mut text = format!(
         "encrypt={encrypt} viewers={} frames={frames} epoch={} records_out={} records_in_clear={}",
         status.sessions.len(),

@@ -275,9 +275,9 @@ async fn keep_connected(
                     remote,
                 } = connected;
                 let at = format!("the viewer at {remote}");
-                let rate = Some(cameras.rate());
                 let delivery = Delivery {
-                    rate,
+                    rate: Some(cameras.rate()),
+                    has_others: reach.has_others(),
                     ..Delivery::default()
                 };
                 let carrier_config = CarrierConfig { carrier, delivery };

@@ -324,6 +324,7 @@ impl Role<AnyTransport> for RecordingRole<'_> {
     fn event(&mut self, task: &mut Task, event: Event) -> std::result::Result<(), Ended> {
         match event {
             Event::GroupSaid(message) => self.said(task, &message),
+            Event::Oriented(orientation) => self.recorder.tell(ToNode::Orient(orientation)),
             Event::SealedRecord(record) => {
                 let gathered = self.gather.as_mut().map(|gather| gather.take(record));
                 if let Some(Ok(Some(frame))) = gathered {

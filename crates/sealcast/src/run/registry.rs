@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sealcast_proto::keys::PeerId;
+use sealcast_proto::wire::{CameraName, MAX_CAMERAS};
 use tokio::sync::watch;
 
 use crate::failure::{Failure, FailureKind, Result};
@@ -212,6 +213,8 @@ pub(super) struct Snapshot<D, C> {
     registry: watch::Receiver<Registry<D, C>>,
     /// Names of cameras for which a denial has already been logged.
     denied: BTreeSet<Option<String>>,
+    /// The names that the peer was told last.
+    told: Vec<CameraName>,
 }
 
 impl<D: PartialEq, C> Snapshot<D, C> {
@@ -219,6 +222,7 @@ impl<D: PartialEq, C> Snapshot<D, C> {
         Self {
             registry,
             denied: BTreeSet::new(),
+            told: Vec::new(),
         }
     }
 
@@ -255,12 +259,30 @@ impl<D: PartialEq, C> Snapshot<D, C> {
     }
 
     /// The names of the cameras that the peer sees.
-    pub(super) fn names(&self, seer: &Seer) -> Vec<String> {
+    fn names(&self, seer: &Seer) -> Vec<CameraName> {
         let registry = self.registry.borrow();
-        registry
-            .seen_by(seer)
-            .filter_map(|(name, _)| name.map(str::to_owned))
-            .collect()
+        let names = registry.seen_by(seer).filter_map(|(name, _)| CameraName::new(name?));
+        names.collect()
+    }
+
+    /// The names of the cameras that the peer sees, as many as a message has, if they are others than it was told and
+    /// there are or were `least` of them; with 0 also if they are the same. The `first` comes first, if it is there.
+    pub(super) fn names_to_tell(
+        &mut self,
+        seer: &Seer,
+        first: Option<CameraName>,
+        least: usize,
+    ) -> Option<Vec<CameraName>> {
+        let mut names = self.names(seer);
+        if let Some(at) = names.iter().position(|name| Some(*name) == first) {
+            names[..=at].rotate_right(1);
+        }
+        names.truncate(MAX_CAMERAS);
+        let news = names != self.told && names.len().max(self.told.len()) >= least;
+        (!names.is_empty() && (news || least == 0)).then(|| {
+            self.told.clone_from(&names);
+            names
+        })
     }
 
     /// True if the peer may change the camera.
@@ -359,6 +381,11 @@ mod tests {
         assert_eq!(lost, expected);
     }
 
+    fn named(snapshot: &Snapshot<String, Option<String>>, seer: &Seer) -> String {
+        let names = snapshot.names(seer);
+        names.iter().map(CameraName::as_str).collect::<Vec<_>>().join(" ")
+    }
+
     #[test]
     fn a_camera_that_a_peer_may_not_see_does_not_exist_for_it() {
         let (registry, ..) = renewed(&Named::default(), &[("a=1", &[FRIEND]), ("b=2", &[])]);
@@ -372,7 +399,7 @@ mod tests {
             assert_eq!(snapshot.camera(name, &all(peer)).is_some(), seen, "{name}");
         }
         assert_eq!(
-            [FRIEND, STRANGER].map(|peer| snapshot.names(&all(peer)).join(" ")),
+            [FRIEND, STRANGER].map(|peer| named(&snapshot, &all(peer))),
             ["a b", "b"]
         );
         let first = |peer| {
@@ -403,9 +430,37 @@ mod tests {
         ] {
             let limit = limit.parse().expect("a limit");
             let seer = Seer { peer, limit };
-            assert_eq!(snapshot.names(&seer).join(" "), seen);
+            assert_eq!(named(&snapshot, &seer), seen);
             assert!(snapshot.camera("b", &seer).is_none() && snapshot.camera("d", &seer).is_none());
             assert_eq!(snapshot.first(&seer).is_some(), !seen.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_peer_is_told_names_when_they_change_and_there_are_enough_of_them() {
+        let defined: Vec<String> = (0..40).map(|number| format!("{number}={number}")).collect();
+        let cameras: Vec<(&str, &[PeerId])> = defined.iter().map(|text| (text.as_str(), &[][..])).collect();
+        for (count, first, least, told, again) in [
+            (0, None, 0, None, false),
+            (1, None, 2, None, false),
+            (1, None, 1, Some((1, "0")), false),
+            (1, None, 0, Some((1, "0")), true),
+            (3, None, 2, Some((3, "0")), false),
+            (3, CameraName::new("2"), 2, Some((3, "2")), false),
+            (3, CameraName::new("gone"), 1, Some((3, "0")), false),
+            (40, CameraName::new("39"), 2, Some((32, "39")), false),
+        ] {
+            let none = Named::default();
+            let registry = if count == 0 {
+                none
+            } else {
+                renewed(&none, &cameras[..count]).0
+            };
+            let mut snapshot = snapshot(registry);
+            let names = snapshot.names_to_tell(&all(FRIEND), first, least);
+            let shown = names.as_deref().map(|names| (names.len(), names[0].as_str()));
+            assert_eq!(shown, told, "{count} cameras, {first:?} first");
+            assert_eq!(snapshot.names_to_tell(&all(FRIEND), first, least).is_some(), again);
         }
     }
 

@@ -110,8 +110,6 @@ pub(super) struct ViewerRole {
     pub(super) lists: bool,
     /// When a viewer that wished for the names of cameras is told them again.
     pub(super) list_due: Option<Instant>,
-    /// The names that the viewer was told.
-    pub(super) told: Vec<CameraName>,
     pub(super) delay_rate: Option<DelayBasedRate>,
     pub(super) subscription: Option<Subscription>,
     /// How long media may wait for a byte stream: what the viewer said, or the publisher's own.
@@ -166,7 +164,6 @@ async fn serve<T: Transport>(
         seen: cameras.seen(),
         lists: false,
         list_due: None,
-        told: Vec::new(),
         delay_rate: pending.delay_rate,
         subscription: None,
         goes_on_without: false,
@@ -263,10 +260,9 @@ impl<T: Transport> Role<T> for ViewerRole {
         if elsewhere {
             self.shared.hub.seal_by_group(id, None);
         }
-        self.orient(task)?;
+        self.tell_camera(task)?;
         self.offer_group(task)?;
-        self.apply_settings(task)?;
-        self.tell_camera(task)
+        self.apply_settings(task)
     }
 
     fn event(&mut self, task: &mut Task<T>, event: Event) -> Result<(), Ended> {

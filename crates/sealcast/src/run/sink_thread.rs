@@ -7,6 +7,7 @@ use std::time::Instant;
 use sealcast_proto::timeline::{Arrived, SessionTimeline};
 use sealcast_proto::unit::{SoundInfo, StreamInfo};
 
+use super::freezes::Freezes;
 use super::group_proofs::GroupProofs;
 use super::passage::Passage;
 use super::received::Delivered;
@@ -83,6 +84,7 @@ fn feed(
     let mut timeline = (!sink.keeps_sealed()).then(SessionTimeline::default);
     // The frame presented last, until the next one completes what is known of it.
     let mut last: Option<Passage> = None;
+    let mut freezes = Freezes::default();
     while let Some(delivered) = next(queue, &mut timeline, observation) {
         let Delivered {
             session: _,
@@ -112,6 +114,9 @@ fn feed(
         sink.sealed(sealed);
         sink.stamped(timeline.stamped(), timeline.clock);
         sink.write(&frame)?;
+        if let Some(length) = freezes.presented(Instant::now()) {
+            observation.metrics.froze(length);
+        }
         let bytes = frame.data.len();
         tracing::trace!(
             number = frame.number,

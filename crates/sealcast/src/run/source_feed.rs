@@ -373,7 +373,7 @@ mod tests {
             std::thread::spawn(move || waiting.open(&hub, failure(FailureKind::Refused), since))
         };
         let away = loop {
-            let known = standing.borrow_and_update().clone();
+            let known = standing.borrow_and_update().standing.clone();
             if let Some(away) = known.away {
                 assert_eq!(known.since, since);
                 break away;
@@ -387,6 +387,6 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(opened.join().expect("no panic").expect("it is back").is_some());
-        assert!(standing.borrow_and_update().away.is_none());
+        assert!(standing.borrow_and_update().standing.away.is_none());
     }
 }

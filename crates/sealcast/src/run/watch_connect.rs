@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{self, PresharedKey, PskName, Wish};
-use sealcast_proto::session::{Carrier, SessionError};
+use sealcast_proto::session::{Carrier, Delivery, SessionError};
 use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::{Address, CameraName, CloseReason, Ticket, TransportKind};
 use tokio::sync::watch;
@@ -158,7 +158,10 @@ impl ConnectingViewer {
         let ticket = self.reach.ticket();
         let carrier_config = CarrierConfig {
             carrier,
-            delivery: state.delivery(),
+            delivery: Delivery {
+                has_others: self.reach.has_others(),
+                ..state.delivery()
+            },
         };
         let role = (keys::Role::Viewer, self.wish);
         let initiating = state.offer.initiate(role, ticket, carrier_config, &state.observation);

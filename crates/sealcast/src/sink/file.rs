@@ -325,7 +325,7 @@ impl Sink for FileSink {
         };
         self.put_piece(rest)?;
         if let Some(mut kept) = self.kept.take() {
-            kept.file(self.written);
+            kept.file(&self.path, self.written);
             kept.tell(&self.path);
         }
         // Some file systems report a full disk only now.
@@ -346,7 +346,7 @@ impl Drop for FileSink {
 }
 
 /// The instant of a stamp by this machine's clock, in UTC since 1970. A publisher that does not know the time stamps 0.
-pub(super) fn captured(stamped: u64, clock: Option<ClockEstimate>) -> Option<Duration> {
+pub(crate) fn captured(stamped: u64, clock: Option<ClockEstimate>) -> Option<Duration> {
     let ahead = clock.map_or(0, |clock| clock.at(wall_now()).offset);
     let here = i128::from(stamped) - i128::from(ahead);
     u64::try_from(here)

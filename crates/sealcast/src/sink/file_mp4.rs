@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use sealcast_proto::unit::nal_units;
 use shiguredo_mp4::boxes::TrunSample;
 
 use super::file_mp4_boxes::{PICTURE, Run, Track, fragment, free, header, mark, sample};
@@ -10,7 +11,6 @@ use super::file_mp4_clock::{DecodeClock, Times};
 use super::file_mp4_entry::{Description, describe, reordering};
 use super::file_mp4_sound::SoundTrack;
 use crate::media::{Codec, Orientation, ReceivedFrame, SoundInfo, StreamInfo};
-use crate::source::h264::nal_units;
 
 /// Ticks per second, a multiple of every usual frame rate.
 pub(super) const TIMESCALE: u32 = 90_000;

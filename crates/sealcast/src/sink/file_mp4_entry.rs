@@ -1,5 +1,6 @@
 //! The sample entry of an MP4 file, which describes its video.
 
+use sealcast_proto::unit::nal_units;
 use shiguredo_mp4::Uint;
 use shiguredo_mp4::boxes::{
     Av01Box, Av1cBox, Avc1Box, AvccBox, Hev1Box, Hvc1Box, HvccBox, HvccNalUintArray, SampleEntry, UnknownBox,
@@ -10,7 +11,7 @@ use shiguredo_mp4::{BoxSize, BoxType, Encode};
 use super::file_mp4_boxes::BOX_HEADER;
 use crate::media::{Codec, StreamInfo};
 use crate::source::JPEG_OBJECT_TYPE;
-use crate::source::h264::{self, nal_units, read_sps};
+use crate::source::h264::{self, read_sps};
 use crate::source::{av1, h265};
 
 type Result<T> = std::result::Result<T, String>;

@@ -1,6 +1,6 @@
 //! The sum of a recording, which is told at its end.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The extent of a recording so far.
@@ -12,6 +12,8 @@ pub(crate) struct Kept {
     /// Number of complete files, if there may be several, and the bytes in them.
     files: u64,
     bytes: u64,
+    /// The first and the last of them.
+    ends: Option<(PathBuf, PathBuf)>,
 }
 
 impl Kept {
@@ -22,21 +24,26 @@ impl Kept {
         self.span = Some((first.min(at), last.max(at)));
     }
 
-    /// A file is complete, with so many bytes.
-    pub(crate) fn file(&mut self, bytes: u64) {
-        self.files += u64::from(bytes > 0);
+    /// The file at `path` is complete, with so many bytes.
+    pub(crate) fn file(&mut self, path: &Path, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        self.files += 1;
         self.bytes += bytes;
+        let ends = self.ends.get_or_insert_with(|| (path.to_owned(), path.to_owned()));
+        path.clone_into(&mut ends.1);
     }
 
-    /// Tells it.
+    /// Tells it, of a recording to this path or template.
     pub(crate) fn tell(&self, path: &Path) {
         match self.frames {
             0 => tracing::warn!("nothing is recorded to {}: no picture came", path.display()),
-            _ => tracing::info!("recorded to {}: {}", path.display(), self.words()),
+            _ => tracing::info!("recorded {}", self.words(path)),
         }
     }
 
-    fn words(&self) -> String {
+    fn words(&self, path: &Path) -> String {
         let length = self.span.map(|(first, last)| last - first).unwrap_or_default();
         let files = match self.files {
             0 | 1 => String::new(),
@@ -46,7 +53,12 @@ impl Kept {
             0 => String::new(),
             bytes => format!(", {}", size(bytes)),
         };
-        format!("{}, {} pictures{files}{size}", long(length), self.frames)
+        let place = match &self.ends {
+            Some((first, last)) if first != last => format!("from {} to {}", first.display(), last.display()),
+            Some((only, _)) => format!("to {}", only.display()),
+            None => format!("to {}", path.display()),
+        };
+        format!("{place}: {}, {} pictures{files}{size}", long(length), self.frames)
     }
 }
 
@@ -75,23 +87,25 @@ mod tests {
     #[test]
     fn a_sum_has_length_pictures_files_and_size() {
         for (seconds, files, words) in [
-            (14.6, &[1_234_567][..], "14.6 s, 2 pictures, 1.2 MB"),
-            (0.0, &[200], "0.0 s, 2 pictures, 1 kB"),
+            (14.6, &[1_234_567][..], "to 0.mp4: 14.6 s, 2 pictures, 1.2 MB"),
+            (0.0, &[200], "to 0.mp4: 0.0 s, 2 pictures, 1 kB"),
             (
                 725.0,
                 &[5_000_000, 6_000_000, 0],
-                "12 min 05 s, 2 pictures in 2 files, 11.0 MB",
+                "from 0.mp4 to 1.mp4: 12 min 05 s, 2 pictures in 2 files, 11.0 MB",
             ),
-            (7325.0, &[4_000_000_000], "2 h 02 min, 2 pictures, 4.0 GB"),
-            (3.0, &[], "3.0 s, 2 pictures"),
+            (7325.0, &[4_000_000_000], "to 0.mp4: 2 h 02 min, 2 pictures, 4.0 GB"),
+            (3.0, &[], "to %S.mp4: 3.0 s, 2 pictures"),
         ] {
             let mut kept = Kept::default();
             // Of the first session the times begin somewhere.
             let begin = Duration::from_secs(100);
             kept.picture(begin);
             kept.picture(begin + Duration::from_secs_f64(seconds));
-            files.iter().for_each(|&bytes| kept.file(bytes));
-            assert_eq!(kept.words(), words);
+            for (number, &bytes) in files.iter().enumerate() {
+                kept.file(Path::new(&format!("{number}.mp4")), bytes);
+            }
+            assert_eq!(kept.words(Path::new("%S.mp4")), words);
         }
     }
 }

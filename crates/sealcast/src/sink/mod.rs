@@ -19,7 +19,7 @@ mod url;
 mod window;
 
 pub use file::FileSink;
-pub(crate) use file::full_disk;
+pub(crate) use file::{captured, full_disk};
 pub(crate) use kept::Kept;
 pub use null::{NullCounts, NullSink};
 pub use proven_age::{OnAge, Standing};

@@ -10,7 +10,7 @@ use crate::suggest;
 
 /// Forms of a sink URL, for help and error messages.
 pub const SINK_URLS: &str = "window:, file:OUT.mp4, - for a player, http://127.0.0.1:9880 for a page, \
-    archive:DIR?to=…, gst:PIPELINE, or null:";
+    rtsp://127.0.0.1:8554/NAME for other players, archive:DIR?to=…, gst:PIPELINE, or null:";
 
 /// Parts of a time in the names of recordings in several files.
 const TIMES: [&str; 6] = ["%Y", "%m", "%d", "%H", "%M", "%S"];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::{BufMut, Bytes, BytesMut};
 use h264_reader::nal::sps::{ChromaFormat, FrameMbsFlags, SeqParameterSet};
 use h264_reader::rbsp::{BitRead, BitReader, ByteReader};
-use sealcast_proto::unit::find_start_code;
+use sealcast_proto::unit::{find_start_code, nal_units};
 
 use super::coded::{ASSUMED_RATE, MAX_FRAME_BYTES, MediaError, Result, sane_rate};
 use crate::media::{Codec, FrameRate, StreamInfo};
@@ -30,21 +30,6 @@ pub(super) mod nal_type {
 /// The type of a NAL unit; 0 for an empty one.
 pub(super) fn kind(nal: &[u8]) -> u8 {
     nal.first().map_or(0, |header| header & 0x1f)
-}
-
-/// The NAL units of an Annex B byte stream, without start codes and zero padding.
-pub fn nal_units(data: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut next = find_start_code(data, 0);
-    std::iter::from_fn(move || {
-        let begin = next? + 3;
-        next = find_start_code(data, begin);
-        let mut unit = &data[begin..next.unwrap_or(data.len())];
-        while let [head @ .., 0] = unit {
-            unit = head;
-        }
-        Some(unit)
-    })
-    .filter(|unit| !unit.is_empty())
 }
 
 /// Contents of a sequence parameter set (SPS) that describe the pictures.

@@ -37,19 +37,6 @@ fn ready() -> Stream {
 }
 
 #[test]
-fn nal_units_come_without_start_codes_and_padding() {
-    let data = [
-        &[0, 0, 0, 1, 0x67, 1, 2][..],
-        &[0, 0, 1, 0x68, 3, 0, 0, 0],
-        &[0, 0, 1],
-        &[0, 0, 1, 0x65, 4],
-    ]
-    .concat();
-    let units = nal_units(&data).collect::<Vec<_>>();
-    assert_eq!(units, [&[0x67, 1, 2][..], &[0x68, 3], &[0x65, 4]]);
-}
-
-#[test]
 fn a_parameter_set_tells_size_and_rate() {
     let sequence = read_sps(SPS).expect("a good SPS");
     assert_eq!((sequence.width, sequence.height), (640, 480));

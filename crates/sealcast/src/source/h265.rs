@@ -5,10 +5,10 @@ use std::num::NonZeroUsize;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use h264_reader::rbsp::{BitRead, BitReader, BitReaderError, ByteReader};
-use sealcast_proto::unit::find_start_code;
+use sealcast_proto::unit::{find_start_code, nal_units};
 
 use super::coded::{ASSUMED_RATE, MAX_FRAME_BYTES, MediaError, Result};
-use super::h264::{START_CODE, nal_units, start_code_begin, too_large};
+use super::h264::{START_CODE, start_code_begin, too_large};
 use super::h265_timing::rate_behind;
 use crate::media::{Codec, FrameRate, StreamInfo};
 

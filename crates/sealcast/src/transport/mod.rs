@@ -38,6 +38,7 @@ pub(crate) use relayed::{RelayedStream, relayed_sessions};
 pub(crate) use stream::ByteStream;
 pub use stream::StreamTransport;
 pub use tcp::TcpTransport;
+pub(crate) use url::parse_address;
 pub use url::{DEFAULT_PORT, ListenUrl};
 pub use web::{Alteration, BrowserTransport, DEFAULT_WEB_PORT, PageSessions, WebListener, WebStream, WebUrl, page_tls};
 

@@ -66,6 +66,11 @@ impl Reach {
         &self.ticket
     }
 
+    /// True if more than one address of the other end is known.
+    pub fn has_others(&self) -> bool {
+        self.given().len() > 1
+    }
+
     /// The invite of the ticket is proved no more.
     pub fn leave_out_invite(&mut self) {
         self.ticket.invite = None;

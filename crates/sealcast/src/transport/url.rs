@@ -104,7 +104,7 @@ pub(super) fn cannot_listen(scheme: &str, address: SocketAddr, error: &io::Error
 }
 
 /// Parses an address with or without a port. An IPv6 address without a port may also lack its brackets.
-pub(super) fn parse_address(text: &str, default_port: u16) -> Option<SocketAddr> {
+pub(crate) fn parse_address(text: &str, default_port: u16) -> Option<SocketAddr> {
     if let Ok(address) = text.parse() {
         return Some(address);
     }

@@ -14,6 +14,7 @@ use super::token::{PageToken, admitting};
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::output;
+use crate::transport::parse_address;
 
 /// The address to listen at, as the user writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,14 +114,6 @@ impl Listen {
             }
         }
     }
-}
-
-/// Parses `127.0.0.1`, `127.0.0.1:80`, `[::1]` or `[::1]:80`.
-fn parse_address(text: &str, default_port: u16) -> Option<SocketAddr> {
-    let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
-    text.parse()
-        .ok()
-        .or_else(|| Some(SocketAddr::new(bare.parse().ok()?, default_port)))
 }
 
 /// A bound address with its token, to be passed to the runtime that serves the page.

@@ -351,7 +351,12 @@ fn a_camera_is_hidden_from_viewers_that_are_not_on_its_list_and_lost_by_those_ta
         section("front", &front.url(), &allow) + &section("yard", &yard.url(), "")
     };
     let configured = Configured::start(&sections(&[&friend]), &[]);
-    let _links = [&friend, &stranger].map(|viewer| viewer.link(&configured.gateway.ticket));
+    let links = [&friend, &stranger].map(|viewer| viewer.link(&configured.gateway.ticket));
+    for (link, viewer, told) in [(&links[0], &friend, "front, yard"), (&links[1], &stranger, "yard")] {
+        let first = told.split(',').next().unwrap_or_default();
+        let url = format!("such_as=\"rtsp://127.0.0.1:{}/{first}\"", viewer.port);
+        link.says(&format!("cameras=\"{told}\" {url}"), PATIENCE);
+    }
     let watching = friend.play("front");
     let came = follow(&watching, &sent, 0, 300);
     let yards = [&friend, &stranger].map(|viewer| viewer.play("yard"));
@@ -367,6 +372,7 @@ fn a_camera_is_hidden_from_viewers_that_are_not_on_its_list_and_lost_by_those_ta
     assert_eq!(said.matches(&hidden).count(), 1, "once a session: {said}");
 
     configured.reload(&sections(&[&friend, &stranger]), TAKEN, 1);
+    links[1].says("cameras=\"front, yard\"", PATIENCE);
     let late = stranger.play("front");
     late.packets(20);
     let came = follow(&watching, &sent, came, 300);

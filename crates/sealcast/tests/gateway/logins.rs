@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use sealcast_proto::rtsp::{
@@ -79,24 +80,21 @@ impl Near {
         let login = ["--rtsp-user", "guard", "--rtsp-password-file", path(&secret), "-v"];
         viewer_gateway(self.homes[1].path(), &self.gateway.ticket, port, &login)
     }
+
+    /// A viewer gateway that prints the URL for players.
+    fn printing(&self, port: u16) -> Program {
+        let mut command = sealcast(self.homes[1].path());
+        let (ticket, rtsp) = (&self.gateway.ticket, format!("127.0.0.1:{port}"));
+        command.args(["gateway", "viewer", "-vv", "--peer", ticket, "--rtsp", &rtsp]);
+        Program::run("the viewer gateway", command)
+    }
 }
 
 #[test]
 fn without_options_players_need_the_password_that_is_printed_and_not_logged() {
     let near = near();
     let port = free_port();
-    let mut command = sealcast(near.homes[1].path());
-    let rtsp = format!("127.0.0.1:{port}");
-    command.args([
-        "gateway",
-        "viewer",
-        "-vv",
-        "--peer",
-        &near.gateway.ticket,
-        "--rtsp",
-        &rtsp,
-    ]);
-    let viewer = Program::run("the viewer gateway", command);
+    let viewer = near.printing(port);
     let url = viewer.line();
     viewer.says("linked to the camera gateway", PATIENCE);
     let (password, rest) = url
@@ -115,6 +113,24 @@ fn without_options_players_need_the_password_that_is_printed_and_not_logged() {
     assert_eq!(nobody.ask(Method::Describe, "", &[]).status, 401);
     viewer.says(WRONG, PATIENCE);
     assert!(!viewer.said().contains(password), "{}", viewer.said());
+}
+
+#[test]
+fn players_keep_their_url_over_restarts_of_the_gateway_as_long_as_nobody_else_can_read_the_password() {
+    let near = near();
+    let port = free_port();
+    let file = near.homes[1].path().join("password-players");
+    let printed = || near.printing(port).line();
+    let url = printed();
+    assert_eq!(printed(), url, "the gateway has started again");
+    let permissions = std::fs::metadata(&file).expect("it is kept").permissions();
+    assert_eq!(permissions.mode() & 0o777, 0o600);
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o644)).expect("ours");
+    let mut refused = near.printing(port);
+    assert_eq!(refused.ends(PATIENCE), 7);
+    assert!(refused.said().contains("chmod 600"), "{}", refused.said());
+    std::fs::remove_file(&file).expect("ours");
+    assert_ne!(near.printing(port).line(), url, "another password was made");
 }
 
 #[test]

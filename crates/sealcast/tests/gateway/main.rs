@@ -9,3 +9,4 @@ mod order;
 mod packets;
 mod players;
 mod proof;
+mod served_streams;

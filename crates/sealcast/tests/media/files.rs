@@ -99,7 +99,7 @@ fn the_content_of_a_file_decides_what_it_is() {
 
 #[test]
 fn every_keyframe_begins_with_parameter_sets_exactly_once() {
-    use sealcast::source::h264::nal_units;
+    use sealcast_proto::unit::nal_units;
     let dir = scratch();
     let mut source = unpaced(&clip(STREET, dir.path()));
     let mut keyframes = 0;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind};
 use sealcast::media::{Codec, Frame, Track};
-use sealcast::source::h264::nal_units;
 use sealcast::source::{self, Lost, SOURCE_PATIENCE, Source};
+use sealcast_proto::unit::nal_units;
 use sealcast_testkit::gateways::clip::Codec as Sent;
 use sealcast_testkit::gateways::{Camera, Clip, Rtp};
 use sealcast_testkit::media::{BUNNY, STREET, clip, path, pictures, unpaced};

@@ -8,8 +8,9 @@ use std::time::Duration;
 use sealcast::archive::{Folder, Report, SignedGroup, check};
 use sealcast::failure::FailureKind;
 use sealcast::keys::files::End;
+use sealcast::source::Source;
 use sealcast_testkit::attack::{Direction, Proxy, Tap};
-use sealcast_testkit::media::{STREET, clip, path};
+use sealcast_testkit::media::{STREET, clip, path, unpaced};
 use sealcast_testkit::program::{
     PATIENCE, Program, Publisher, beginning, file_url, home, publish, publish_by, sealcast, unbroken, until, watch,
     write_private,
@@ -18,6 +19,7 @@ use sealcast_testkit::program::{
 use sealcast_testkit::relay::Relay;
 
 use super::archives::{Recipient, holds, recipient, run, text};
+use super::files::turn;
 use super::group_sound::{TRACKS, clip as short_clip, track};
 use super::groups::{GROUP, MEMBER, frames, goes_on, peer, watching};
 use super::services::Manager;
@@ -119,6 +121,32 @@ fn a_node_records_each_frame_as_the_camera_sealed_it_for_those_whom_the_camera_n
     assert!(!holds(&archive, &original[0][100..132]), "a picture is in clear");
     let refused = stranger.export(&archive, &out, &[]);
     assert_eq!(refused.status.code(), Some(FailureKind::Keys.exit_code().into()));
+}
+
+#[test]
+fn how_pictures_are_turned_comes_back_from_the_archives_of_viewers_and_of_nodes() {
+    let recipient = recipient();
+    let (own, nodes, theirs, dir) = (home(), home(), home(), home());
+    let clip = beginning(&clip(STREET, dir.path()), 2, own.path());
+    let turned = turn(&clip);
+    let source = format!("{}?loop", file_url(&clip));
+    let publisher = camera(own.path(), &source, &node_of(nodes.path()), &recipient, &[]);
+    let [of_node, of_viewer] = ["of-a-node", "of-a-viewer"].map(|name| recipient.archive(name));
+    let mut node = record(nodes.path(), &publisher.ticket, &of_node);
+    publisher.program.says(NODE, PATIENCE);
+    let url = recipient.url(&of_viewer, "&segment=1s");
+    let mut viewer = watching(theirs.path(), &publisher.ticket, &["--to", &url]);
+    for (archive, program) in [(&of_node, &mut node), (&of_viewer, &mut viewer)] {
+        until("segments are recorded", || frames_in(archive) >= 110);
+        program.stop();
+        let report = recipient.check(archive);
+        assert_eq!((report.faults, report.notes), (vec![], vec![]));
+        assert!(report.segments >= 2);
+        let out = recipient.archive("out.mp4");
+        let exported = recipient.export(archive, &out, &[]);
+        assert!(exported.status.success(), "{}", text(&exported.stderr));
+        assert_eq!(unpaced(&out).orientation(), turned, "{}", archive.display());
+    }
 }
 
 #[test]

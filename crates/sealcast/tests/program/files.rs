@@ -136,26 +136,33 @@ fn an_mp4_of_the_stream_plays_with_the_same_pictures_at_the_same_times() {
     assert_eq!(times(&out), times(&scene.clip));
 }
 
-#[test]
-fn a_clip_that_is_shown_turned_is_recorded_turned() {
+/// The matrix of a track that is shown after a quarter turn clockwise, as a phone writes it that was held upright.
+const MATRIX: [i32; 9] = [0, 65_536, 0, -65_536, 0, 0, 480 * 65_536, 0, 1 << 30];
+
+/// Has a clip shown after a quarter turn clockwise, which is returned.
+pub(super) fn turn(clip: &Path) -> Orientation {
     /// Bytes between the name of a track's header and its matrix.
     const BEFORE_MATRIX: usize = 44;
-    let scene = scene(STREET);
-    // A quarter turn clockwise, as a phone writes it that was held upright.
-    let matrix: [i32; 9] = [0, 65_536, 0, -65_536, 0, 0, 480 * 65_536, 0, 1 << 30];
-    let mut bytes = std::fs::read(&scene.clip).expect("the clip");
+    let mut bytes = std::fs::read(clip).expect("the clip");
     let at = bytes.windows(4).position(|name| name == b"tkhd").expect("a track") + BEFORE_MATRIX;
-    bytes[at..at + 36].copy_from_slice(&matrix.map(i32::to_be_bytes).concat());
-    std::fs::write(&scene.clip, bytes).expect("space");
+    bytes[at..at + 36].copy_from_slice(&MATRIX.map(i32::to_be_bytes).concat());
+    std::fs::write(clip, bytes).expect("space");
     let turned = Orientation::new(1, false);
-    assert_eq!(unpaced(&scene.clip).orientation(), turned);
+    assert_eq!(unpaced(clip).orientation(), turned);
+    turned
+}
+
+#[test]
+fn a_clip_that_is_shown_turned_is_recorded_turned() {
+    let scene = scene(STREET);
+    let turned = turn(&scene.clip);
     let out = scene.watched_to("out.mp4");
     assert_eq!(unpaced(&out).orientation(), turned);
     let written = std::fs::read(&out).expect("the recording");
     let at = written.windows(4).position(|name| name == b"tkhd").expect("a track");
     let words = written[at..]
         .windows(36)
-        .any(|window| window == matrix.map(i32::to_be_bytes).concat());
+        .any(|window| window == MATRIX.map(i32::to_be_bytes).concat());
     assert!(words, "players read the same matrix");
     assert_same_frames(&out, &scene.clip);
 }

@@ -154,7 +154,7 @@ fn who_asks_for_what_is_not_there_is_told_in_words() {
     for (mut program, words) in [
         (
             unlinked_gateway(homes[2].path(), &publisher.ticket, free_port(), &[]),
-            "take its ticket to `sealcast watch`",
+            "`sealcast watch TICKET --to rtsp://127.0.0.1:8554/NAME` serves players",
         ),
         (
             watch(homes[2].path(), &gateway.ticket, &["--to", "null:"]),

@@ -10,15 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::measure::{Bench, Timed};
 use super::workload;
+use crate::ciphers::capabilities::WITHOUT_AES;
 use crate::ciphers::implementation::{self, Implementation};
 use crate::ciphers::nature;
 use crate::ciphers::worker::{AGAIN, FRAMES, FirstUse};
 use sealcast::meter::statistics::median;
 
-/// aws-lc reads this when it starts.
-const CAPABILITIES: &str = "OPENSSL_ia32cap";
-/// Disables AES-NI and PCLMULQDQ, and VAES and VPCLMULQDQ: bits of two pairs of CPUID words.
-const WITHOUT_AES: &str = "~0x200000200000000:~0x60000000000";
 /// Length of the packets that are timed with and without these instructions.
 const SWITCHED_BYTES: usize = 1200;
 
@@ -110,7 +107,8 @@ pub(super) fn ask(question: &Question) -> Result<Answer> {
 
 /// True if the processor's instructions can be switched off for this implementation.
 pub(super) fn is_switched(cipher: &str, implementation: &str) -> bool {
-    implementation == "aws-lc-rs" && cipher.starts_with("aes-") && cfg!(target_arch = "x86_64")
+    let known = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+    implementation == "aws-lc-rs" && cipher.starts_with("aes-") && known
 }
 
 /// Times an implementation for `slice` each with the processor's instructions and without.
@@ -129,7 +127,7 @@ pub(super) fn switched(one: &Implementation, slice: Duration) -> Result<Switched
     };
     Ok(Switched {
         with: timed(&BTreeMap::new())?,
-        without: timed(&BTreeMap::from([(CAPABILITIES, WITHOUT_AES)]))?,
+        without: timed(&BTreeMap::from([WITHOUT_AES]))?,
     })
 }
 

@@ -120,6 +120,7 @@ impl Latency {
             grid: None,
             periods: vec![Duration::from_secs_f64(seconds)],
             meter: "none",
+            without_aes: false,
             folder,
             stop,
         };

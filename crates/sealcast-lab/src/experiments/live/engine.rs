@@ -122,6 +122,7 @@ impl Engine for Live {
             periods: vec![Duration::from_secs_f64(seconds / periods as f64); periods],
             // The meter, if there is one, is the laboratory's.
             meter: "none",
+            without_aes: false,
             folder: &folder,
             stop,
         };

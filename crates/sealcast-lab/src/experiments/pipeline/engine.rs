@@ -72,6 +72,7 @@ impl Engine for Pipeline {
             grid: None,
             periods: vec![Duration::from_secs_f64(seconds)],
             meter: "auto",
+            without_aes: false,
             folder: &folder,
             stop,
         };

@@ -105,6 +105,8 @@ fn common() -> Vec<Column> {
     vec![
         figure("fps", "frames received", "a second"),
         Column::sum("lost", "frames lost", ""),
+        Column::sum("freezes", "freezes", ""),
+        Column::sum("frozen_ms", "frozen", "ms"),
         Column::sum("frames", "frames", ""),
         figure("publisher_cpu_us", "CPU time, publisher", "µs a frame").hidden(),
         figure("viewer_cpu_us", "CPU time, viewer", "µs a frame").hidden(),
@@ -133,6 +135,7 @@ pub(super) fn resolution() -> Vec<Column> {
             .drawn()
             .found(Better::More, 0.5),
         Column::sum("lost", "frames lost", ""),
+        Column::sum("freezes", "freezes", ""),
         Column::median("video_p50_ms", "video latency, p50", "ms")
             .digits(2)
             .drawn(),

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::frames::{self, Frame};
 use super::link::Proxy;
+use crate::ciphers::capabilities::WITHOUT_AES;
 use crate::harness::process::{Program, Stop, pause, sealcast_program};
 use crate::harness::processor;
 use crate::net::{End, Net};
@@ -50,6 +51,8 @@ pub(crate) struct Stream<'a> {
     pub(crate) periods: Vec<Duration>,
     /// The energy meter that both ends read, as with `--meter`.
     pub(crate) meter: &'a str,
+    /// Both ends do without the processor's instructions for AES and GCM.
+    pub(crate) without_aes: bool,
     /// A folder for reports, logs and what the programs say.
     pub(crate) folder: &'a Path,
     pub(crate) stop: Stop<'a>,
@@ -168,6 +171,7 @@ impl Stream<'_> {
         };
         command.args([verb, "--meter", self.meter, "--report"]);
         command.arg(self.report_of(end)).args(self.options);
+        command.envs(self.without_aes.then_some(WITHOUT_AES));
         Ok(command)
     }
 

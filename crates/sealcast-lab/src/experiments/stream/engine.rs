@@ -131,6 +131,7 @@ impl Engine for Streams {
             },
             // A meter cannot be read by two; by dose its power has to be known period by period.
             meter: if by_dose { &self.settings.meter } else { "none" },
+            without_aes: system.without_aes,
             folder: &folder,
             stop,
         };

@@ -92,6 +92,8 @@ pub(crate) fn sample(seen: &Seen) -> Option<Sample> {
         .with("frames", whole.frames as f64)
         .with("fps", whole.fps)
         .with("lost", whole.lost as f64)
+        .with_some("freezes", count(&seen.viewer, "freezes"))
+        .with_some("frozen_ms", count(&seen.viewer, "frozen_ms"))
         .with("network_p50_ms", whole.network_p50_ms)
         .with("opened_p50_ms", whole.delay_p50_ms)
         .with("opened_p95_ms", whole.delay_p95_ms)

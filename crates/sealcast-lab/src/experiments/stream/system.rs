@@ -55,6 +55,8 @@ pub(super) struct System {
     pub(super) own_listen: Option<String>,
     pub(super) own_link: Option<String>,
     pub(super) viewer: Viewer,
+    /// Without the processor's instructions for AES and GCM.
+    pub(super) without_aes: bool,
     /// The cases in which it is measured; all if none is named.
     pub(super) cases: Vec<String>,
 }

@@ -237,6 +237,7 @@ impl Run<'_> {
             grid: None,
             periods: vec![Duration::from_secs_f64(seconds)],
             meter: "none",
+            without_aes: false,
             folder: self.folder,
             stop: self.stop,
         };

@@ -14,6 +14,7 @@ mod arrivals;
 mod camera;
 mod kept_packets;
 mod packet_batch;
+mod players;
 mod request_mux;
 mod rtp_sender;
 mod subscribers;
@@ -22,6 +23,7 @@ mod viewer;
 #[cfg(feature = "fuzzing")]
 pub use camera::fuzzing;
 pub use camera::{CameraAt, CameraGatewayOptions, camera_gateway, check_selection};
+pub use players::{PlayersSink, players_address};
 pub use viewer::{ViewerGatewayOptions, viewer_gateway};
 
 use std::time::Duration;

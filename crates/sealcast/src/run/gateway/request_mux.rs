@@ -68,6 +68,19 @@ pub(super) struct RequestMux {
 }
 
 impl RequestMux {
+    /// For these subscribers.
+    pub(super) fn of(subscribers: Arc<Subscribers>) -> Self {
+        Self {
+            subscribers,
+            ..Self::default()
+        }
+    }
+
+    /// True if requests wait.
+    pub(super) fn has_requests(&self) -> bool {
+        !self.waiting.is_empty() || !self.left.is_empty()
+    }
+
     /// Queue a request. If more than [`MAX_REQUESTS`] wait, it is answered with 503.
     pub(super) fn ask(&mut self, question: Question) {
         if self.waiting.len() < MAX_REQUESTS {

@@ -199,6 +199,8 @@ struct State {
     unkept: usize,
     /// Arrival time of the camera's last packet.
     delivered: Option<Instant>,
+    /// The stream runs whether somebody receives it or not: the first to join is in the middle of it, as all others.
+    runs: bool,
 }
 
 impl State {
@@ -228,6 +230,17 @@ fn union(subscriptions: &[Subscription]) -> TrackSet {
 }
 
 impl Subscribers {
+    /// Those of a stream that does not begin for the first of them.
+    pub(super) fn of_running_stream() -> Self {
+        let state = State {
+            runs: true,
+            ..State::default()
+        };
+        Self {
+            state: Mutex::new(state),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Each statement leaves the state consistent, so a panic in another thread does no harm.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -326,13 +339,17 @@ impl Subscribers {
             subscriptions,
             keyframes,
             kept,
+            runs,
             ..
         } = state;
         let subscription = subscriptions
             .iter()
             .position(|subscription| subscription.subscriber.id == subscriber.id);
         let subscription = subscription.map(|at| subscriptions.swap_remove(at));
-        let others = union(subscriptions);
+        let others = match *runs {
+            true => TrackSet::from_bits(u16::MAX),
+            false => union(subscriptions),
+        };
         let tracks = match verb {
             Verb::Play(tracks) => tracks,
             Verb::GetParameter | Verb::SetParameter => {

@@ -100,6 +100,8 @@ impl<K: Fn() -> Option<PresharedKey> + Send> Role<AnyTransport> for AttendingRol
                 self.line.said(message);
             }
             Event::Clock(estimate) => self.line.clock(estimate),
+            Event::Oriented(orientation) => self.line.oriented(orientation),
+            Event::CameraTold { on, since, why } => self.line.camera(on, since, why),
             _ => {}
         }
         Ok(())

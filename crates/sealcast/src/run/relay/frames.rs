@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::group::{MemberConfig, MemberKey, SheetRefusal};
 use sealcast_proto::group_media::{GroupRefusal, KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
 use sealcast_proto::keys::{PeerId, PresharedKey, PskName};
@@ -153,9 +152,9 @@ impl RelayedFrames {
         }
     }
 
-    /// A new estimate of the camera's clock, for the frames' latency.
-    pub(super) fn clock(&mut self, estimate: ClockEstimate) {
-        self.receiver.clock(estimate);
+    /// What takes the frames, and what the camera says of them.
+    pub(super) fn receiver(&mut self) -> &mut Receiver {
+        &mut self.receiver
     }
 
     /// True once there is a key, or it is known without one what comes.

@@ -15,6 +15,7 @@ use super::sessions::RelayedSessions;
 use super::url::RelayUrl;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
+use crate::run::connection::Listener as _;
 use crate::run::record::Recorder;
 use crate::run::retry::turned_on;
 use crate::run::watch::{After, ViewerState};
@@ -234,7 +235,9 @@ impl Inlet {
                 (self.attends, self.broken) = (true, false);
                 self.frames.told(&message);
             }
-            News::Clock(estimate) => self.frames.clock(estimate),
+            News::Clock(estimate) => self.frames.receiver().clock(estimate),
+            News::Oriented(orientation) => self.frames.receiver().orient(orientation),
+            News::Camera { on, since, why } => self.frames.receiver().camera_told(on, since, &why),
             News::Closed => (self.attends, self.broken) = (false, self.broken || self.attends),
             News::StreamOver => self.over = true,
             News::Asks(give) => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use sealcast_proto::clock::ClockEstimate;
 use sealcast_proto::live::CHALLENGE_LEN;
+use sealcast_proto::wire::Orientation;
 use tokio::sync::{mpsc, oneshot};
 
 use super::frames::SharedKey;
@@ -27,6 +28,10 @@ pub(super) enum News {
     Said(Vec<u8>),
     /// A new estimate of the camera's clock.
     Clock(ClockEstimate),
+    /// How pictures are turned before they are shown.
+    Oriented(Orientation),
+    /// Whether the camera gives pictures, since when, and why not.
+    Camera { on: bool, since: u64, why: String },
     /// It has ended.
     Closed,
     /// It has ended, since the stream is over.
@@ -112,6 +117,16 @@ impl SessionLine {
     /// There is a new estimate of the camera's clock.
     pub(in crate::run) fn clock(&self, estimate: ClockEstimate) {
         self.tell(News::Clock(estimate));
+    }
+
+    /// The camera said how pictures are turned.
+    pub(in crate::run) fn oriented(&self, orientation: Orientation) {
+        self.tell(News::Oriented(orientation));
+    }
+
+    /// The camera said whether it gives pictures, since when, and why not.
+    pub(in crate::run) fn camera(&self, on: bool, since: u64, why: String) {
+        self.tell(News::Camera { on, since, why });
     }
 
     /// The session has ended.

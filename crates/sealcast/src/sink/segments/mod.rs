@@ -93,7 +93,8 @@ impl SegmentSink {
         };
         let finished = segment.sink.finish();
         let finished = self.with_room(&mut segment.sink, finished);
-        self.kept.file(segment.sink.bytes());
+        let path = self.template.folder.join(&segment.name);
+        self.kept.file(&path, segment.sink.bytes());
         drop(segment.sink);
         self.index.ended(segment.name).map_err(|error| self.unnoted(&error))?;
         self.last_bytes = self.index.entries.back().map_or(0, |entry| entry.bytes);

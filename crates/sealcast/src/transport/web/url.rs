@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::transport::url::parse_address;
+use crate::transport::parse_address;
 
 /// Default port of the page.
 pub const DEFAULT_WEB_PORT: u16 = 9443;

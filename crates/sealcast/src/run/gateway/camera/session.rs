@@ -302,7 +302,7 @@ impl SessionRole {
     }
 
     /// Apply changes after the cameras and lists were read again: leave the cameras that the viewer gateway no longer
-    /// sees.
+    /// sees, and tell it the names of those that it does.
     fn take_registry<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         let Some(peer) = self.peer.filter(|_| task.established) else {
             return Ok(());
@@ -321,7 +321,10 @@ impl SessionRole {
                 self.lose(task, slot as u8, &camera, status)?;
             }
         }
-        Ok(())
+        match self.snapshot.names_to_tell(&seer, None, 1) {
+            Some(names) => task.handle(Input::TellCameras(names)),
+            None => Ok(()),
+        }
     }
 
     /// Leave a camera and report its end to the viewer gateway.

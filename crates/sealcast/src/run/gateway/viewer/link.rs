@@ -1,15 +1,17 @@
 //! The viewer gateway's session with the camera gateway. It is connected again when it breaks.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{self, PskName};
 use sealcast_proto::rtsp::GatewayMessage;
 use sealcast_proto::session::{Delivery, Event, InboundCounts, Input, SessionError};
-use sealcast_proto::wire::{Address, CloseReason, Ticket};
+use sealcast_proto::wire::{Address, CameraName, CloseReason, Ticket};
 use tokio::sync::{mpsc, watch};
 
 use super::super::GOODBYE_PATIENCE;
+use super::super::players::players_address;
 use super::super::request_mux::Request;
 use super::cameras::Cameras;
 use super::latency::{self, FrameTimeline};
@@ -41,6 +43,8 @@ pub(super) struct Link {
     budget: Duration,
     observation: Arc<Observation>,
     cameras: Cameras,
+    /// Where players are served.
+    rtsp: SocketAddr,
     attempts: Attempts,
     /// Name of the secret that the last attempt proved.
     proved: Option<PskName>,
@@ -63,7 +67,7 @@ impl Link {
         offer: Offer,
         budget: Duration,
         observation: Arc<Observation>,
-        requests: mpsc::Receiver<(String, Request)>,
+        (rtsp, requests): (SocketAddr, mpsc::Receiver<(String, Request)>),
     ) -> Self {
         let attended = offer.attended;
         Self {
@@ -72,6 +76,7 @@ impl Link {
             budget,
             observation,
             cameras: Cameras::new(requests),
+            rtsp,
             attempts: Attempts::new(attended),
             proved: None,
         }
@@ -123,6 +128,17 @@ impl Link {
         }
     }
 
+    /// Say at which paths players find the cameras.
+    fn tell_paths(&self, names: &[CameraName]) {
+        let names: Vec<&str> = names.iter().map(CameraName::as_str).collect();
+        let such_as = format!("rtsp://{}/{}", players_address(self.rtsp), names.first().unwrap_or(&""));
+        tracing::info!(
+            cameras = names.join(", "),
+            such_as,
+            "players open each camera at its path"
+        );
+    }
+
     async fn run_session(&mut self, connected: Connected, stop: watch::Receiver<bool>) -> Result<Departure> {
         let Connected {
             transport,
@@ -131,6 +147,7 @@ impl Link {
         } = connected;
         let delivery = Delivery {
             budget: self.budget,
+            has_others: self.reach.has_others(),
             tell_units: true,
             ..Delivery::default()
         };
@@ -211,8 +228,10 @@ impl Role<AnyTransport> for LinkRole<'_> {
     }
 
     fn event(&mut self, _: &mut Task, event: Event) -> Result<(), Ended> {
-        if let Event::Gateway(message) = event {
-            self.link.cameras.take_message(message);
+        match event {
+            Event::Gateway(message) => self.link.cameras.take_message(message),
+            Event::CamerasTold(names) => self.link.tell_paths(&names),
+            _ => {}
         }
         Ok(())
     }

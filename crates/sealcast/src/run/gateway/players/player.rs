@@ -1,4 +1,4 @@
-//! One player of the viewer gateway.
+//! One player.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ use super::super::rtp_sender::{RtpSender, UdpRoute};
 use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{MAX_EVENTS, PACKETS};
 use super::packet_order::PacketOrder;
-use super::{Place, ViewerGateway};
+use super::{Place, Players};
 use crate::keys::entropy;
 use crate::meter::labels::{PeerQueue, TurnedAway};
 use crate::meter::metrics::Metrics;
@@ -77,7 +77,7 @@ struct Asking {
 }
 
 struct Player {
-    shared: Arc<ViewerGateway>,
+    shared: Arc<Players>,
     connection: TcpTransport,
     place: Place,
     remote: IpAddr,
@@ -119,7 +119,7 @@ struct Player {
 }
 
 /// Serve one player until it leaves.
-pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTransport, place: Place) {
+pub(super) async fn serve(shared: Arc<Players>, id: u64, connection: TcpTransport, place: Place) {
     let (Ok((local, remote)), Ok(entropy)) = (connection.addresses(), entropy::random()) else {
         tracing::warn!("a player was gone at once, or the system has no random bytes");
         return;
@@ -137,7 +137,7 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
         place,
         remote: remote.ip().to_canonical(),
         local: local.ip(),
-        machine: PlayerServer::new(config, shared.observation.clock.now().monotonic),
+        machine: PlayerServer::new(config, shared.clock.now().monotonic),
         ports: RtpPorts::default(),
         reports,
         reporter,
@@ -162,10 +162,10 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
         idle_until: Instant::now() + FIRST_PATIENCE,
         moved: Instant::now(),
         timer: TaskTimer::default(),
-        held: shared.observation.metrics.held(PeerQueue::Player),
+        held: shared.metrics.held(PeerQueue::Player),
         shared,
     };
-    let metrics = &player.shared.observation.metrics;
+    let metrics = &player.shared.metrics;
     metrics.holds(PeerQueue::Media, &player.subscriber.queue);
     let end = match player.run().await {
         Ok(never) => match never {},
@@ -176,7 +176,7 @@ pub(super) async fn serve(shared: Arc<ViewerGateway>, id: u64, connection: TcpTr
     player.leave().await;
     match player.watched {
         true => end.tell(remote),
-        false => end.count(remote, &player.shared.observation.metrics),
+        false => end.count(remote, &player.shared.metrics),
     }
 }
 
@@ -224,7 +224,7 @@ impl Player {
         let queue = Arc::clone(&self.subscriber.queue);
         loop {
             let deadline = self.work().await?;
-            let deadline = self.shared.observation.clock.instant(deadline);
+            let deadline = self.shared.clock.instant(deadline);
             let ready = self.ready();
             let patience = self.patience();
             let login = self.login.map(|(_, at)| at);
@@ -240,7 +240,7 @@ impl Player {
                 () = queue.changed(), if sends => {}
                 progress = self.connection.wait() => match progress.map_err(End::Broken)? {
                     Progress::Read => {
-                        let now = self.shared.observation.clock.now().monotonic;
+                        let now = self.shared.clock.now().monotonic;
                         let bytes = self.connection.take_bytes();
                         let handled = self.machine.handle(now, PlayerInput::Bytes(bytes));
                         self.ended(handled)?;
@@ -311,7 +311,7 @@ impl Player {
     }
 
     fn handle(&mut self, input: PlayerInput<'_>) -> Result<(), End> {
-        let now = self.shared.observation.clock.now().monotonic;
+        let now = self.shared.clock.now().monotonic;
         let handled = self.machine.handle(now, input);
         self.ended(handled)
     }
@@ -342,10 +342,11 @@ impl Player {
         self.rtp_sender.set_routes(self.routes());
         self.send_queued();
         self.connection.flush_now().map_err(End::Broken)?;
-        let metrics = &self.shared.observation.metrics;
+        let metrics = &self.shared.metrics;
         self.handed.left(Stage::Deliver, metrics);
         self.rtp_sender.send(metrics);
-        self.rtp_sender.set_open(self.ready() && self.resumes.is_none());
+        self.rtp_sender
+            .set_open(self.ready() && self.resumes.is_none() && !self.shared.paces);
         let unread = self.connection.backlog();
         self.held.set(unread + self.order.bytes());
         let most = match self.machine.is_logged_in() {
@@ -456,7 +457,7 @@ impl Player {
         drop(delays);
         if !right {
             let words = format_args!("a wrong password, which is answered after {} s", delay.as_secs());
-            let metrics = &self.shared.observation.metrics;
+            let metrics = &self.shared.metrics;
             metrics.turned_away(TurnedAway::Password, &self.remote, &words);
         }
         self.login = Some((number, now + delay));
