@@ -21,19 +21,19 @@ pub enum Fault {
     /// It ends within a block.
     #[error("ends in the middle of a block, at byte {at}")]
     Cut {
-        /// Where that block begins.
+        /// Offset of that block in bytes.
         at: usize,
     },
     /// A block is not the one that was written, or nothing should follow.
     #[error("was altered, or not completely written, from byte {at} on")]
     Altered {
-        /// Where that block begins.
+        /// Offset of that block in bytes.
         at: usize,
     },
     /// A block was not made by who made the segment's key.
     #[error("has a forged block at byte {at}: its MAC does not fit the segment's key")]
     Forged {
-        /// Where that block begins.
+        /// Offset of that block in bytes.
         at: usize,
     },
 }
@@ -101,7 +101,7 @@ impl<'a> Segment<'a> {
         })
     }
 
-    /// What the segment begins with.
+    /// Contents of the segment's first block.
     pub fn head(&self) -> &Head {
         &self.head
     }
