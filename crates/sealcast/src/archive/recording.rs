@@ -42,7 +42,7 @@ struct Current {
     whole: u64,
 }
 
-/// How a frame stands to the segment that is being written.
+/// Relation of a frame to the segment that is being written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// There is none, or it is long enough: a keyframe begins another.
@@ -117,7 +117,7 @@ impl Recording {
         Some(&self.current.as_ref()?.writer)
     }
 
-    /// What to do with the next frame.
+    /// Relation of the next frame to the segment that is being written.
     pub(super) fn standing(&self, keyframe: bool) -> Standing {
         let Some(current) = &self.current else {
             return Standing::Due;

@@ -21,7 +21,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Bytes of a reason that is shown to the publisher's user, at most.
 const LONGEST_REASON: usize = 256;
 
-/// Why a source is away.
+/// Reason why a source is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AwayCause {
     /// It does not admit us, or is not the one that it should be.
@@ -35,7 +35,7 @@ pub(super) enum AwayCause {
 }
 
 impl AwayCause {
-    /// Why a source is away that failed so; `None` if it does not come back by itself.
+    /// Reason why a source is away that failed so; `None` if it does not come back by itself.
     pub(super) fn of(failure: &Failure) -> Option<Self> {
         match (failure.kind, failure.fault) {
             (FailureKind::Refused, _) => Some(Self::Refused),
@@ -46,7 +46,7 @@ impl AwayCause {
         }
     }
 
-    /// What viewers are told: no address, and no word of the camera.
+    /// Words for viewers: no address, and no word of the camera.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Refused => "it does not accept the publisher's login, or is not the camera that was expected",
@@ -122,7 +122,7 @@ pub enum SourceEnd {
 pub(super) struct SourceStanding {
     /// Since when.
     pub(super) since: Instant,
-    /// Why not.
+    /// Reason, if it gives none.
     pub(super) away: Option<Arc<Away>>,
 }
 
@@ -142,12 +142,12 @@ impl StandingWatch {
         }
     }
 
-    /// What is known now.
+    /// Present standing.
     pub(super) fn now(&self) -> SourceStanding {
         self.standing.borrow().clone()
     }
 
-    /// What is known now and from now on.
+    /// Present standing, and later ones.
     pub(super) fn subscribe(&self) -> watch::Receiver<SourceStanding> {
         self.standing.subscribe()
     }

@@ -1,4 +1,4 @@
-//! What a publisher tells a viewer of its camera (protocol.md §4, Camera).
+//! Messages of a publisher to a viewer about its camera (protocol.md §4, Camera).
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::away::{SourceStanding, StandingWatch};
 /// Interval at which it is said again that the camera is off: datagrams may be lost.
 const REPEAT: Duration = Duration::from_secs(5);
 
-/// What one viewer is told, and when.
+/// Messages about the camera to one viewer, and the time of the next.
 pub(super) struct CameraTelling {
     standing: watch::Receiver<SourceStanding>,
     /// The viewer was told that the camera is off, and not since then that it is on.
@@ -70,7 +70,7 @@ mod tests {
         Away::after(&failure).expect("it may come back")
     }
 
-    /// What is said: on or not, and why.
+    /// Message that is due: on or not, and why.
     fn said(telling: &mut CameraTelling) -> Option<(bool, &'static str)> {
         match telling.take(&Clock::default())? {
             Input::TellCamera(CameraState { on, why, .. }) => Some((on, why)),
