@@ -29,7 +29,7 @@ enum Step {
     Admit(u8),
     Remove(u8),
     Rekey,
-    /// What waits is announced, and a frame is sealed under it.
+    /// Announces what waits, and seals a frame under it.
     Change {
         full: bool,
     },
@@ -66,7 +66,7 @@ struct World {
     run: u8,
     now: Duration,
     members: Vec<Member>,
-    /// Who is a member, as of the announced epoch and as asked for.
+    /// Members, as of the announced epoch and as asked for.
     announced: BTreeSet<u8>,
     asked: BTreeSet<u8>,
     sheets: Vec<Vec<u8>>,

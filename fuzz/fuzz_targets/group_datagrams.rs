@@ -42,7 +42,7 @@ enum Step {
     Frame {
         length: u16,
         keyframe: bool,
-        /// What becomes of its datagrams in the multicast group, one after another.
+        /// Treatment of its datagrams in the multicast group, one after another.
         acts: Vec<Act>,
     },
     Rekey,

@@ -1,4 +1,4 @@
-//! What a publisher sends to a viewer's sinks: parameter sets and frames into MP4, images into the page. A file that
+//! Input of a viewer's sinks from a publisher: parameter sets and frames into MP4, images into the page. A file that
 //! was written can be read again, and nothing but whole images reaches a browser.
 #![no_main]
 

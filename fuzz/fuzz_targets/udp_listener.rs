@@ -254,7 +254,7 @@ fuzz_target!(|steps: Vec<Step>| {
     honest(&mut machine);
 });
 
-/// Whatever happened, an end with a ticket at an address of its own gets a session.
+/// Checks that, whatever happened, an end with a ticket at an address of its own gets a session.
 fn honest(machine: &mut Machine) {
     machine.time += Duration::from_secs(60);
     machine.clients.clear();

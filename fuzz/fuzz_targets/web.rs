@@ -1,4 +1,4 @@
-//! What strangers send to a page: HTTP, WebSockets and HTTP/3, as our settings have the libraries read it. Nothing
+//! Input of a page from strangers: HTTP, WebSockets and HTTP/3, as our settings have the libraries read it. Nothing
 //! panics, and for who reads no answer no more is held than one message and the answer to one ping.
 #![no_main]
 

@@ -72,7 +72,7 @@ fn unpack_kernel(folder: &Path) -> Result<(), String> {
     std::fs::remove_file(&archive).map_err(|error| error.to_string())
 }
 
-/// Where the kernel is unpacked.
+/// Folder into which the kernel is unpacked.
 fn folder() -> PathBuf {
     target_dir().join("guest-kernel")
 }

@@ -4,7 +4,7 @@ use crate::packages;
 use crate::shell::{cargo, command, exists, output, run};
 use crate::summary::Outcome;
 
-/// What building needs beside the packages of the tests.
+/// Packages for building, beside those of the tests.
 const PACKAGES: [&str; 2] = ["libgstreamer1.0-dev", "libgstreamer-plugins-base1.0-dev"];
 const HOW: &str = "cargo xtask gst --install (150 MB)";
 /// Alone: with the whole workspace the laboratory would be compiled again as well.

@@ -19,7 +19,7 @@ const MAX_TEXT: u64 = 256 << 10;
 struct Part {
     name: String,
     licence: String,
-    /// Where its texts are.
+    /// Folder of its texts.
     folder: PathBuf,
 }
 

@@ -11,8 +11,8 @@ use crate::shell::{command, output, run};
 const SOURCE: &str = "v4l2loopback-dkms";
 const MODULE: &str = "v4l2loopback.ko";
 
-/// What the driver says of its stamps, and what is the case: it takes them from the monotonic clock, and does not say
-/// so. Without this nobody would believe them.
+/// Flags of the driver's stamps, and the right ones: it takes them from the monotonic clock, and does not say so.
+/// Without this nobody would believe them.
 const STAMPS: (&str, &str) = ("b->flags = 0;", "b->flags = V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC;");
 
 /// True if the kernel in this folder has the driver.

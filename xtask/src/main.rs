@@ -286,7 +286,7 @@ fn with_tools(name: &str, summary: &mut Summary) -> bool {
     }
 }
 
-/// What is made of the program for other machines.
+/// Runs a command that makes something of the program for other machines.
 fn packaging_command(words: &[&str], mut summary: Summary) -> ExitCode {
     let (name, options) = (words[0], &words[1..]);
     if name == "release" {

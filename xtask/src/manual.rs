@@ -17,7 +17,7 @@ pub(crate) fn step() -> Outcome {
     Outcome::of(run(tests.env("SEALCAST_WRITE_MANUAL", "1")).and_then(|()| judged()))
 }
 
-/// What mandoc finds in the pages; everything it finds is a failure.
+/// Judges the pages by what mandoc finds; everything it finds is a failure.
 fn judged() -> Result<(), String> {
     if !exists("mandoc") {
         println!("mandoc is not installed: the pages were not looked at");

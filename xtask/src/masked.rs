@@ -30,7 +30,7 @@ const fn all_of(program: &'static str) -> Chosen {
     Chosen { program, tests: &[] }
 }
 
-/// What seals, opens and agrees on keys with the cryptography library, in one process and between several.
+/// Tests that seal, open and agree on keys with the cryptography library, in one process and between several.
 const SEALS: &[Chosen] = &[
     all_of("sealcast_proto"),
     all_of("sessions"),
@@ -43,7 +43,8 @@ const SEALS: &[Chosen] = &[
     },
 ];
 
-/// What chooses code by the processor that it finds. Processes that a test starts would run on this machine's own.
+/// Tests that choose code by the processor that they find. Processes that a test starts would run on this machine's
+/// own.
 const CHOOSES_CODE: &[Chosen] = &[
     all_of("sealcast_cipher"),
     all_of("ciphers"),
@@ -63,7 +64,7 @@ const CHOOSES_CODE: &[Chosen] = &[
     },
 ];
 
-/// What opens files and sockets, asks the system, or starts programs.
+/// Tests that open files and sockets, ask the system, or start programs.
 const ASKS_THE_SYSTEM: &[Chosen] = &[
     all_of("attack"),
     all_of("gateway"),

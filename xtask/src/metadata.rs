@@ -1,4 +1,4 @@
-//! What cargo says about the packages of the lock file.
+//! Packages of the lock file, as cargo describes them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

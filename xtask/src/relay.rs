@@ -83,7 +83,7 @@ fn client_target() -> PathBuf {
     target_dir().join("relay-build")
 }
 
-/// Where the relay is installed.
+/// Folder in which the relay is installed.
 fn folder() -> PathBuf {
     target_dir().join("relay")
 }

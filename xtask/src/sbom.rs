@@ -19,7 +19,7 @@ const SPEC: &str = "1.5";
 struct Vendored {
     inside: &'static str,
     name: &'static str,
-    /// Where the crate's sources say its version, and the words before and after it.
+    /// File of the crate's sources that says its version, and the words before and after it.
     version: (&'static str, &'static str, &'static str),
     license: &'static str,
     url: &'static str,
@@ -167,7 +167,7 @@ fn tree_of(build: &Build<'_>, kinds: &str) -> Result<Vec<Branch>, String> {
     Ok(own.map(|(_, branch)| branch).collect())
 }
 
-/// Who depends on whom.
+/// Dependencies of each package.
 fn edges(branches: &[Branch]) -> BTreeMap<Label, BTreeSet<Label>> {
     let mut edges: BTreeMap<Label, BTreeSet<Label>> = BTreeMap::new();
     let mut above: Vec<&Label> = Vec::new();
@@ -182,8 +182,8 @@ fn edges(branches: &[Branch]) -> BTreeMap<Label, BTreeSet<Label>> {
     edges
 }
 
-/// What the program's file contains, of a tree without build scripts. Macros, and what is beneath them, run in the
-/// compiler alone.
+/// Packages that the program's file contains, of a tree without build scripts. Macros, and what is beneath them, run in
+/// the compiler alone.
 fn inside(branches: &[Branch]) -> BTreeSet<Label> {
     let mut macro_at = usize::MAX;
     let mut inside = BTreeSet::new();

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-/// How a line about one begins, and what stands before the reason in it: `sealcast_testkit::skips`, and Node's.
+/// Beginning of a line about one, and what stands before the reason in it: `sealcast_testkit::skips`, and Node's.
 const SAID: [(&str, &str); 2] = [("SKIPPED ", ": "), ("\u{fe63} ", " # ")];
 /// Most reasons in a note; all of them are in the output of the tests.
 const MOST_REASONS: usize = 4;
 
-/// How many were skipped, by reason.
+/// Numbers of skipped tests, by reason.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Skips(BTreeMap<String, usize>);
 

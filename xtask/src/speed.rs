@@ -9,12 +9,12 @@ use serde::Deserialize;
 use crate::shell::{cargo_program, command, output, root, run, target_dir};
 use crate::summary::Outcome;
 
-/// What is built at once, so that both builds have the same features: the program, and the laboratory.
+/// Packages that are built at once, so that both builds have the same features: the program, and the laboratory.
 const PROGRAMS: [&str; 6] = ["-p", "sealcast", "-p", "sealcast-lab", "--bins", "--locked"];
 /// The benchmark of the record layer.
 const BENCHMARK: [&str; 5] = ["-p", "sealcast-proto", "--bench", "record_layer", "--locked"];
 
-/// What is asked for on the command line.
+/// Request on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
     /// The commit; the last tag if none is named.

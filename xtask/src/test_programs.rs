@@ -33,7 +33,7 @@ struct TestProgram {
     folder: PathBuf,
 }
 
-/// How many run at once.
+/// Numbers of programs and tests that run at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Crowd {
     /// Test programs.
@@ -81,7 +81,7 @@ impl LeftOut {
     }
 }
 
-/// How test programs are run.
+/// Manner in which test programs are run.
 #[derive(Clone, Copy)]
 pub(crate) struct Manner<'a> {
     /// Words before each: a program and its arguments, or nothing.
@@ -102,7 +102,7 @@ impl Manner<'_> {
     };
 }
 
-/// What was run.
+/// Result of a run.
 #[derive(Default)]
 pub(crate) struct Ran {
     /// Number of test programs.

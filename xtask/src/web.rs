@@ -79,7 +79,7 @@ pub(crate) fn with_path<'a>(folders: impl Iterator<Item = &'a Path>) -> Option<O
     std::env::join_paths(all).ok()
 }
 
-/// Where Node is: in `PATH`, or in a folder of our own.
+/// Place of Node: in `PATH`, or in a folder of our own.
 struct Node(Option<PathBuf>);
 
 impl Node {

@@ -1,4 +1,4 @@
-//! How fast every kernel here is on packets with fresh IVs, one after another and in batches.
+//! Speed of every kernel here on packets with fresh IVs, one after another and in batches.
 //!
 //! ```text
 //! cargo bench -p sealcast-cipher --bench throughput -- [ROUNDS] [CIPHER…]
@@ -17,7 +17,7 @@ const LENGTHS: [usize; 4] = [128, 512, TARGET_LENGTH, 16384];
 const BATCH: usize = 32;
 /// As many packets as MICKEY has lanes: it takes as long for fewer.
 const MICKEY_BATCH: usize = 512;
-/// How long a turn lasts at least: the packets are in the cache for most of it, and reading the clock is lost in it.
+/// Length of a turn at least: the packets are in the cache for most of it, and reading the clock is lost in it.
 const TURN: Duration = Duration::from_micros(400);
 const DEFAULT_ROUNDS: usize = 31;
 const MULTIPLICATIONS: u32 = 20_000;
@@ -126,7 +126,7 @@ fn has_speed(one: &Implementation) -> bool {
     one.kernel != "definition" || implementations_of(one.facts.name).count() == 1
 }
 
-/// What this share of the values is not above.
+/// Value that this share of the values is not above.
 fn quantile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values[(share * (values.len() - 1) as f64).round() as usize]

@@ -14,8 +14,8 @@ use url::Url;
 use crate::open::Open;
 use crate::pipe::{Outgoing, State};
 
-/// How long QUIC is tried alone. WebSocket, for networks that let only TCP through, has many times its delay, and who
-/// connected by it once stays with it.
+/// Time for which QUIC is tried alone. WebSocket, for networks that let only TCP through, has many times its delay, and
+/// who connected by it once stays with it.
 const QUIC_ALONE: Duration = Duration::from_secs(2);
 /// Wait after the first failure; it doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -30,10 +30,10 @@ const CACHE: u64 = 128 << 20;
 /// Maximum of the words of a state, in bytes.
 const MAX_WORDS: usize = 500;
 
-/// What fails if a relay has another certificate than it should, in the words of the library.
+/// Error of a relay that has another certificate than it should, in the words of the library.
 const WRONG_CERTIFICATE: &str = "fingerprint mismatch";
 
-/// Why a connection is used no more.
+/// Reason why a connection is used no more.
 pub(crate) enum Ended {
     /// It ended.
     Closed(moq_tokio::Result<()>),

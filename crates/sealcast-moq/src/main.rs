@@ -37,7 +37,7 @@ use watch::Watcher;
 const MAX_QUEUED: usize = 8;
 /// Bytes that are read or written at once, unless an object is larger.
 const BUFFER: usize = 64 << 10;
-/// How long the last messages to sealcast may take after its input ended.
+/// Time that the last messages to sealcast may take after its input ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// The exit status if the input or the arguments are wrong.
 const MISUSED: u8 = 2;

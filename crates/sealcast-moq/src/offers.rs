@@ -1,4 +1,4 @@
-//! What the relay takes of the broadcasts that are announced to it.
+//! Broadcasts that the relay takes of those that are announced to it.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use moq_net::Patterns;
 use moq_net::stats::{Config, Registry, Report, Session, Tier};
 use tokio::time::sleep;
 
-/// How long a relay may take to ask for announcements. It does so at once, or never if it would not take them.
+/// Time that a relay may take to ask for announcements. It does so at once, or never if it would not take them.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Counts the announcements of one connection. A relay asks for those that the client's token allows, and says nothing
@@ -21,7 +21,7 @@ impl Offers {
         Self(Registry::new(config))
     }
 
-    /// What the connection counts with.
+    /// Session in which the connection counts.
     pub(crate) fn counter(&self) -> Session {
         self.0.tier(Tier::default()).session("")
     }

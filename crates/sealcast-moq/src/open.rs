@@ -1,4 +1,4 @@
-//! What sealcast asks for in its first message.
+//! Request of sealcast in its first message.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const DEFAULT_PATIENCE: u64 = 500;
 /// Digits of a SHA-256.
 const HASH_DIGITS: usize = 64;
 
-/// What this program is to do.
+/// Task of this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Carry objects to the relay.
@@ -27,15 +27,15 @@ pub(crate) enum Role {
 
 /// The fields of an open message, all of them valid. It has no `Debug`, since the URL can hold a token.
 pub(crate) struct Open {
-    /// What to do.
+    /// The task.
     pub(crate) role: Role,
-    /// Where the relay is: without the broadcast's name, with path prefix and query.
+    /// URL of the relay: without the broadcast's name, with path prefix and query.
     pub(crate) relay: Url,
     /// The broadcast's name.
     pub(crate) name: String,
     /// SHA-256 in hex of the certificates that the relay may have; empty for those of a public authority.
     pub(crate) certificates: Vec<String>,
-    /// How long a watched group may stall while a later one is there.
+    /// Time for which a watched group may stall while a later one is there.
     pub(crate) patience: Duration,
 }
 

@@ -39,7 +39,7 @@ const SESSION_CLOSED: u8 = 21;
 pub(crate) enum Track {
     /// Sealed pictures.
     Video,
-    /// What a viewer needs to open the others.
+    /// Keys with which a viewer opens the others.
     Keys,
     /// Signatures.
     Proofs,
@@ -80,7 +80,7 @@ impl Track {
 /// A message from sealcast.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Incoming {
-    /// What to do, in JSON.
+    /// The request, in JSON.
     Open(Vec<u8>),
     /// The objects that follow on this track are of a new group.
     Group(Track, u64),
@@ -97,7 +97,7 @@ pub(crate) enum Incoming {
 /// A message to sealcast.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outgoing {
-    /// How things stand, with the reason in words.
+    /// State of the connection, with the reason in words.
     State(State, String),
     /// As [`Incoming::Group`].
     Group(Track, u64),
@@ -111,7 +111,7 @@ pub(crate) enum Outgoing {
     SessionClosed(u32, String),
 }
 
-/// How things stand between this program and the relay.
+/// State of the connection between this program and the relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// There is no connection to the relay.
@@ -124,7 +124,7 @@ pub(crate) enum State {
     Gone = 3,
 }
 
-/// Why the input cannot be read any further.
+/// Reason why the input cannot be read any further.
 #[derive(Debug)]
 pub(crate) enum Broken {
     /// A message is longer than its type may be.

@@ -7,8 +7,8 @@ use moq_net::{Timestamp, broadcast, group, origin, track};
 
 use crate::pipe::Track;
 
-/// How long the relay keeps a group after the next one began, in the time of the objects. The newest group of each
-/// track is kept for as long as the broadcast lasts, so that a late viewer gets it from its first object.
+/// Time for which the relay keeps a group after the next one began, in the time of the objects. The newest group of
+/// each track is kept for as long as the broadcast lasts, so that a late viewer gets it from its first object.
 pub(crate) const KEPT: Duration = Duration::from_secs(10);
 
 /// The broadcast of this end.

@@ -15,12 +15,13 @@ use crate::publish::KEPT;
 /// Maximum of groups of a track that wait for the one before. Further ones stay with the library, whose memory is
 /// bounded.
 const MAX_WAITING: usize = 64;
-/// How long a group waits for one with a number in between, since a relay sends the newest of several groups first.
+/// Time for which a group waits for one with a number in between, since a relay sends the newest of several groups
+/// first.
 const REORDERED: Duration = Duration::from_millis(50);
 /// Wait before a track or a broadcast that failed is asked for again.
 const RETRY: Duration = Duration::from_millis(250);
-/// How long the rest of a broadcast is awaited after it ended, unless its tracks end, too. Another publisher may have
-/// taken its place.
+/// Time for which the rest of a broadcast is awaited after it ended, unless its tracks end, too. Another publisher may
+/// have taken its place.
 const REST: Duration = Duration::from_millis(500);
 
 /// The watched broadcast.

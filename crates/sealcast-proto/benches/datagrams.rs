@@ -1,5 +1,5 @@
-//! What a session costs at either end where media travels in datagrams: from the frame to the datagrams that are handed
-//! to the carrier, and from the datagrams to the frame. No sockets: everything happens in memory, on a virtual clock.
+//! Cost of a session at either end where media travels in datagrams: from the frame to the datagrams that are handed to
+//! the carrier, and from the datagrams to the frame. No sockets: everything happens in memory, on a virtual clock.
 //! `cargo bench -p sealcast-proto --bench datagrams [-- [FRAMES] [SUITE]]`
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock and its arguments")]
 
@@ -30,7 +30,7 @@ struct Ends {
     publisher: Session,
     viewer: Session,
     now: Now,
-    /// What the viewer has to say to the publisher.
+    /// Messages of the viewer to the publisher.
     back: Vec<Vec<u8>>,
     frames: u64,
 }

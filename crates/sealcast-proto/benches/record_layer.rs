@@ -1,4 +1,4 @@
-//! What the record layer costs beside the raw primitive, and what the whole publish path gives.
+//! Cost of the record layer beside the raw primitive, and throughput of the whole publish path.
 //!
 //! Every figure is the median of many short rounds, in which the two sides of a comparison take turns, so that a busy
 //! machine slows both alike; the ratio is the median of the rounds' own ratios. Run with `cargo bench -p

@@ -1,4 +1,4 @@
-//! What repair costs: symbols made, records brought back, and the decision how many symbols there are.
+//! Cost of repair: symbols made, records brought back, and the decision how many symbols there are.
 //!
 //! Every figure is the median of many short rounds, in which our code and the bare library take turns, so that a busy
 //! machine slows both alike. Run with `cargo bench -p sealcast-proto --bench repair [rounds]`.
@@ -65,7 +65,7 @@ impl Sent {
         }
     }
 
-    /// What a receiver holds that lost the first `lost` records.
+    /// Block of a receiver that lost the first `lost` records.
     fn block(&self, lost: usize) -> Block {
         let mut block = Block::new(self.records.len(), self.repairs.len()).expect("within the limits");
         for (index, record) in self.records.iter().enumerate().skip(lost) {

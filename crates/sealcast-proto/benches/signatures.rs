@@ -1,4 +1,4 @@
-//! What source signatures and liveness cost beside sealing the frame that they are about.
+//! Cost of source signatures and liveness beside sealing the frame that they are about.
 //!
 //! Every figure is the median of many short rounds, in which all operations take turns, so that a busy machine slows
 //! them alike; a ratio is the median of the rounds' own ratios to sealing a frame of 20 kB as one record. Run with

@@ -56,12 +56,12 @@ pub fn stored(file: &Path) -> String {
     String::from_utf8(digest).expect("text")
 }
 
-/// What ffprobe says of the video of a file, as `codec_name,width,height`.
+/// Description of a file's video by ffprobe, as `codec_name,width,height`.
 pub fn probed(file: &Path) -> String {
     shown(file, "v", "stream=codec_name,width,height").trim().to_owned()
 }
 
-/// What ffprobe says of the sound of a file, as `codec_name,channels,channel_layout`.
+/// Description of a file's sound by ffprobe, as `codec_name,channels,channel_layout`.
 pub fn probed_sound(file: &Path) -> String {
     shown(file, "a", "stream=codec_name,channels,channel_layout")
         .trim()

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// How often the counter is updated.
+/// Interval between updates of the counter.
 const UPDATE: Duration = Duration::from_millis(1);
 /// Distance of its start value from the wrap-around, in microjoules.
 const RANGE_UJ: u64 = 1_000_000_000;

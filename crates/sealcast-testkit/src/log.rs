@@ -19,7 +19,7 @@ impl Log {
         self.0.try_clone().expect("a descriptor").into()
     }
 
-    /// What is in it so far. Both ends have one position, at which the program writes, so it is read from the beginning
+    /// Text in it so far. Both ends have one position, at which the program writes, so it is read from the beginning
     /// without that.
     pub(crate) fn text(&self) -> String {
         let length = self.0.metadata().expect("our own file").len();

@@ -8,7 +8,7 @@ use crate::program::PATIENCE;
 /// A page, and the token that opens it.
 #[derive(Clone)]
 pub struct Page {
-    /// Where it listens.
+    /// Address at which it listens.
     pub address: SocketAddr,
     /// Its token.
     pub token: String,

@@ -1,5 +1,5 @@
-//! What a machine may lack: a test that needs it says that it is skipped, and why. It neither fails nor passes in
-//! silence.
+//! Features that a machine may lack: a test that needs one says that it is skipped, and why. It neither fails nor
+//! passes in silence.
 
 use std::fmt::Display;
 use std::io::{self, Write};

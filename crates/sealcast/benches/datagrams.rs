@@ -1,5 +1,5 @@
-//! What carrying datagrams costs: CPU time of both ends on the loopback interface, with and without the kernel cutting
-//! up and joining runs. `cargo bench -p sealcast --bench datagrams [-- SECONDS]`
+//! Cost of carrying datagrams: CPU time of both ends on the loopback interface, with and without the kernel cutting up
+//! and joining runs. `cargo bench -p sealcast --bench datagrams [-- SECONDS]`
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,9 +20,9 @@ const DATAGRAM: usize = 1200;
 const FRAME: usize = 100;
 /// Bytes on their way at most, when the sender waits for the receiver.
 const WINDOW: u64 = 1 << 20;
-/// How long each way of sending is measured if nothing is said.
+/// Time for which each way of sending is measured if nothing is said.
 const SECONDS: u64 = 2;
-/// What a thread that has nothing to do waits.
+/// Pause of a thread that has nothing to do.
 const IDLE: Duration = Duration::from_micros(20);
 
 #[derive(Clone, Copy)]

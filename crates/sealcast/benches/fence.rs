@@ -1,4 +1,4 @@
-//! What the fence around the decoder adds to a frame: the same frames of 720p decoded in this process and in one of
+//! Cost of the fence around the decoder for a frame: the same frames of 720p decoded in this process and in one of
 //! their own, in turns. Processor time is that of both processes. `cargo bench -p sealcast --bench fence [-- ROUNDS]`
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! How long a handshake takes over loopback TCP, for every mechanism: `cargo bench -p sealcast --bench handshake`.
+//! Time of a handshake over loopback TCP, for every mechanism: `cargo bench -p sealcast --bench handshake`.
 //!
 //! Wall time from `connect` to the established session at the end that connects, both ends being threads of this
 //! process. The initiator's key pair is made before that and reported apart, since it can be made in advance; for RSA
@@ -71,7 +71,7 @@ fn main() {
     hellos(rounds);
 }
 
-/// What hellos cost, by the number of pre-shared keys.
+/// Measures the cost of hellos, by the number of pre-shared keys.
 fn hellos(rounds: usize) {
     println!("\na hello at the responder, {rounds} interleaved runs each; median times in µs");
     println!(

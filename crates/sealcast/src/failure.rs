@@ -44,7 +44,7 @@ impl FailureKind {
     }
 }
 
-/// What is wrong with a source, as far as it decides how it is waited for.
+/// Fault of a source, as far as it decides how it is waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SourceFault {
     /// Nothing answers at its address.

@@ -112,7 +112,7 @@ impl UdpSession {
         (self.begun.connection, self.begun.cookie, self.begun.path.remote)
     }
 
-    /// What arrived for it.
+    /// Datagrams that arrived for it.
     pub fn datagrams(&self) -> Vec<(SocketAddr, Vec<u8>)> {
         let mut runs = Runs::default();
         self.begun.inbox.take(&mut runs);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
-/// How a length is written, for help and error messages.
+/// Form of a length, for help and error messages.
 pub(crate) const FORM: &str = "write a number with its unit, as in 200ms, 90s, 10m, 24h or 7d";
 
 /// Parses a length such as `90s`, `10m`, `1h30m` or `7d`. A day has 24 hours.
@@ -42,7 +42,7 @@ impl<const MILLISECONDS: u64> Length<MILLISECONDS> {
     }
 }
 
-/// Why a text is no length of time.
+/// Reason why a text is no length of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("that is no length of time: {FORM}")]
 pub struct NoLength;

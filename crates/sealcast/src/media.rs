@@ -12,7 +12,7 @@ pub use sealcast_proto::wire::Orientation;
 /// or a packet of sound.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// What it is a part of.
+    /// Medium of the frame.
     pub track: Track,
     /// Frame number in its stream, from 0. Sources write 0; the source thread sets the number as it publishes the
     /// frame, so a gap always means that a frame was lost after that point.
@@ -23,7 +23,7 @@ pub struct Frame {
     pub media_time: Duration,
     /// The instant that `stamp` names; equal to `captured` if the source knows no earlier one.
     pub began: Instant,
-    /// What `began` is.
+    /// Kind of the instant `began`.
     pub stamp: StampKind,
     /// Time at which the picture was complete at the source.
     pub captured: Instant,

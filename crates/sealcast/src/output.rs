@@ -1,4 +1,4 @@
-//! What commands print to standard output.
+//! Output of commands to standard output.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 

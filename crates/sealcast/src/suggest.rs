@@ -18,7 +18,7 @@ const TICKETS: [&str; 3] = ["txt", "ticket", "key"];
 const SOURCES: [&str; 6] = ["test", "file", "v4l2", "rtsp", "rtsps", "gst"];
 const SINKS: [&str; 7] = ["null", "file", "archive", "window", "gst", "http", "rtsp"];
 
-/// What to do instead of naming the source `typed`, if that can be guessed. Secrets in it are not repeated.
+/// Suggests what to do instead of naming the source `typed`, if that can be guessed. Secrets in it are not repeated.
 pub(crate) fn source(typed: &str) -> Option<String> {
     let plain = before_options(typed);
     if typed.starts_with("sealcast://") || typed.starts_with('@') {

@@ -23,7 +23,7 @@ pub(crate) const PROFILE: &str = "dist";
 /// A kind of machine, and what builds and runs programs for it here.
 pub(crate) struct Target {
     pub(crate) name: &'static str,
-    /// What the step that builds it is called.
+    /// Name of the step that builds it.
     pub(crate) step: &'static str,
     pub(crate) triple: &'static str,
     compiler: Compiler,
@@ -33,7 +33,7 @@ pub(crate) struct Target {
     packages: &'static [&'static str],
 }
 
-/// What compiles C and C++ and links.
+/// Compiler and linker of C and C++.
 #[derive(Clone, Copy)]
 enum Compiler {
     /// GCC, whose programs have names that begin so. What it builds needs libraries as new as Debian's.
@@ -115,7 +115,7 @@ impl Target {
         made.map_or_else(Outcome::Failed, |program| self.tried(&program))
     }
 
-    /// What is not installed, and how to install it.
+    /// Says what is not installed, and how to install it.
     pub(crate) fn missing(&self) -> Option<String> {
         let compilers = match self.compiler {
             Compiler::Gcc(prefix) => ["gcc", "g++"].map(|tool| format!("{prefix}-{tool}")).to_vec(),

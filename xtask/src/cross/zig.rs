@@ -9,7 +9,7 @@ use crate::venv;
 
 /// Zig, and the program that has cargo use it, from Python's package index.
 const REQUIREMENTS: &str = "xtask/zig-requirements.txt";
-/// What Zig links into a program, and the file with its licence.
+/// Parts that Zig links into a program, and the file with the licence of each.
 const LINKED: [(&str, &str); 5] = [
     ("Zig's own parts of the C library and of the compiler's", "LICENSE"),
     ("musl", "lib/libc/musl/COPYRIGHT"),

@@ -153,7 +153,7 @@ impl Tree {
             .sum())
     }
 
-    /// What stays as the administrator changed it.
+    /// Files that stay as the administrator changed them.
     pub(super) fn configuration_files(&self) -> Result<String, String> {
         let places = self.paths()?.into_iter().filter_map(|path| {
             let place = path.strip_prefix(&self.root).ok()?;

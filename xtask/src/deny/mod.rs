@@ -75,7 +75,7 @@ fn judge_all() -> Result<(usize, BTreeSet<String>), String> {
     Ok((all.len(), broken))
 }
 
-/// What a workspace uses on any of the targets.
+/// Packages that a workspace uses on any of the targets.
 fn used(rules: &Rules, manifest: &str) -> Result<BTreeSet<Label>, String> {
     let mut used = BTreeSet::new();
     for target in &rules.graph.targets {

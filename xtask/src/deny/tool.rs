@@ -9,7 +9,7 @@ use super::MANIFESTS;
 
 /// deny.toml is written for this one.
 const VERSION: &str = "0.20.2";
-/// What it says when it has no database, as opposed to a vulnerability found in one.
+/// Errors if it has no database, as opposed to a vulnerability found in one.
 const NO_DATABASE: [&str; 2] = ["failed to fetch advisory database", "failed to load advisory database"];
 
 pub(super) fn exists() -> bool {

@@ -8,7 +8,7 @@ const TEXT_BYTES: usize = 12_000;
 /// Fewest promises: with fewer the table was not found.
 const FEWEST: usize = 50;
 const HEAD: &str = "| promise | test | tier |";
-/// Where the tests lie that `cargo xtask nightly` alone runs.
+/// Places of the tests that `cargo xtask nightly` alone runs.
 const NIGHTLY: [&str; 3] = ["/tests/nightly/", "crates/sealcast-moq/", "crates/sealcast/tests/gst/"];
 const TIERS: [&str; 2] = ["test", "nightly"];
 

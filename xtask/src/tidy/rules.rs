@@ -26,6 +26,22 @@ const MACHINE: [&str; 4] = [
 ];
 const HOME: &str = concat!("/ho", "me/");
 
+/// Words with which no doc comment begins: a clause without a head does not say what the item is or does.
+const HEADLESS: [&str; 6] = ["What", "Who", "Whose", "Whom", "How", "Why"];
+/// Files whose doc comments are the help texts of options.
+const HELP_TEXTS: [&str; 3] = [
+    "crates/sealcast/src/cli/args.rs",
+    "crates/sealcast/src/cli/peers_args.rs",
+    "crates/sealcast/src/config/options.rs",
+];
+/// Crates and modules that do not follow the rule about doc comments yet.
+const NOT_YET: [&str; 4] = [
+    "crates/sealcast-lab/",
+    "crates/sealcast/src/cli/flags.rs",
+    "crates/sealcast/src/cli/probe.rs",
+    "crates/sealcast/src/run/probe/",
+];
+
 /// Names that the protocol crate must not use: time and random bytes are inputs, and it does no I/O.
 const IMPURE: [&str; 9] = [
     "Instant::now",
@@ -93,7 +109,7 @@ fn starts_a_path(line: &str, path: &str) -> bool {
         .any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric() || "._-".contains(c)))
 }
 
-/// What a crate root says of `unsafe`: that of the library with [`UNSAFE_MODULE`] cannot forbid it.
+/// Lint of a crate root against `unsafe`: that of the library with [`UNSAFE_MODULE`] cannot forbid it.
 fn unsafe_lint(path: &str) -> &'static str {
     if path == "crates/sealcast/src/lib.rs" {
         "#![deny(unsafe_code)]"
@@ -111,6 +127,7 @@ fn rust_rules(file: &File, findings: &mut Vec<Finding>) {
         findings.push(Finding::new(file, 1, format!("a crate root says {lint}")));
     }
     wire_rule(file, &code, findings);
+    doc_rule(file, findings);
     let proto = file.path.starts_with("crates/sealcast-proto/src/");
     for (number, line) in code.lines().enumerate() {
         if !cipher && file.path != UNSAFE_MODULE && (has_word(line, "unsafe") || line.contains("allow(unsafe_code")) {
@@ -121,6 +138,35 @@ fn rust_rules(file: &File, findings: &mut Vec<Finding>) {
             findings.push(Finding::new(file, number + 1, format!("the protocol names {name}")));
         }
     }
+}
+
+/// A doc comment begins with a noun or a verb.
+fn doc_rule(file: &File, findings: &mut Vec<Finding>) {
+    if HELP_TEXTS
+        .iter()
+        .chain(&NOT_YET)
+        .any(|path| file.path.starts_with(path))
+    {
+        return;
+    }
+    let mut before = "";
+    for (number, line) in file.text.lines().map(str::trim_start).enumerate() {
+        if let Some(word) = headless(before, line) {
+            let message = format!("a doc comment begins with a noun or a verb, not with {word}");
+            findings.push(Finding::new(file, number + 1, message));
+        }
+        before = line;
+    }
+}
+
+/// Word of [`HEADLESS`] with which a doc comment begins in this line, if one begins after the line before.
+fn headless(before: &str, line: &str) -> Option<&'static str> {
+    let marks = ["///", "//!"];
+    let mark = marks
+        .into_iter()
+        .find(|mark| line.starts_with(mark) && !before.starts_with(mark))?;
+    let first = line[mark.len()..].trim_start().split(|c: char| !is_word(c)).next()?;
+    HEADLESS.into_iter().find(|word| *word == first)
 }
 
 /// The wire module is the lowest layer of the protocol and must not use other modules, except in tests.
@@ -293,6 +339,31 @@ mod tests {
         assert_eq!(findings("crates/sealcast/src/lib.rs", "").len(), 1);
         assert_eq!(findings("crates/sealcast-cipher/src/lib.rs", ""), [""; 0]);
         assert_eq!(findings("crates/sealcast/src/cli/main_loop.rs", ""), [""; 0]);
+    }
+
+    #[test]
+    fn doc_comments_that_begin_with_a_headless_clause_are_found() {
+        for word in HEADLESS {
+            let message = format!("a doc comment begins with a noun or a verb, not with {word}");
+            for (text, line) in [
+                (format!("/// {word} it is.\nstruct X;\n"), 1),
+                (format!("//! {word} it is.\n"), 1),
+                (format!("struct X {{\n    /// {word}.\n    a: u8,\n}}\n"), 2),
+                (format!("//! Of X.\n/// {word} it is.\nstruct X;\n"), 2),
+            ] {
+                assert_eq!(findings("fuzz/x.rs", &text), [format!("{line}: {message}")], "{text}");
+                assert_eq!(findings("crates/sealcast-lab/src/x.rs", &text), [""; 0], "{text}");
+                assert_eq!(findings("crates/sealcast/src/cli/args.rs", &text), [""; 0], "{text}");
+                assert_eq!(findings("x.md", &text), [""; 0], "{text}");
+            }
+            for text in [
+                format!("/// State of a thing.\n/// {word} it is.\n///\n/// {word} it was.\nstruct X;\n"),
+                format!("// {word} it is.\nfn f() {{ let text = \"/// {word}\"; }}\n"),
+                format!("/// {word}ever: `{word}`, {word}.\nstruct X;\n"),
+            ] {
+                assert_eq!(findings("crates/x/src/x.rs", &text), [""; 0], "{text}");
+            }
+        }
     }
 
     #[test]

@@ -24,9 +24,9 @@ use crate::pipe::Outgoing;
 const TOLD_PIECES: usize = WINDOW_PIECES / 4;
 /// Bytes after which it is told, likewise.
 const TOLD_BYTES: usize = WINDOW_BYTES / 4;
-/// How long the last bytes of a session that sealcast closed may take to the other end.
+/// Time that the last bytes of a session that sealcast closed may take to the other end.
 const CLOSING: Duration = Duration::from_secs(5);
-/// How long the rest of a session is awaited after its broadcast ended, which overtakes the last objects.
+/// Time for which the rest of a session is awaited after its broadcast ended, which overtakes the last objects.
 const REST: Duration = Duration::from_millis(500);
 
 /// Both directions of a session, and sealcast.
@@ -52,7 +52,7 @@ struct Arrived {
     untold_bytes: usize,
 }
 
-/// Why a session ends.
+/// Reason why a session ends.
 enum Ending {
     /// Sealcast closed it.
     Closed,
@@ -192,7 +192,7 @@ impl Arrived {
         Some(piece)
     }
 
-    /// How many were taken, if it is time to tell.
+    /// Number of pieces that were taken, if it is time to tell.
     fn due(&mut self) -> Option<u64> {
         if self.untold_pieces < TOLD_PIECES && self.untold_bytes < TOLD_BYTES {
             return None;

@@ -22,7 +22,7 @@ pub(crate) use viewers::Viewers;
 pub(crate) const VIEWERS: &str = "viewers";
 /// The track of a viewer's broadcast.
 const TRACK: &str = "session";
-/// How long the other end of a session may take to appear.
+/// Time that the other end of a session may take to appear.
 const APPEARANCE: Duration = Duration::from_secs(10);
 /// Before all other tracks: what is asked in a session is asked by somebody who waits.
 const PRIORITY: u8 = 4;

@@ -1,4 +1,4 @@
-//! What the two tracks of a session carry: `kind u8 | fields`.
+//! Objects on the two tracks of a session: `kind u8 | fields`.
 
 use moq_net::bytes::Bytes;
 
@@ -12,7 +12,7 @@ const END: u8 = 2;
 /// there.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Object {
-    /// How many pieces of the other direction have been taken so far.
+    /// Number of pieces of the other direction that have been taken so far.
     Taken(u64),
     /// The next bytes of the stream, 1 to [`MAX_SESSION_DATA`].
     Piece(Bytes),

@@ -31,7 +31,7 @@ pub(crate) struct Opener {
 /// A connection to the relay, for as long as it lasts.
 #[derive(Clone)]
 pub(crate) struct Link {
-    /// Where the camera's broadcast is found.
+    /// Finds the camera's broadcast.
     pub(crate) camera: origin::Consumer,
     /// Whether the relay takes what this client announces.
     pub(crate) offers: Arc<Offers>,
@@ -39,18 +39,18 @@ pub(crate) struct Link {
     pub(crate) alive: watch::Receiver<()>,
 }
 
-/// What sessions need to reach the camera.
+/// Means of sessions to reach the camera.
 struct Way {
     /// The camera's broadcast.
     name: String,
-    /// Where the broadcasts of this client go.
+    /// Destination of the broadcasts of this client.
     outgoing: origin::Producer,
     link: watch::Sender<Option<Link>>,
     slots: Semaphore,
     table: Arc<Table>,
 }
 
-/// What a session has once both ends are there.
+/// State of a session once both ends are there.
 struct Met {
     camera: broadcast::Consumer,
     alive: watch::Receiver<()>,
@@ -75,7 +75,7 @@ impl Opener {
         }
     }
 
-    /// Where the present connection is told of; `None` when it ends.
+    /// Sender for the present connection; `None` when it ends.
     pub(crate) fn links(&self) -> watch::Sender<Option<Link>> {
         self.way.link.clone()
     }
@@ -104,7 +104,7 @@ impl Opener {
         Ok(())
     }
 
-    /// Why there can be no further session now.
+    /// Reason why there can be no further session now.
     fn refusal(&self) -> Option<String> {
         if self.numbers.len() == MAX_NUMBERS {
             return Some(format!("this client has opened {MAX_NUMBERS} sessions"));

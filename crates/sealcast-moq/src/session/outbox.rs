@@ -1,4 +1,4 @@
-//! What sealcast has given for one session.
+//! Bytes that sealcast has given for one session.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ struct Waiting {
     end: Option<End>,
 }
 
-/// Why sealcast gives no more bytes.
+/// Reason why sealcast gives no more bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// It closed the session; what waits is still sent.

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::Sender;
 use super::outbox::Outbox;
 use crate::pipe::Outgoing;
 
-/// Where what sealcast gives for its sessions goes.
+/// Destination of what sealcast gives for its sessions.
 pub(crate) struct Table {
     sessions: Mutex<Sessions>,
     output: Sender<Outgoing>,
@@ -44,7 +44,7 @@ impl Table {
         }
     }
 
-    /// How many there are.
+    /// Number of open sessions.
     pub(super) fn len(&self) -> usize {
         self.lock().open.len()
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::relay::Relay;
 
-/// How long an event may take before the test fails. It takes no longer on a machine that is not overloaded.
+/// Time that an event may take before the test fails. It takes no longer on a machine that is not overloaded.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(90);
 
 pub(crate) const VIDEO: u8 = 0;

@@ -1,4 +1,4 @@
-//! What is published arrives.
+//! Delivery of what is published.
 
 use crate::client::{CONNECTED, Client, GONE, KEYS, Message, PRESENT, PROOFS, VIDEO};
 use crate::relay::Relay;

@@ -1,4 +1,4 @@
-//! What happens if the relay fails, or is another one.
+//! Failures of the relay, and another relay in its place.
 
 use crate::client::{CONNECTED, Client, DISCONNECTED, GONE, KEYS, Message, PRESENT, VIDEO};
 use crate::relay::{Relay, free_port};

@@ -1,4 +1,4 @@
-//! What is not in the contract ends the program with words, never otherwise.
+//! Violations of the contract, which end the program with words, never otherwise.
 
 use crate::client::{Client, KEYS, VIDEO};
 

@@ -52,7 +52,7 @@ fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
         .collect()
 }
 
-/// What a client says until it has said so many bytes of sessions and objects, all of them of track video.
+/// Reads what a client says until it has said so many bytes of sessions and objects, all of them of track video.
 fn hear(client: &mut Client, mut bytes: usize, mut objects: usize) -> (HashMap<u32, Vec<u8>>, Vec<Vec<u8>>) {
     let (mut sessions, mut video) = (HashMap::<u32, Vec<u8>>::new(), Vec::new());
     while bytes > 0 || objects > 0 {

@@ -1,4 +1,4 @@
-//! How sessions end, and that both ends hear of it.
+//! Ends of sessions, of which both ends hear.
 
 use crate::client::{CONNECTED, Client, DISCONNECTED, GONE, Message, PRESENT};
 use crate::relay::Relay;

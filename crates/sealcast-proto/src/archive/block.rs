@@ -8,7 +8,7 @@ use crate::keys::sha256;
 use crate::sign::Hash;
 use crate::wire::{Malformed, Reader};
 
-/// What a segment begins with.
+/// First bytes of a segment.
 pub(super) const MAGIC: &[u8; 20] = b"sealcast archive 01\n";
 
 /// Maximum length of a block's body in bytes: a frame of 16 MiB in the shortest records that a publisher makes of it
@@ -22,7 +22,7 @@ const PREFIX: usize = 5;
 const LINK: usize = 32;
 const MAC: usize = 16;
 
-/// What a block is.
+/// Kind of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Head = 1,

@@ -15,7 +15,7 @@ const VERSION: u8 = 1;
 /// Shortest record.
 const MIN_RECORD: usize = HEADER_LEN + TAG_LEN;
 
-/// What a segment begins with.
+/// Contents of a segment's first block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The archive's name: random bytes.
@@ -145,7 +145,7 @@ fn next_record<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
     reader.bytes(length)
 }
 
-/// Why a segment ended.
+/// Reason why a segment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndCause {
     /// It was long enough.
@@ -167,10 +167,10 @@ impl EndCause {
     }
 }
 
-/// What a segment that was completed ends with.
+/// Contents of the last block of a segment that was completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
-    /// Why it ended.
+    /// Reason why it ended.
     pub cause: EndCause,
     /// Number of its frames.
     pub frames: u64,

@@ -20,7 +20,7 @@ pub struct Gathered {
     pub sealed_at: u64,
     /// The records in their order.
     pub records: Vec<Vec<u8>>,
-    /// How many of them are of the description.
+    /// Number of those that are of the description.
     described: usize,
 }
 

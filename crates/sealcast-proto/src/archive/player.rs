@@ -12,7 +12,7 @@ use crate::wire::{Accept, HEADER_LEN, Header, Malformed, PeerId, TAG_LEN, append
 /// Longest description: its parameter sets have a length of 16 bits.
 const MAX_DESCRIPTION: usize = (1 << 16) + 64;
 
-/// What a camera's signature says of a frame.
+/// Result of checking a camera's signature of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// The camera signed it, with Ed25519.
@@ -37,9 +37,9 @@ pub struct Opened {
     /// Number of frames missing between this one and the one before it on its stream, as far as the camera's numbers
     /// tell.
     pub missing: u64,
-    /// What the camera's signature says.
+    /// Result of checking the camera's signature.
     pub proof: Proof,
-    /// What the camera states of it, or somebody else if the proof is not [`Proof::Signed`].
+    /// Statement of the camera about it, or of somebody else if the proof is not [`Proof::Signed`].
     pub statement: Option<Statement>,
     /// The camera.
     pub camera: PeerId,
@@ -198,7 +198,7 @@ impl Player {
         })
     }
 
-    /// What the signature of a frame says that nobody opens here: it is over the records as they came, and in clear.
+    /// Checks the signature of a frame that nobody opens here: it is over the records as they came, and in clear.
     /// `camera` is the one that should have signed it.
     pub fn witness(&mut self, camera: PeerId, block: &FrameBlock<'_>) -> (Proof, Option<Statement>) {
         let mut parts = Parts::default();

@@ -22,19 +22,19 @@ pub enum Fault {
     /// It ends within a block.
     #[error("ends in the middle of a block, at byte {at}")]
     Cut {
-        /// Where that block begins.
+        /// Offset of that block in bytes.
         at: usize,
     },
     /// A block is not the one that was written, or nothing should follow.
     #[error("was altered, or not completely written, from byte {at} on")]
     Altered {
-        /// Where that block begins.
+        /// Offset of that block in bytes.
         at: usize,
     },
     /// A block was not made by who made the segment's key.
     #[error("has a forged block at byte {at}: its MAC does not fit the segment's key")]
     Forged {
-        /// Where that block begins.
+        /// Offset of that block in bytes.
         at: usize,
     },
 }
@@ -59,7 +59,7 @@ pub enum Block<'a> {
     GopKey(&'a [u8]),
     /// The signature of a group of pictures, or of a part of one. Its form is right, and nothing else is known of it.
     GopSignature(&'a [u8]),
-    /// How the pictures after it are turned before they are shown.
+    /// Orientation of the pictures after it.
     Orientation(Orientation),
     /// The end. Nothing follows.
     End(End),
@@ -104,7 +104,7 @@ impl<'a> Segment<'a> {
         })
     }
 
-    /// What the segment begins with.
+    /// Contents of the segment's first block.
     pub fn head(&self) -> &Head {
         &self.head
     }

@@ -115,7 +115,7 @@ fn segment() -> (Vec<u8>, Vec<usize>) {
 /// The pictures of a segment, whether its end was read, and why reading stopped.
 type Played = (Vec<Vec<u8>>, bool, Option<Fault>);
 
-/// What a recipient gets of a segment.
+/// Plays a segment as its recipient does.
 fn play(bytes: &[u8]) -> Result<Played, Fault> {
     let mut segment = Segment::new(bytes)?;
     segment.unlock(&key(), &RECOMMENDED)?;

@@ -68,7 +68,7 @@ impl KeySealer {
 
 /// Bytes of a media key before the key itself: suite, epoch, camera and nonce base.
 const KEY_HEAD: usize = 1 + 8 + 32 + 8;
-/// What follows the key of a group's sound: its stream.
+/// Stream of a group's sound, which follows the key of that sound.
 const OF_SOUND: u8 = SOUND_STREAM as u8;
 
 /// A media key as it is encrypted for an archive (archive.md §4).
@@ -142,7 +142,7 @@ fn key_name(key: &MediaKey) -> KeyName {
     (key.epoch() as u16, key.is_of_sound())
 }
 
-/// What a segment begins with, and its key.
+/// Head of a segment, and its key.
 pub struct SegmentStart {
     /// The head.
     pub head: Head,
@@ -159,7 +159,7 @@ pub struct SegmentWriter {
     keys: BTreeMap<KeyName, KeyHere>,
     /// The certificate that stands in the segment.
     gop_key: Option<Vec<u8>>,
-    /// How the pictures that follow are turned.
+    /// Orientation of the pictures that follow.
     orientation: Orientation,
     frames: u64,
     times: Option<(u64, u64)>,

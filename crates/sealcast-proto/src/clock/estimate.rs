@@ -1,4 +1,4 @@
-//! What is known of the peer's clock: its offset and rate, and how far both may be from the truth.
+//! Estimate of the peer's clock: its offset and rate, and how far both may be from the truth.
 
 /// Random walk of the rate between two clocks, in ns/s per square root of a second: 0.1 ppm in a second, 0.8 ppm in a
 /// minute. Crystals wander by less, unless their temperature changes fast.
@@ -71,7 +71,7 @@ pub(super) struct Covariance {
 }
 
 impl Covariance {
-    /// What it becomes `seconds` later, or earlier.
+    /// Covariance `seconds` later, or earlier.
     pub(super) fn aged(self, seconds: f64) -> Self {
         let wander = WANDER * WANDER;
         let length = seconds.abs();

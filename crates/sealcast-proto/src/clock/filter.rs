@@ -58,7 +58,7 @@ pub struct Exchange {
     pub received: u64,
 }
 
-/// What an exchange says.
+/// Measurement of the peer's clock by an exchange.
 struct Sample {
     /// The middle of it, on our clock.
     at: u64,

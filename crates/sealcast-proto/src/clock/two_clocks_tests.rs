@@ -15,7 +15,7 @@ const LENGTH: Duration = Duration::from_secs(600);
 const READINGS: u64 = 5;
 const SEEDS: u64 = 4;
 
-/// What the peer's clock does beside being hours off and drifting.
+/// Behaviour of the peer's clock beside being hours off and drifting.
 #[derive(Clone, Copy, Debug)]
 enum Habit {
     /// Nothing.
@@ -75,7 +75,7 @@ impl Clock {
         before + (after - before) * place.fract()
     }
 
-    /// What it shows at a time of ours.
+    /// Time that it shows at a time of ours.
     fn wall(&self, at: Duration) -> u64 {
         (i128::from(ours(at)) + self.offset(at).round() as i128) as u64
     }

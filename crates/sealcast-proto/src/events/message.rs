@@ -79,7 +79,7 @@ fn verified<'a>(key: &hmac::Key, datagram: &'a [u8]) -> Result<&'a [u8], Malform
     }
 }
 
-/// What a client sends: register me, what time is it, and what was shown from this position on?
+/// Message of a client: register me, what time is it, and what was shown from this position on?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ask {
     pub(super) registration: Registration,
@@ -160,7 +160,7 @@ impl Reports {
     }
 }
 
-/// What a server sends.
+/// Message of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     /// Ask again with this cookie.

@@ -24,7 +24,7 @@ pub const MAX_CREDIT: u8 = 8;
 /// Maximum of datagrams that wait to be sent: news to every client, and an answer.
 const MAX_OUTGOING: usize = MAX_REGISTRATIONS + 1;
 
-/// What became of a datagram.
+/// Outcome of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// Its sender has shown no key, and gets no answer.

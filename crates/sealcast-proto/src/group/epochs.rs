@@ -17,7 +17,7 @@ const MAX_AHEAD: usize = 4;
 /// Number of epochs before a sheet's whose openers are made when it is taken, for records under way.
 const UNDER_WAY: u64 = 2;
 
-/// What a sheet says of its epoch, and what later ones are derived from.
+/// Contents of a sheet about its epoch, from which later ones are derived.
 #[derive(Clone)]
 pub(super) struct Base {
     pub(super) group: Group,

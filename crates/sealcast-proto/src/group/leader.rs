@@ -41,9 +41,9 @@ pub struct Announcement {
     pub epoch: u64,
     /// The sheet for all members, to be sent at once. `None` if they reach the epoch by themselves.
     pub sheet: Option<Vec<u8>>,
-    /// Who is a member from this epoch on. Each needs its [`path_sheet`](Leader::path_sheet).
+    /// New members from this epoch on. Each needs its [`path_sheet`](Leader::path_sheet).
     pub admitted: Vec<MemberId>,
-    /// Who is no member any more.
+    /// Members that leave with this epoch.
     pub removed: Vec<MemberId>,
 }
 
@@ -57,7 +57,7 @@ pub struct InForce {
     pub repairs: Sealer,
     /// The key of the media records, for archives.
     pub key: MediaKey,
-    /// What seals the sound beside them.
+    /// Keys of the sound beside them.
     pub sound: SoundKeys,
 }
 

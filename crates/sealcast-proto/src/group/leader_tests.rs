@@ -1,4 +1,4 @@
-//! What the leader announces, when it is in force, and what it costs.
+//! Announcements of the leader, when they are in force, and what they cost.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -21,10 +21,10 @@ pub struct MemberConfig {
     pub suites: Vec<Suite>,
 }
 
-/// What a sheet that was taken says.
+/// Contents of a sheet that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// How much of the tree it shows.
+    /// Part of the tree that it shows.
     pub scope: Scope,
     /// Its epoch.
     pub epoch: u64,
@@ -35,7 +35,7 @@ pub struct Taken {
 /// Terms that were agreed on, and their suite.
 type Agreed = (Terms, Suite);
 
-/// What a member knows since the last sheet.
+/// Knowledge of a member since the last sheet.
 struct State {
     group: Group,
     suite: Suite,

@@ -1,4 +1,4 @@
-//! What a member takes and refuses, and what it opens.
+//! Sheets that a member takes and refuses, and records that it opens.
 
 use std::time::Duration;
 

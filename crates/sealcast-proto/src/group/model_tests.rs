@@ -32,7 +32,7 @@ type Known = BTreeMap<([u8; RUN_LEN], Node), Vec<(u64, NodeSecret)>>;
 /// Every wrap, by what makes its key and nonce: secret, run, epoch and node.
 type SeenWraps = BTreeMap<(Vec<u8>, [u8; RUN_LEN], u64, Node), Vec<u8>>;
 
-/// What colluding members gather: every secret that any of them had, and all that the sheets give them with those.
+/// Knowledge of colluding members: every secret that any of them had, and all that the sheets give them with those.
 struct Spies {
     who: BTreeSet<u64>,
     /// None of them leads to another.
@@ -116,7 +116,7 @@ struct Model {
     world: World,
     dice: Dice,
     runs: u8,
-    /// Who is a member, as the model has it.
+    /// Members, as the model has them.
     members: BTreeSet<u64>,
     /// The epochs in which they were admitted.
     since: BTreeMap<u64, u64>,
@@ -125,7 +125,7 @@ struct Model {
     played: BTreeMap<u64, Member>,
     /// Members that are watched: some from the beginning, some who join later.
     spies: BTreeSet<u64>,
-    /// Who of them works together.
+    /// Sets of them that work together.
     coalitions: Vec<Spies>,
     sheets: Vec<Vec<u8>>,
     past: Vec<Past>,

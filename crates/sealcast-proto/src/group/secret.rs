@@ -20,7 +20,7 @@ pub const RUN_LEN: usize = 16;
 
 const GROUP_LEN: usize = 32 + 4 + RUN_LEN;
 
-/// What a group is called: one stream of one camera.
+/// Name of a group: one stream of one camera.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupName {
     /// The camera, which leads the group.
@@ -92,8 +92,8 @@ impl MemberKey {
     }
 }
 
-/// What a key of an epoch seals. Repair records have one of their own, so that the numbers of the others have no gaps
-/// for who gets no repair records.
+/// Kind of the records that a key of an epoch seals. Repair records have a key of their own, so that the numbers of the
+/// others have no gaps for who gets no repair records.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyUse {
     Media,

@@ -5,7 +5,7 @@ use super::secret::{Group, GroupName, RUN_LEN, WRAPPED_LEN};
 use crate::keys::{Identity, PeerId, SIGNATURE_LEN, sha256};
 use crate::wire::{MAX_STREAM, Malformed, Reader};
 
-/// Where a sheet says how much of the tree it shows.
+/// Offset of the scope in a sheet.
 const SCOPE_AT: usize = 2;
 const KIND: u8 = 0x20;
 const VERSION: u8 = 1;
@@ -18,12 +18,12 @@ const MAX_WRAPS: usize = (MAX_MEMBERS * ARITY as usize - ARITY as usize) / (ARIT
 /// Maximum length of a sheet in bytes: a full sheet of a full group.
 pub const MAX_SHEET: usize = HEAD_LEN + MAX_WRAPS * WRAP_LEN + SIGNATURE_LEN;
 
-/// How much of the tree a sheet shows.
+/// Part of the tree that a sheet shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All of it: who is a member can open it without any sheet before.
     Full,
-    /// What was drawn anew in this epoch.
+    /// Parts that were drawn anew in this epoch.
     Update,
     /// One leaf and what is above it: for one member.
     Path,
@@ -85,7 +85,7 @@ impl Head {
     }
 }
 
-/// What the camera signs of a sheet that ends before its signature.
+/// Bytes that the camera signs for a sheet that ends before its signature.
 pub(super) fn signed(sheet: &[u8]) -> Vec<u8> {
     [&b"sealcast2 key sheet\0"[..], &sha256(&[sheet])].concat()
 }

@@ -1,4 +1,4 @@
-//! What the tests of groups share.
+//! Helpers that the tests of groups share.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -21,7 +21,7 @@ pub(super) struct Tree {
     inner: BTreeMap<Node, NodeSecret>,
 }
 
-/// What changes from one epoch to the next.
+/// Changes from one epoch to the next.
 pub(super) struct Changes<'a> {
     pub(super) leave: &'a BTreeSet<MemberId>,
     pub(super) join: &'a BTreeMap<MemberId, MemberKey>,

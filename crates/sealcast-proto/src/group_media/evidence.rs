@@ -1,4 +1,4 @@
-//! What a member knows of its camera's frames beside the signature of each: how old the picture can be, and what the
+//! Evidence about a camera's frames beside the signature of each, at a member: how old the picture can be, and what the
 //! signatures of groups of pictures prove.
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) struct Evidence {
     group: GroupName,
     sign: SignMode,
     age: PictureAge,
-    /// Where groups of pictures are signed.
+    /// Verifiers, if groups of pictures are signed.
     gops: Option<GopVerifiers>,
     /// The key of these signatures, once its certificate has come.
     key: Option<GopKey>,
@@ -38,7 +38,7 @@ impl Evidence {
         }
     }
 
-    /// What the camera signs.
+    /// Mode in which the camera signs.
     pub(crate) fn sign(&self) -> SignMode {
         self.sign
     }
@@ -124,12 +124,12 @@ impl Evidence {
         signs.then(|| self.age.challenge(now, random, round_trip)).flatten()
     }
 
-    /// How old the picture can be, if the camera signs frames.
+    /// Age that the picture can have, if the camera signs frames.
     pub(crate) fn picture_age(&self, now: Duration) -> Option<LivenessState> {
         self.sign.frames().then(|| self.age.state(now))
     }
 
-    /// How far signatures of groups of pictures have come, if the camera makes them.
+    /// Progress of the signatures of groups of pictures, if the camera makes them.
     pub(crate) fn proofs(&self, now: Duration) -> Option<ProofState> {
         let gops = self.gops.as_ref()?;
         Some(ProofState {

@@ -1,4 +1,4 @@
-//! What a camera puts on a relay's track of keys (relay.md §3).
+//! Objects of a camera on a relay's track of keys (relay.md §3).
 
 use std::sync::Arc;
 

@@ -171,8 +171,8 @@ impl GroupOpener {
         opened
     }
 
-    /// What there is of a record's stream. Of one that was not opened that is what its header says, and where it lies,
-    /// the numbers of the stream's records tell.
+    /// State of a record's stream. Where a record was not opened, its header names the stream, and the numbers of the
+    /// stream's records tell where it lies.
     fn half(&mut self, stream: u32) -> &mut Half {
         match self.name.has_sound(stream) {
             true => &mut self.sound,

@@ -71,10 +71,10 @@ pub(super) struct Packets {
     encoder: Option<Box<Encoder>>,
 }
 
-/// What a frame is sealed with, and where its records go.
+/// Keys for a frame, and destination of its records.
 pub(super) struct Target<'a> {
     pub(super) now: Now,
-    /// What seals the source records of its stream, and the repair records.
+    /// Sealers of the source records of its stream, and of the repair records.
     pub(super) sealers: (&'a mut Sealer, &'a mut Sealer),
     /// The parts that are encrypted.
     pub(super) selection: Selection,

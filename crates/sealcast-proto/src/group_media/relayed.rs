@@ -16,7 +16,7 @@ use crate::wire::{CameraName, Control, GroupMessage, LENGTH_PREFIX, MessageLengt
 pub struct RelayedConfig {
     /// The camera, its stream, and the suites that this end accepts.
     pub member: MemberConfig,
-    /// What this end shares with the camera.
+    /// Key that this end shares with the camera.
     pub key: MemberKey,
     /// The camera's name that was asked for; none for the publisher's only camera.
     pub camera_name: CameraName,
@@ -27,7 +27,7 @@ pub struct RelayedConfig {
     pub seen: Seen,
 }
 
-/// What an object of the track of keys brought.
+/// News from an object of the track of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyNews {
     /// Signatures of the camera, by terms of a run that was unknown before.
@@ -52,10 +52,10 @@ pub enum RelayRefusal {
     Sign {
         /// Signatures of the camera.
         signed: SignMode,
-        /// What this end asks for.
+        /// Least mode that this end asks for.
         least: SignMode,
     },
-    /// What the camera signs is no mode of this version.
+    /// The camera's mode of signing is none of this version.
     #[error("the camera's signatures are none that this viewer knows: {0}")]
     Mode(NoSignMode),
     /// It came before the camera's terms.
@@ -252,7 +252,7 @@ impl RelayedViewer {
         self.view.as_mut()?.opener.next_media()
     }
 
-    /// What to say of a frame that was released last and is not the camera's: its group's signature came before it.
+    /// Verdict on a frame that was released last and is not the camera's: its group's signature came before it.
     pub fn take_late_forgery(&mut self) -> Option<GopVerdict> {
         self.view.as_mut()?.late_forgery.take()
     }
@@ -268,12 +268,12 @@ impl RelayedViewer {
         self.view.as_mut()?.evidence.challenge(now, random, round_trip)
     }
 
-    /// How old the picture can be, if the camera signs frames.
+    /// Age that the picture can have, if the camera signs frames.
     pub fn picture_age(&self, now: Duration) -> Option<LivenessState> {
         self.view.as_ref()?.evidence.picture_age(now)
     }
 
-    /// How far signatures of groups of pictures have come, if the camera makes them.
+    /// Progress of the signatures of groups of pictures, if the camera makes them.
     pub fn proofs(&self, now: Duration) -> Option<ProofState> {
         self.view.as_ref()?.evidence.proofs(now)
     }

@@ -388,7 +388,7 @@ fn nobody_is_challenged_where_frames_are_not_signed() {
     assert_eq!(viewer.picture_age(Duration::ZERO), None);
 }
 
-/// What a relay does with the camera's proofs.
+/// Treatment of the camera's proofs by a relay.
 enum Proofs {
     Given,
     Dropped,

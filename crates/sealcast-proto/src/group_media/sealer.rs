@@ -36,7 +36,7 @@ pub struct GroupSealerConfig {
     pub stream: u16,
     /// The suite of the media records.
     pub suite: Suite,
-    /// What is signed.
+    /// Mode of signing.
     pub sign: SignMode,
     /// The camera's name among those of its publisher; none for an only one.
     pub camera_name: CameraName,
@@ -82,7 +82,7 @@ pub struct UnsignedFrame {
     keyframe: bool,
     records: SealedRecords,
     answers: Option<Batch>,
-    /// What is to be signed, if anything is.
+    /// Statement to sign, if anything is signed.
     outgoing: Option<OutgoingStatement>,
 }
 
@@ -93,7 +93,7 @@ impl UnsignedFrame {
     }
 }
 
-/// What comes of a frame.
+/// Result of sealing a frame.
 pub struct Sealing {
     /// The frame.
     pub frame: SealedFrame,

@@ -1,6 +1,6 @@
-//! How far a viewer has come in a group: what a relay gives it later is not older.
+//! Progress of a viewer in a group: what a relay gives it later is not older.
 
-/// Where a group of pictures begins, or one of packets of sound: the number of the epoch of its first frame, and its
+/// Beginning of a group of pictures, or of one of packets of sound: the number of the epoch of its first frame, and its
 /// own. Both only grow, also when the camera begins anew (groups.md §1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GroupStart {

@@ -16,7 +16,7 @@ use crate::wire::{Flags, LENGTH_PREFIX};
 /// seconds. It is the length of a part that is signed with ML-DSA, so both are cut at the same places.
 const DESCRIBED_EVERY: u32 = MAX_PART_FRAMES as u32;
 
-/// What is known of the sound so far.
+/// State of the sound so far.
 pub(super) struct SoundSealer {
     signer: FrameSigner,
     gops: Option<GopSigner>,
@@ -40,7 +40,7 @@ impl SoundSealer {
         }
     }
 
-    /// What collects packets for the signature of groups of pictures.
+    /// Signer that collects packets for the signature of groups of pictures.
     pub(super) fn gops(&mut self) -> Option<&mut GopSigner> {
         self.gops.as_mut()
     }

@@ -32,7 +32,7 @@ fn watched(sign: SignMode) -> (Camera, GroupOpener) {
     (camera, viewer)
 }
 
-/// What comes of records.
+/// Result of opening records.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Played {
     pictures: Vec<u64>,

@@ -23,7 +23,7 @@ fn opener(member: u64, sign: SignMode) -> GroupOpener {
     opener
 }
 
-/// What comes of records: the numbers of frames released, `None` for a loss.
+/// Opens records, and returns the numbers of frames released, `None` for a loss, and the refusals.
 fn open(opener: &mut GroupOpener, now: u64, records: Vec<Vec<u8>>) -> (Vec<Option<u64>>, Vec<GroupRefusal>) {
     let mut refused = Vec::new();
     for mut record in records {

@@ -7,7 +7,7 @@ use super::{Identity, PeerId};
 /// Length of a signature in bytes. It is the end of the message that it covers.
 pub(crate) const SIGNATURE_LEN: usize = 64;
 
-/// What the signatures of one exchange are about.
+/// Subject of the signatures of one exchange.
 #[derive(Clone, Copy)]
 pub(crate) struct RekeySignature<'a> {
     /// Names the session: `binding` of keys.md §4.

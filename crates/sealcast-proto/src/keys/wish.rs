@@ -1,20 +1,20 @@
-//! What a viewer wants of a publisher (protocol.md §3).
+//! Wish of a viewer to a publisher (protocol.md §3).
 
 use crate::wire::CameraName;
 
 /// Length of a wish in bytes, the same for all, so that it shows nothing of the camera's name.
 pub(crate) const WISH_LEN: usize = 2 + CameraName::MAX;
 
-/// What a viewer wants of a publisher. It says so in its sealed part of the handshake.
+/// Wish of a viewer to a publisher. It says so in its sealed part of the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// What to send.
+    /// Media to send.
     pub media: WishedMedia,
     /// The camera; no name for the publisher's only one, or the one that it gives to who names none.
     pub camera: CameraName,
 }
 
-/// What a viewer wants to be sent.
+/// Media that a viewer wants to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WishedMedia {
     /// Pictures and sound, as frames.

@@ -12,13 +12,14 @@ pub const MAX_OUTSTANDING: usize = 64;
 /// Maximum number of roots of verified frames that are remembered for answers that come later.
 pub const MAX_ROOTS: usize = 64;
 
-/// How much longer than a round trip and a group of pictures an answer may take.
+/// Time that an answer may take beyond a round trip and a group of pictures.
 pub const MARGIN: Duration = Duration::from_millis(20);
 
-/// What a shorter group of pictures counts as: within it several challenges can be lost before there is a false alarm.
+/// Length that a shorter group of pictures counts as: within it several challenges can be lost before there is a false
+/// alarm.
 pub const MIN_GROUP: Duration = Duration::from_secs(1);
 
-/// What a longer group of pictures counts as. Who could hold a keyframe back would stretch the limit.
+/// Length that a longer group of pictures counts as. Who could hold a keyframe back would stretch the limit.
 pub const MAX_GROUP: Duration = Duration::from_secs(10);
 
 /// Longest round trip that counts. Who could stretch it would stretch the limit.
@@ -64,7 +65,7 @@ impl LivenessConfig {
     }
 }
 
-/// What a viewer knows of the age of its picture.
+/// Knowledge of a viewer about the age of its picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LivenessState {
     /// No challenge is answered yet.
@@ -78,7 +79,7 @@ pub enum LivenessState {
     Alarm(AlarmCause),
 }
 
-/// What is wrong.
+/// Cause of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlarmCause {
     /// No verified frames come.
@@ -181,7 +182,7 @@ impl Liveness {
         Ok(())
     }
 
-    /// What is known at `now`.
+    /// State at `now`.
     pub fn state(&self, now: Duration) -> LivenessState {
         let limit = self.config.limit();
         let Some(since) = self.answered.or(self.first_sent) else {

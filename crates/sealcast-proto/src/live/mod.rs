@@ -1,4 +1,4 @@
-//! How old the picture is, without clocks: a camera's signed frames answer the challenges of its viewers
+//! Age of the picture, without clocks: a camera's signed frames answer the challenges of its viewers
 //! (`docs/signatures.md` §6).
 
 mod answer;

@@ -1,4 +1,4 @@
-//! How old a member's picture can be: its challenges, at the pace of the camera's groups of pictures.
+//! Age of a member's picture at most: its challenges, at the pace of the camera's groups of pictures.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ impl PictureAge {
         }
     }
 
-    /// How old the picture can be.
+    /// Age that the picture can have.
     pub fn state(&self, now: Duration) -> LivenessState {
         self.live.state(now)
     }

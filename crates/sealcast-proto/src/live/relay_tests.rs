@@ -13,12 +13,12 @@ const FRAME_TIME: Duration = Duration::from_micros(66_667);
 const GROUP: u64 = 15;
 const GROUP_TIME: Duration = Duration::from_secs(1);
 const ROUND_TRIP: Duration = Duration::from_millis(40);
-/// How long a viewer waits between two requests for a keyframe.
+/// Time that a viewer waits between two requests for a keyframe.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Frames that a relay keeps to show them again.
 const KEPT: usize = 45;
 
-/// What the relay does from the onset on.
+/// Behaviour of the relay from the onset on.
 #[derive(Clone, Copy, PartialEq)]
 enum Attack {
     None,
@@ -90,7 +90,7 @@ struct Relay {
 }
 
 impl Relay {
-    /// What the relay sends on when a packet of the camera comes.
+    /// Packets that the relay sends on when a packet of the camera comes.
     fn pass(&mut self, now: Duration, packet: Vec<u8>) -> Vec<Vec<u8>> {
         let (frame, keyframe) = (packet[0] == FRAME, packet[1] == 1);
         if now < self.onset {

@@ -14,7 +14,7 @@ use super::{RateConfig, Report};
 const QDELAY_TREND_TH: f64 = 0.2;
 /// Trend of the queue delay below which there is no congestion.
 const QDELAY_TREND_LO: f64 = 0.2;
-/// How long the trend must stay low before fast increase resumes.
+/// Time for which the trend must stay low before fast increase resumes.
 const T_RESUME_FAST_INCREASE: Duration = Duration::from_secs(5);
 /// Smallest congestion window, bytes.
 const MIN_CWND: f64 = 3000.0;
@@ -60,7 +60,7 @@ const LEAST_PART: f64 = 0.3;
 const QDELAY_LOSS: Duration = Duration::from_millis(10);
 /// Largest queue delay at which the path counts as free of queueing.
 const QDELAY_CALM: Duration = Duration::from_millis(10);
-/// How long reports may be missing before the window closes for lack of them, while nothing queues on the path.
+/// Time for which reports may be missing before the window closes for lack of them, while nothing queues on the path.
 const REPORTS_LOST: Duration = Duration::from_millis(75);
 /// The target stops growing at this multiple of the rate that is really sent, or at less where the queue delay was
 /// growing lately.

@@ -33,13 +33,13 @@ struct Mark {
     /// Its name: the wall clock when it was made.
     wall: u64,
     sent: Duration,
-    /// How long the frame after it had waited by then.
+    /// Time that the frame after it had waited by then.
     waited: Duration,
     /// Bytes of media in the stream before it.
     position: u64,
 }
 
-/// What is known of the path of a byte stream.
+/// Sample of the path of a byte stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamSample {
     /// Bytes of media that have arrived for certain.
@@ -137,7 +137,7 @@ impl StreamPath {
         oldest.max(self.latest).saturating_sub(base)
     }
 
-    /// How long the oldest mark has waited.
+    /// Time that the oldest mark has waited.
     fn oldest(&self, now: Duration) -> Option<Duration> {
         self.marks.front().map(|mark| now.saturating_sub(mark.sent))
     }
@@ -150,7 +150,7 @@ impl StreamPath {
         self.draining || self.oldest(now).is_some_and(|oldest| oldest > most)
     }
 
-    /// What is known of the path, and forget the round trips so far. `None` before the first answer.
+    /// Takes a sample of the path, and forgets the round trips so far. `None` before the first answer.
     pub fn sample(&mut self, now: Duration) -> Option<StreamSample> {
         self.base?;
         let oldest = self.oldest(now).unwrap_or_default();

@@ -19,7 +19,8 @@ pub struct PathLoss {
     /// Mean number of packets lost in a row. The minimum is that of independent losses, 1 / (1 − `loss`); anything
     /// below counts as that.
     pub mean_burst: f64,
-    /// How many times a lost packet can be requested again within the latency budget; 0 if nothing is requested again.
+    /// Number of times that a lost packet can be requested again within the latency budget; 0 if nothing is requested
+    /// again.
     pub rounds: u32,
 }
 

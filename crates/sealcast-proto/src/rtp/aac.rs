@@ -210,7 +210,7 @@ impl Aac {
         }
     }
 
-    /// How long after the first access unit of a packet this one is, in ticks of the RTP clock.
+    /// Time from the first access unit of a packet to this one, in ticks of the RTP clock.
     fn ticks(&self, number: u32) -> u32 {
         let samples = u64::from(number) * u64::from(self.samples);
         let rate = u64::from(self.samples_per_second).max(1);

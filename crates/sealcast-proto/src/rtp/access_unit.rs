@@ -25,12 +25,12 @@ const HEADLESS: &str = "has fragments without a beginning";
 const RESERVED: &str = "has units of a reserved type";
 const MARKED: &str = "has units that are marked as damaged";
 
-/// What a NAL unit is for the borders of pictures.
+/// Role of a NAL unit for the borders of pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// A part of a picture; the first of it, or another.
     Slice { first: bool },
-    /// What stands before a picture: after a slice it belongs to the next one.
+    /// Unit that stands before a picture: after a slice it belongs to the next one.
     Opening,
     /// All else that may stand in an access unit,
     Other,
@@ -38,7 +38,7 @@ pub(super) enum Class {
     Reserved,
 }
 
-/// How a codec's NAL units are read.
+/// Syntax of a codec's NAL units.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syntax {
     /// Length of the header.
@@ -63,14 +63,14 @@ struct Building {
     marked: bool,
     /// Bytes and units before those that stand before the next picture, if a slice follows that begins one.
     next: Option<(usize, usize)>,
-    /// Why it will not come out.
+    /// Reason why it will not come out.
     broken: Option<&'static str>,
 }
 
 /// The fragmented NAL unit under way.
 #[derive(Debug)]
 struct Fragment {
-    /// Where it begins in the access unit, behind its start code,
+    /// Offset of its beginning in the access unit, behind its start code,
     at: usize,
     /// and what that counted before it: units, slices and first ones.
     before: [usize; 3],
@@ -300,7 +300,7 @@ impl AccessUnits {
         Some(unit)
     }
 
-    /// What was left out since the last call.
+    /// Parts that were left out since the last call.
     pub(super) fn take_damage(&mut self) -> Damage {
         std::mem::take(&mut self.damage)
     }

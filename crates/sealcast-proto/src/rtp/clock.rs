@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-/// What the camera says of sound and picture is believed if it differs by no more than this from when they came, ns.
+/// Largest difference of the camera's times of sound and picture from their arrival at which they are believed, ns.
 const PLAUSIBLE: i128 = 500_000_000;
 /// A correction below this is the inaccuracy of the camera's reports, ns.
 const NOTICEABLE: i128 = 5_000_000;
@@ -16,14 +16,14 @@ const SENDER_REPORT: u8 = 200;
 /// Most packets in a compound packet that are looked at.
 const MAX_COMPOUND: usize = 32;
 
-/// What a camera says of the time of a stream.
+/// Time of a stream as the camera reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderReport {
     /// Number of the synchronization source (SSRC) that it is about.
     pub source: u32,
     /// The camera's clock: seconds since 1900, with 32 bits of fraction. Never 0.
     pub ntp: u64,
-    /// What the clock of the stream says at this moment.
+    /// Time by the clock of the stream at this moment.
     pub timestamp: u32,
 }
 
@@ -106,7 +106,7 @@ pub enum Side {
 pub struct SoundClock {
     picture: Stream,
     sound: Stream,
-    /// What is added to the sound's times, ns.
+    /// Correction of the sound's times, ns.
     offset: Option<i128>,
 }
 

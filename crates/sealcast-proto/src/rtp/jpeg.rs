@@ -41,7 +41,7 @@ pub struct Jpeg {
     damage: Damage,
 }
 
-/// What a packet says of its picture.
+/// Header of a packet about its picture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     offset: usize,

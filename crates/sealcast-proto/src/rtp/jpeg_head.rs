@@ -31,7 +31,7 @@ pub(super) struct ImageHead<'a> {
 }
 
 impl<'a> ImageHead<'a> {
-    /// What a packet's header extension has.
+    /// Parts of the head in a packet's header extension.
     pub(super) fn of_extension(extension: Option<(u16, &'a [u8])>) -> Self {
         let mut head = Self::default();
         let Some(segments) = extension.and_then(|(profile, content)| segments(profile, content)) else {

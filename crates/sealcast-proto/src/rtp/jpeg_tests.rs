@@ -12,7 +12,7 @@ const LARGE_FRAME: &[u8] = &[
     0xff, 0xc0, 0, 17, 8, 0x07, 0x98, 0x0a, 0x20, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1,
 ];
 
-/// What the packets of a picture say of it.
+/// Statements of a picture's packets about it.
 #[derive(Clone, Copy)]
 struct Say {
     kind: u8,

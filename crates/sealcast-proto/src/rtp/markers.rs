@@ -1,6 +1,6 @@
 //! Whether a camera sets the marker on the last packet of a picture, as it should, or on others too.
 
-/// What the markers of a stream are taken for.
+/// Meaning that the markers of a stream are taken for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Markers {
     /// They end pictures, as far as is known.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is read of a description, a line a medium.
+/// Text of what is read of a description, a line a medium.
 fn told(sdp: &[u8]) -> String {
     let media = MediaDescription::parse(sdp).media;
     media.iter().map(medium).collect::<Vec<_>>().join("\n")

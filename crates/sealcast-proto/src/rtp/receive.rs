@@ -35,7 +35,7 @@ impl ReceiveCounts {
     }
 }
 
-/// How packets of a track arrive.
+/// Way in which packets of a track arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Over a byte stream: in order, so none waits for another.

@@ -111,7 +111,7 @@ impl Track {
         self.now = end;
     }
 
-    /// What came out since the last call.
+    /// Text of what came out since the last call.
     fn came(&mut self) -> String {
         std::mem::take(&mut self.out).join(" ")
     }
@@ -120,7 +120,7 @@ impl Track {
 /// A row of a table: what it shows, numbers as they arrive together, and what comes out without and with waiting.
 type Row = (&'static str, &'static [u16], &'static str, &'static str);
 
-/// What comes out at once, and what after the longest wait.
+/// Packets that come out at once, and those after the longest wait.
 const ROWS: &[Row] = &[
     ("in order", &[1, 2, 3, 4], "!1 2 3 4", ""),
     ("neighbours swapped", &[1, 2, 4, 3, 5], "!1 2 3 4 5", ""),

@@ -75,7 +75,7 @@ pub struct Ordered<P> {
     pub new_source: bool,
 }
 
-/// How long packets wait, and what becomes of those that belong to no sequence.
+/// Rule how long packets wait, and what becomes of those that belong to no sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// Packets came over a byte stream: none waits.
@@ -142,7 +142,7 @@ struct Run {
     next: u16,
     /// Bit `n` is set if the number `next - 1 - n` was handed out.
     given: u64,
-    /// What was handed out under these numbers, modulo 64.
+    /// Packets that were handed out under these numbers, modulo 64.
     keys: [(u32, u32); 64],
 }
 

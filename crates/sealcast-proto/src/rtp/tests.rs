@@ -71,7 +71,7 @@ impl Unit {
     }
 }
 
-/// What is sent, and what comes out of it.
+/// Packets that are sent, and what comes out of them.
 pub(super) struct Row {
     name: String,
     pub(super) packets: Vec<Sent>,

@@ -178,7 +178,7 @@ pub(super) struct Authenticator {
     chosen: Option<Offered>,
     /// True if the last challenge came for the request that is being sent.
     fresh: bool,
-    /// What was answered in vain for this request.
+    /// Challenges that were answered in vain for this request.
     refused: Vec<Offered>,
     count: u32,
     entropy: [u8; 16],

@@ -1,4 +1,4 @@
-//! What a player may tell a camera by RTCP (RFC 3550, section 6; RFC 4585).
+//! RTCP that a player may send to a camera (RFC 3550, section 6; RFC 4585).
 //!
 //! All players share one session with the camera, so a packet of one of them acts on the stream of all: a BYE ends it
 //! at some cameras, and a sender report or an APP packet speaks in the name of all. Receiver reports, source

@@ -36,7 +36,7 @@ impl<'a> Sealed<'a> {
 pub struct Opened<'a> {
     /// Header and payload.
     record: &'a [u8],
-    /// Where the payload begins.
+    /// Offset of the payload.
     payload: usize,
     follows_gap: bool,
     newest: bool,
@@ -120,7 +120,7 @@ pub struct Opener {
     base: [u8; BASE_LEN],
     window: ReplayWindow,
     failures: u64,
-    /// Where sealed records are kept: the key as it is kept with them.
+    /// Key as it is kept with sealed records, where those are kept.
     keeps: Option<Arc<MediaKey>>,
 }
 

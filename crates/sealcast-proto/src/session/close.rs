@@ -14,7 +14,7 @@ const FAREWELLS: u8 = 3;
 /// Interval between these.
 const FAREWELL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What is still to be sent after the end of the session.
+/// Messages that are still to be sent after the end of the session.
 pub(super) struct Farewell {
     pub(super) messages: VecDeque<Vec<u8>>,
     /// Messages that are sent together.

@@ -135,13 +135,13 @@ pub struct SessionConfig {
 /// Which groups a viewer joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupPolicy {
-    /// What must be signed at least. Where frames are not, every member can forge the camera.
+    /// Least mode of signing. Where frames are not signed, every member can forge the camera.
     pub sign: SignMode,
-    /// Who opens the frames.
+    /// Opener of the frames.
     pub opened_by: OpenedBy,
 }
 
-/// Who opens the frames of a group that a viewer joins.
+/// Opener of the frames of a group that a viewer joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenedBy {
     /// The session.

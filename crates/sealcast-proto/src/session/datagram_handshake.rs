@@ -19,7 +19,7 @@ const REPEAT_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum number of answers to repetitions in a session.
 const MAX_REPEATS: u8 = 16;
 
-/// How a session on datagrams begins, which differs between the two ends.
+/// Beginning of a session on datagrams, which differs between the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// Initiator: it requests a retry cookie first (the `knock` of protocol.md §7). Both numbers are fresh random
@@ -74,7 +74,7 @@ pub(super) struct DatagramHandshake {
     /// Initiator: time at which `newest` is sent again if nothing answers it.
     again_at: Duration,
     patience: Duration,
-    /// How often the newest message was sent again.
+    /// Number of times that the newest message was sent again.
     repetitions: u8,
     /// Number of the peer's next message.
     expected: u8,

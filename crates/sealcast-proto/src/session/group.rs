@@ -27,7 +27,7 @@ struct Again {
     times: u32,
 }
 
-/// How far a publisher has come with a viewer.
+/// Progress of a publisher with a viewer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum GroupStanding {
     Offered(u16),
@@ -38,7 +38,7 @@ pub(super) enum GroupStanding {
 /// A group whose frames this session does not open: they come through a relay, or the viewer is an archive's node.
 pub(super) struct UnopenedGroup {
     stream: u16,
-    /// How the viewer joined it, once it has.
+    /// Way in which the viewer joined it, once it has.
     media: Option<MediaFrom>,
     /// When the wish to join is said again, where it may be lost.
     says_join: Option<Again>,
@@ -55,7 +55,7 @@ pub(super) struct GroupView {
     joined: bool,
     /// When the wish to join is said again, where it may be lost.
     says_join: Option<Again>,
-    /// Where media travels in packets: true once the number of the first one is known.
+    /// True once the number of the first packet is known, where media travels in packets.
     pub(super) begun: bool,
     pub(super) early: EarlyRecords,
     /// A record was opened, and the multicast half has not noted it yet.
@@ -585,7 +585,7 @@ impl GroupView {
         }
     }
 
-    /// What to say of a frame that was released and is not the camera's.
+    /// Event about a frame that was released and is not the camera's.
     pub(super) fn take_late_forgery(&mut self) -> Option<Output> {
         let verdict = self.late_forgery.take();
         verdict.map(|verdict| Output::Event(Event::Proven(verdict)))

@@ -1,4 +1,4 @@
-//! What a member of a group can do that seals records as the camera does, on the way to a viewer over datagrams.
+//! Attacks of a member of a group that seals records as the camera does, on the way to a viewer over datagrams.
 
 use std::sync::Arc;
 use std::time::Duration;

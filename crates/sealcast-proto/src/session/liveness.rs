@@ -27,7 +27,7 @@ pub(super) struct Liveness {
     heard: bool,
 }
 
-/// What is new about a peer from which a valid record came.
+/// News about a peer from which a valid record came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Heard {
     /// Nothing was heard of it before.

@@ -43,7 +43,7 @@ pub(super) struct Established {
 }
 
 impl Established {
-    /// What the exchange of the next epoch is signed with.
+    /// Signer of the exchange of the next epoch.
     pub(super) fn signer<'a>(&'a self, identity: &'a Identity) -> Signer<'a> {
         Signer {
             identity,
@@ -84,9 +84,9 @@ pub struct Session {
     pub(super) refusals_in_a_row: u32,
     /// On datagrams: sends and receives handshake messages.
     pub(super) datagram_handshake: Option<DatagramHandshake>,
-    /// Where media may be lost: the publisher's half.
+    /// Publisher's half, where media may be lost.
     pub(super) outbound: Option<Outbound>,
-    /// Where media may be lost: the viewer's half.
+    /// Viewer's half, where media may be lost.
     pub(super) inbound: Option<Inbound>,
     /// Publisher, on a byte stream: what its marks tell of the path, once one was made.
     pub(super) stream_path: Option<Box<StreamPath>>,
@@ -100,7 +100,7 @@ pub struct Session {
     pub(super) welcome: Option<Vec<u8>>,
     /// True if the message that is being processed is authentic and newer than all before it.
     pub(super) heard_newest: bool,
-    /// Where the message that is being processed came from, if not from the peer's known address.
+    /// Origin of the message that is being processed, if that is not the peer's known address.
     pub(super) elsewhere: Option<Elsewhere>,
     pub(super) path_validation: PathValidation,
     /// Publisher: the viewer is a member of the group, or was offered to be one.

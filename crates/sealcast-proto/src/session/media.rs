@@ -99,7 +99,7 @@ pub(crate) struct OutgoingUnit<'a> {
 }
 
 impl OutgoingUnit<'_> {
-    /// What of it is encrypted while this selection is in force. Selections are about pictures.
+    /// Part of it that is encrypted while this selection is in force. Selections are about pictures.
     pub(super) fn selection(&self, in_force: Selection) -> Selection {
         if self.sound { Selection::All } else { in_force }
     }

@@ -280,7 +280,7 @@ pub enum Event {
     Resumed,
     /// The peer ended the session.
     Closed {
-        /// Why.
+        /// The reason.
         reason: CloseReason,
         /// The peer's message.
         text: String,

@@ -66,7 +66,7 @@ impl MulticastView {
         }
     }
 
-    /// What time alone changes. Returns true if the hearing changed.
+    /// Makes the changes that time alone makes. Returns true if the hearing changed.
     fn tick(&mut self, now: Duration) -> bool {
         let silence = now.saturating_sub(self.heard);
         let next = match self.hearing {

@@ -11,7 +11,7 @@ use crate::wire::{AddressBytes, Control};
 /// Minimum time between two challenges.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Where a message came from, if that is not the address to which messages are sent.
+/// Origin of a message, if that is not the address to which messages are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elsewhere {
     /// The address.

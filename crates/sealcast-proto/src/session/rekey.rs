@@ -25,7 +25,7 @@ pub enum RekeyCause {
     Demand,
 }
 
-/// What the messages of one exchange are signed with.
+/// Signer of the messages of one exchange.
 pub(super) struct Signer<'a> {
     pub(super) identity: &'a Identity,
     pub(super) binding: &'a [u8; 32],

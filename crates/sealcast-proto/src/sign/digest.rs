@@ -18,7 +18,7 @@ pub fn record_hash(record: &[u8]) -> Hash {
     sha256(&[&[RECORD], record])
 }
 
-/// What a signature says of the records of a frame.
+/// Digest of the records of a frame, for its signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameDigest {
     /// Their number, 1 to [`MAX_FRAME_RECORDS`].

@@ -4,7 +4,7 @@ use super::statement::{FrameProof, Statement};
 use super::{FrameDigest, Hash};
 use crate::keys::Identity;
 
-/// What the camera knows of a frame that it has sealed.
+/// Facts about a frame that the camera has sealed.
 #[derive(Clone, Copy, Debug)]
 pub struct OutgoingStatement {
     /// Full number of the epoch under which the records are sealed.

@@ -5,7 +5,7 @@ use super::{FrameDigest, FrameRefusal, FrameRefusalCounts};
 use crate::unit::SOUND_STREAM;
 use crate::wire::PeerId;
 
-/// What a viewer, relay or archive knows of a frame that has arrived.
+/// Facts about a frame that has arrived, as a viewer, relay or archive knows them.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceivedFrame {
     /// Its records, as they came.

@@ -58,7 +58,7 @@ impl Head {
         if fits { Ok(head) } else { Err(Malformed) }
     }
 
-    /// What is signed with ML-DSA-65.
+    /// Bytes that are signed with ML-DSA-65.
     pub(super) fn content(self, camera: &PeerId, root: &Hash) -> Vec<u8> {
         [LABEL, &camera.0, &self.to_bytes(), root].concat()
     }

@@ -16,7 +16,7 @@ pub struct UnsignedPart {
 }
 
 impl UnsignedPart {
-    /// What is signed: with ML-DSA-65 (FIPS 204, pure, empty context), and the key of [`gop_seed`](super::gop_seed).
+    /// Bytes to sign: with ML-DSA-65 (FIPS 204, pure, empty context), and the key of [`gop_seed`](super::gop_seed).
     pub fn content(&self) -> &[u8] {
         &self.content
     }

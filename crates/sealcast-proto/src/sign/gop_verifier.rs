@@ -1,4 +1,4 @@
-//! What the signatures of groups of pictures prove of the frames that were taken (signatures.md §5).
+//! Proof by the signatures of groups of pictures of the frames that were taken (signatures.md §5).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub const PROOF_PATIENCE: Duration = Duration::from_secs(10);
 /// Time that a signature may take to be made and to come, before it can be called missing.
 pub const PROOF_DELAY: Duration = Duration::from_secs(1);
 
-/// What a signature says of the frames of its part that were taken.
+/// Result of checking a signature against the frames of its part that were taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GopOutcome {
     /// All frames of the part were taken, and all are the camera's.
@@ -36,7 +36,7 @@ pub enum GopOutcome {
     },
 }
 
-/// What is known after the signature of a part.
+/// Verdict after the signature of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GopVerdict {
     /// The stream.
@@ -69,7 +69,7 @@ pub enum GopRefusal {
     Repeated,
 }
 
-/// What is known of a frame when it is taken.
+/// State of a frame when it is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// The signature of its group is still to come.
@@ -132,7 +132,7 @@ pub struct GopVerifier {
     counts: ProofCounts,
 }
 
-/// What became of frames whose groups are signed.
+/// Numbers of frames that the signatures of their groups did not prove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProofCounts {
     /// Frames whose group's signature did not come.
@@ -141,12 +141,12 @@ pub struct ProofCounts {
     pub forged: u64,
 }
 
-/// How far the signatures of a camera's groups of pictures have come.
+/// Progress of the signatures of a camera's groups of pictures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProofState {
     /// True while they are missing: a second after two complete groups without, or ten after one, until the next comes.
     pub missing: bool,
-    /// What became of frames so far.
+    /// Numbers of frames so far.
     pub counts: ProofCounts,
 }
 
@@ -207,7 +207,7 @@ impl GopVerifier {
         }
     }
 
-    /// What became of frames so far.
+    /// Numbers of frames so far.
     pub fn counts(&self) -> ProofCounts {
         self.counts
     }
@@ -331,7 +331,7 @@ impl GopVerifiers {
         }
     }
 
-    /// What became of frames and packets of sound so far.
+    /// Numbers of frames and packets of sound so far.
     pub fn counts(&self) -> ProofCounts {
         let (picture, sound) = (self.picture.counts, self.sound.counts);
         ProofCounts {

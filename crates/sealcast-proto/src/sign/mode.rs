@@ -1,10 +1,10 @@
-//! What a camera signs.
+//! Modes in which a camera signs.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a camera signs; each signs what the one before does, and more. Printed and parsed as users type it: `off`,
-/// `frame`, `both`.
+/// Mode in which a camera signs; each signs what the one before does, and more. Printed and parsed as users type it:
+/// `off`, `frame`, `both`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SignMode {
     /// Nothing: enough while each viewer has a key of its own.

@@ -1,4 +1,4 @@
-//! What a camera says of a frame, and the proof that travels with it (signatures.md §2 and §3).
+//! Statement of a camera about a frame, and the proof that travels with it (signatures.md §2 and §3).
 
 use super::digest::{FrameDigest, MAX_FRAME_RECORDS};
 use super::merkle::{Hash, leaf};
@@ -7,7 +7,7 @@ use crate::wire::{Malformed, Reader};
 /// Version of statements and proofs.
 const VERSION: u8 = 1;
 
-/// What stands before a statement wherever it is signed or hashed.
+/// Bytes before a statement wherever it is signed or hashed.
 pub(super) const LABEL: &[u8; 16] = b"sealcast2 frame\0";
 
 /// Length of a statement in bytes.
@@ -20,10 +20,11 @@ pub const MAX_FRAME_PROOF: usize = 134;
 const SIGNED: u8 = 0x01;
 const LIVENESS: u8 = 0x02;
 
-/// What stands in a statement that answers no challenge.
+/// Hash in a statement that answers no challenge.
 const NO_LIVENESS: Hash = [0; 32];
 
-/// What a camera says of a frame. A verifier makes it of the proof and the records; only then can the signature fit.
+/// Statement of a camera about a frame. A verifier makes it of the proof and the records; only then can the signature
+/// fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// Stream of the records, 1 to 15.
@@ -64,7 +65,7 @@ impl Statement {
         bytes
     }
 
-    /// What is signed with Ed25519.
+    /// Bytes that are signed with Ed25519.
     pub(super) fn signed(&self) -> [u8; LABEL.len() + STATEMENT_LEN] {
         let mut signed = [0; LABEL.len() + STATEMENT_LEN];
         signed[..LABEL.len()].copy_from_slice(LABEL);
@@ -163,7 +164,7 @@ impl FrameProof {
         if fits { Ok(proof) } else { Err(Malformed) }
     }
 
-    /// What somebody states of a frame with these records, if the proof is one of them. Nobody has proved it.
+    /// Statement of somebody about a frame with these records, if the proof is one of them. Nobody has proved it.
     pub(crate) fn claimed(&self, stream: u16, epoch: u64, digest: FrameDigest) -> Option<Statement> {
         let fits = (self.epoch, self.records, self.check) == (epoch, digest.records, check(&digest));
         fits.then(|| self.statement(stream, digest))

@@ -149,7 +149,7 @@ impl Camera {
 pub(crate) struct Viewer {
     epoch: u64,
     pub(crate) verifier: FrameVerifier,
-    /// What was shown.
+    /// Frames that were shown.
     pub(crate) shown: Vec<Vec<u8>>,
 }
 

@@ -42,7 +42,7 @@ pub struct End {
     pub media: Vec<Vec<u8>>,
     /// Media that it handed out, and when.
     pub assembled: Vec<(Duration, Assembled)>,
-    /// Why it refused frames of a group that the camera did not sign as they came.
+    /// Reasons why it refused frames of a group that the camera did not sign as they came.
     pub not_the_cameras: Vec<FrameRefusal>,
     /// The error that ended it.
     pub error: Option<SessionError>,

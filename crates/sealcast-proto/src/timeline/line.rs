@@ -16,7 +16,7 @@ const JUMP_INTERVALS: Nanos = 10;
 /// Frames that are late together, and come no less late for so long, were not held up: time passed between them.
 const PATIENCE: Nanos = 1_000_000_000;
 
-/// What frames must catch up at least, in that time, to have been held up.
+/// Time that frames must catch up at least, in that time, to have been held up.
 const CATCHING_UP: Nanos = 50_000_000;
 
 /// Bounds of the least time from the last frame to the first one after a restart, which else is the usual interval.
@@ -31,7 +31,7 @@ pub(super) fn duration(media: Nanos) -> Duration {
     Duration::from_nanos(u64::try_from(media.max(0)).unwrap_or(u64::MAX))
 }
 
-/// How far stamps are believed against arrivals.
+/// Degree to which stamps are believed against arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Belief {
     /// A stamp that jumps is replaced by the arrival.
@@ -121,7 +121,7 @@ impl Line {
     }
 }
 
-/// What a track knows of the other one.
+/// Knowledge of a track about the other one.
 #[derive(Clone, Copy)]
 struct Other {
     offset: Option<Nanos>,

@@ -22,7 +22,7 @@ use std::ops::AddAssign;
 pub use session::{Arrived, SessionTimeline};
 pub use source::SourceTimeline;
 
-/// What a frame is a part of.
+/// Medium of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Track {
     /// The picture.
@@ -31,7 +31,7 @@ pub enum Track {
     Sound,
 }
 
-/// How stamps left the time in which frames came.
+/// Way in which stamps left the time in which frames came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
     /// They went on ahead.

@@ -14,7 +14,7 @@ const SAME_RUN: u64 = 250_000_000;
 /// Longest time for which a frame is believed to have waited at its publisher.
 const LONGEST_WAIT: u64 = 60_000_000_000;
 
-/// What is known of both clocks is believed if a frame came within this of what they say.
+/// Distance of a frame's arrival from the time by both clocks up to which these are believed.
 const PLAUSIBLE: Nanos = 1_000_000_000;
 
 /// A frame as it came.
@@ -74,7 +74,7 @@ impl Arrived {
     }
 }
 
-/// What is remembered of a track.
+/// Memory of a track.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     last: Option<Placed>,

@@ -42,7 +42,7 @@ impl Publisher {
         (WALL + time * MS).saturating_add_signed(self.ahead * MS as i64)
     }
 
-    /// What the viewer knows of the clock after an exchange that took a millisecond.
+    /// Estimate of the clock by the viewer after an exchange that took a millisecond.
     fn estimate(self, time: u64) -> ClockEstimate {
         let mut filter = ClockFilter::default();
         filter.sample(Exchange {

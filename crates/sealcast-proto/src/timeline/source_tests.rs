@@ -7,7 +7,7 @@ use super::{Jump, SourceTimeline, Track};
 const MS: i64 = 1_000_000;
 const FRAME: i64 = 40;
 const HOUR: i64 = 3_600_000;
-/// Where the camera's clock stands at its first frame, ms.
+/// Time by the camera's clock at its first frame, ms.
 const BEGIN: i64 = 77_000;
 /// Ticks of a 32-bit RTP timestamp at 90 kHz, in ms.
 const WRAP: i64 = (1 << 32) / 90;
@@ -15,7 +15,7 @@ const WRAP: i64 = (1 << 32) / 90;
 /// A frame: when it was made (which is when it comes), and its stamp, in ms.
 type Made = (Track, i64, i64);
 
-/// What a camera does, its frames, and the jumps that are counted.
+/// Behaviour of a camera, its frames, and the jumps that are counted.
 type Case = (&'static str, Vec<Made>, &'static [(Jump, u64)]);
 
 fn at(ms: i64) -> Duration {

@@ -198,7 +198,7 @@ impl Cutter {
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
 impl<'a> Piece<'a> {
-    /// What is sealed for this piece: `before`, its bytes, and its zeros.
+    /// Parts that are sealed for this piece: `before`, its bytes, and its zeros.
     pub(crate) fn parts(&self, before: &[&'a [u8]]) -> Vec<&'a [u8]> {
         let mut parts = [before, &[self.data]].concat();
         let mut zeros = self.zeros;
@@ -292,7 +292,7 @@ impl<'a> Iterator for Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// How the frame's bytes are laid out.
+    /// Layout of the frame's bytes.
     pub fn layout(&self) -> Layout {
         self.layout
     }

@@ -3,7 +3,7 @@
 /// The bytes of which a length may be a multiple.
 const MULTIPLES: std::ops::RangeInclusive<u32> = 16..=1 << 20;
 
-/// How long a frame is with its padding.
+/// Length of a frame with its padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pad {
     /// The next multiple of this many bytes.

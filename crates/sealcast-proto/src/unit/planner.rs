@@ -22,11 +22,11 @@ const BEGIN_LEAST: usize = 512;
 pub struct Unsplit {
     /// Their number.
     pub count: u64,
-    /// Why the latest could not be split.
+    /// Reason why the latest could not be split.
     pub reason: UnsplitReason,
 }
 
-/// Why a slice or an image could not be split.
+/// Reason why a slice or an image could not be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsplitReason {
     /// The macroblocks of a slice could not be found.

@@ -39,7 +39,7 @@ impl StampKind {
     }
 }
 
-/// How the bytes of a frame travel.
+/// Layout of the bytes of a frame on their way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
     /// As the source gave them.
@@ -80,9 +80,9 @@ pub struct Preamble {
     pub capture: u32,
     /// Number of zeros after the frame that are not part of it: they hide its length.
     pub padding: u32,
-    /// What that instant is.
+    /// Kind of that instant.
     pub stamp: StampKind,
-    /// How the frame's bytes travel.
+    /// Layout of the frame's bytes.
     pub layout: Layout,
     /// True if the frame was kept for this viewer, which joined after it: it is as old as it is for that reason, and
     /// not because of its way.

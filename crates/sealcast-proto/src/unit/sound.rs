@@ -142,7 +142,7 @@ impl SoundInfo {
     }
 }
 
-/// What the codec-config records of a stream say.
+/// Content of the codec-config records of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Description {
     /// The picture is like this.

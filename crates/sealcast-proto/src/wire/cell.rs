@@ -65,7 +65,7 @@ impl CellPlan {
 pub(crate) struct Cell {
     /// Number of inner bytes; zeros follow them.
     length: usize,
-    /// Where among the inner bytes the first record begins, if one begins in this cell.
+    /// Offset among the inner bytes of the first record that begins in this cell, if one does.
     pub(crate) first: Option<usize>,
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Malformed, Numbers, Reader};
 
-/// What a message is read with. The model is a position in the message.
+/// Kind of a read of a message. The model is a position in the message.
 #[derive(Clone, Copy, Debug)]
 enum Read {
     U8,
@@ -41,7 +41,7 @@ fn words<T: Copy>(letters: &[T], length: usize) -> impl Iterator<Item = Vec<T>> 
     (0..digits.pow(length as u32)).map(word)
 }
 
-/// What a read returns, as bytes.
+/// Bytes that a read returns.
 fn read(reader: &mut Reader<'_>, what: Read) -> Result<Vec<u8>, Malformed> {
     match what {
         Read::U8 => reader.u8().map(|value| vec![value]),

@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use super::{MAX_STREAM, Malformed, Reader};
 
-/// Where a member's frames come from, and which key opens its sheets.
+/// Origin of a member's frames, and the key that opens its sheets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaFrom {
     /// This session, with a member key of its exporter.
@@ -33,7 +33,7 @@ impl MediaFrom {
 /// A multicast group at which a publisher's records of a group are sent once for all viewers (groups.md §12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MulticastGroup {
-    /// What its datagrams begin with, so that those of others are told apart.
+    /// First bytes of its datagrams, which tell them from those of others.
     pub tag: u32,
     /// Its address.
     pub address: IpAddr,
@@ -63,7 +63,7 @@ impl MulticastGroup {
     }
 }
 
-/// What a viewer says of a multicast group.
+/// Report of a viewer about a multicast group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hearing {
     /// It does not listen to it.
@@ -91,7 +91,7 @@ pub enum GroupMessage<'a> {
     Join {
         /// The stream, 1 to 15.
         stream: u16,
-        /// Where its frames come from.
+        /// Origin of its frames.
         media: MediaFrom,
     },
     /// A key sheet.
@@ -104,12 +104,12 @@ pub enum GroupMessage<'a> {
     Certificate(&'a [u8]),
     /// The signature of a group of pictures.
     Signature(&'a [u8]),
-    /// Where media travels in packets, the number of the first record of the group that is sent to this viewer.
+    /// Number of the first record of the group that is sent to this viewer, where media travels in packets.
     Begin {
         /// The number, modulo 2³².
         number: u32,
     },
-    /// Where control messages may be lost, a piece of one of the above.
+    /// Piece of one of the above, where control messages may be lost.
     Numbered {
         /// Its number, from 0, modulo 2¹⁶.
         number: u16,
@@ -125,7 +125,7 @@ pub enum GroupMessage<'a> {
     },
     /// Records of the group are sent to this multicast group as well.
     Multicast(MulticastGroup),
-    /// What the viewer hears there.
+    /// Report of the viewer about that multicast group.
     Hears(Hearing),
     /// To an archive's node: who can open what it records, as text, one recipient a line.
     Recipients(&'a [u8]),

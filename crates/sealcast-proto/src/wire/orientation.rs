@@ -1,8 +1,8 @@
-//! How pictures are turned before they are shown (protocol.md §4).
+//! Turning of pictures before they are shown (protocol.md §4).
 
 use super::{Malformed, Reader};
 
-/// How pictures are turned before they are shown: mirrored first, left to right, and then turned clockwise.
+/// Turning of pictures before they are shown: mirrored first, left to right, and then turned clockwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Orientation {
     quarter_turns: u8,

@@ -63,7 +63,7 @@ pub enum Selection {
     Headers,
     /// Whole keyframes, and the headers of all other frames.
     HeadersAndKeyframes,
-    /// What this level of SECMPEG encrypts.
+    /// The parts that this level of SECMPEG encrypts.
     Level(Level),
 }
 

@@ -48,8 +48,8 @@ impl TransportKind {
     }
 }
 
-/// What a camera's broadcast is called at a relay: parts of letters, digits, `-`, `.`, `_` and `~` with slashes between
-/// them, 1 to [`MAX_BROADCAST`] bytes together. No part is `.` or `..`.
+/// Name of a camera's broadcast at a relay: parts of letters, digits, `-`, `.`, `_` and `~` with slashes between them,
+/// 1 to [`MAX_BROADCAST`] bytes together. No part is `.` or `..`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BroadcastName(String);
 
@@ -84,7 +84,7 @@ pub struct Ticket {
     /// The certificates that a browser or the client of a relay accepts, at most [`MAX_CERT_HASHES`] and none twice.
     /// Only with HTTP, HTTPS and relays.
     pub cert_hashes: Vec<CertHash>,
-    /// What the relay calls the camera's broadcast. With a relay, always, and else never.
+    /// Name of the camera's broadcast at the relay. With a relay, always, and else never.
     pub broadcast: Option<BroadcastName>,
     /// Further addresses of the same end, the best first: fewer than [`MAX_ADDRESSES`], each another one than the rest
     /// and the first. With a relay, none.
@@ -240,7 +240,7 @@ impl FromStr for Ticket {
     }
 }
 
-/// What a ticket says after its `?`.
+/// Part of a ticket after its `?`.
 #[derive(Default)]
 struct Query<'a> {
     transport: TransportKind,

@@ -14,7 +14,7 @@ fn slices(stream: &[u8]) -> (ParameterSets, Vec<&[u8]>) {
     (parse(stream).0, slices.collect())
 }
 
-/// What must hold however damaged a slice is.
+/// Parses a slice, and checks what must hold however damaged it is.
 fn parses(parser: &mut SliceParser, sets: &ParameterSets, unit: &[u8]) -> Result<(), Refusal> {
     let mut out = Vec::new();
     let parsed = parser.parse(unit, sets, &mut out).map(|_| ());

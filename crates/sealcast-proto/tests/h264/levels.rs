@@ -1,4 +1,4 @@
-//! What the levels encrypt of H.264.
+//! Encryption of H.264 by the levels.
 
 use sealcast_proto::unit::h264::{ParameterSets, Refusal, SliceKind, SliceParser, slice_kind};
 use sealcast_proto::unit::{Codec, FrameRate, Level, PlannedRange, Planner, Selection, StreamInfo};

@@ -9,7 +9,7 @@ use sealcast_proto::sim::{Direction, InsecureMechanism, Verdict, World};
 use sealcast_testkit::ends::{START, Setup, identity};
 
 const PROFILE: &str = "delay=20ms";
-/// What is done to a byte: its lowest bit and its highest.
+/// Changes of a byte: of its lowest bit and its highest.
 const CHANGES: [u8; 2] = [0x01, 0x80];
 
 /// Ends that agree after a retry: the responder prefers another mechanism than the one that the initiator guesses. One

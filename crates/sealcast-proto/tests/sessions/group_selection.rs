@@ -1,4 +1,4 @@
-//! What of a group's media is left in clear, on a virtual clock.
+//! Parts of a group's media that are left in clear, on a virtual clock.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -52,7 +52,7 @@ pub(crate) struct Show {
     pub(crate) frames: u64,
     seed: u8,
     pub(crate) sealed: u64,
-    /// What the camera says of its stream.
+    /// Description of its stream by the camera.
     pub(crate) info: StreamInfo,
     /// True if the path takes pictures away.
     pub(crate) withholds: bool,
@@ -65,30 +65,30 @@ pub(crate) struct Show {
     given: Vec<bool>,
     /// Viewers that are given no frames, as if they were too slow.
     pub(crate) skipped: Vec<usize>,
-    /// What of the group is sent to a multicast group.
+    /// Multicast group, if records are sent to one.
     pub(crate) multicast: Option<Multicast>,
 }
 
 /// The multicast group of a show.
 pub(crate) struct Multicast {
     pub(crate) group: MulticastGroup,
-    /// What comes of a record at a viewer, by its number.
+    /// Way of a record to a viewer, by its number.
     pub(crate) path: Box<MulticastPath>,
     /// Datagrams that were sent there.
     pub(crate) sent: u64,
-    /// What each viewer said last.
+    /// Last report of each viewer.
     pub(crate) hearing: Vec<Hearing>,
     /// Viewers that cannot listen.
     pub(crate) refused: Vec<usize>,
 }
 
-/// What comes of a record that was sent to the multicast group, by the viewer's number.
+/// Way to a viewer, by its number, of a record that was sent to the multicast group.
 pub(crate) type MulticastPath = dyn FnMut(usize, &[u8]) -> Vec<Vec<u8>>;
 
 /// Decides about a message on its way, by the viewer's number.
 pub(crate) type Judge = dyn FnMut(usize, Direction, &[u8]) -> Verdict;
 
-/// How a viewer is reached.
+/// Way to a viewer.
 #[derive(Clone, Copy)]
 pub(crate) enum Way {
     Stream,

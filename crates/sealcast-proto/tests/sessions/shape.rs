@@ -25,7 +25,7 @@ fn setup() -> Setup {
     setup
 }
 
-/// What an observer sees: when, which way, the kind, and the length.
+/// Messages as an observer sees them: when, which way, the kind, and the length.
 type Seen = Vec<(Duration, Direction, u8, usize)>;
 
 /// Lets time pass in small steps and notes all messages. `prefix` bytes stand before each record.

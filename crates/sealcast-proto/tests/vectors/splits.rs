@@ -37,7 +37,7 @@ fn images_are_split_and_joined_as_by_the_reference() {
     assert_eq!((good, refused), (21, 3));
 }
 
-/// Whatever was done to an image: if it can be split, it comes back bit by bit.
+/// Checks that an image, whatever was done to it, comes back bit by bit if it can be split.
 fn comes_back_or_is_refused(splitter: &mut Splitter, image: &[u8], last: u8) -> bool {
     splitter.split(image, last).is_ok_and(|split| {
         assert_eq!(join(split.data).as_deref(), Ok(image));

@@ -55,7 +55,7 @@ pub struct Camera {
     state: Arc<State>,
 }
 
-/// What a camera shows.
+/// Description and packets that a camera gives.
 #[derive(Clone)]
 struct Show {
     /// Its description, unless that is the default with a codec.
@@ -82,10 +82,10 @@ impl Show {
     }
 }
 
-/// What a camera does.
+/// Behaviour of a camera.
 struct Script {
     plain: Plain,
-    /// What is shown on the first connection, and on those after it.
+    /// Shows on the first connection, and on those after it.
     shows: [Show; 2],
     /// It hangs up when it has shown all on the first connection.
     hangs_up: bool,
@@ -283,7 +283,7 @@ struct Serving {
 }
 
 impl Serving {
-    /// What this connection shows.
+    /// Show of this connection.
     fn show(&self) -> &Show {
         &self.script.shows[self.number.min(1)]
     }

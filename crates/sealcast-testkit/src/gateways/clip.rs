@@ -49,7 +49,7 @@ const H265: &str = "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H265/90000\r\n";
 const JPEG: &str = "m=video 0 RTP/AVP 96\r\na=rtpmap:96 JPEG/90000\r\n";
 const SOUND: &str = "m=audio 0 RTP/AVP 0\r\na=rtpmap:0 PCMU/8000\r\na=control:streamid=1\r\n";
 
-/// What a picture is sent as.
+/// Format in which a picture is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// H.264: slices of access units.
@@ -120,7 +120,7 @@ pub type Payload = (Vec<u8>, bool);
 /// A clip.
 #[derive(Clone, Debug)]
 pub struct Clip {
-    /// What its pictures are.
+    /// Format of its pictures.
     pub codec: Codec,
     /// The description of its tracks.
     pub description: String,

@@ -1,4 +1,4 @@
-//! What a camera does otherwise than it should, as data. Adding a way to deviate is adding a [`Deviation`] here.
+//! Deviations of a camera from what it should do, as data. Adding a way to deviate is adding a [`Deviation`] here.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

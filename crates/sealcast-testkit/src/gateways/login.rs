@@ -1,4 +1,4 @@
-//! How a camera asks for a user and a password, and whom it lets in.
+//! Login of a camera: how it asks for a user and a password, and whom it lets in.
 
 use aws_lc_rs::digest::{SHA256, SHA512_256, digest};
 use data_encoding::{BASE64, HEXLOWER};
@@ -10,7 +10,7 @@ const USER: &str = "admin";
 const PASSWORD: &str = "pw";
 const REALM: &str = "cam";
 
-/// What a camera wants to be told.
+/// Login that a camera asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Login {
     /// Its lines of `WWW-Authenticate`. `{nonce}` stands for the present nonce.

@@ -33,10 +33,10 @@ const STATE: u8 = 16;
 /// Messages of a publisher become those of a watcher by this.
 const CAME: u8 = 15;
 
-/// What becomes of an object on its way to viewers: nothing, itself, or more.
+/// Changes an object on its way to viewers: into nothing, itself, or more.
 pub type Meddling = Box<dyn FnMut(u8, Vec<u8>) -> Vec<Vec<u8>> + Send>;
 
-/// What is kept of a broadcast.
+/// State of a broadcast.
 #[derive(Default)]
 struct Broadcast {
     /// The messages of the newest group of each track.
@@ -54,7 +54,7 @@ struct Broadcast {
     meddling: Option<Meddling>,
     /// Every object that came, with its track.
     seen: Vec<(u8, Vec<u8>)>,
-    /// What is told to the publisher that is connected.
+    /// Messages to the publisher that is connected.
     camera: Option<Sender<Vec<u8>>>,
     sessions: Sessions,
     /// All bytes of sessions that came.

@@ -19,14 +19,14 @@ use super::recipients::ArchiveIdentity;
 use super::times::show_time;
 use crate::failure::Result;
 
-/// What a check found.
+/// Findings of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What is wrong, each in a sentence that names the file and the time.
+    /// Faults, each in a sentence that names the file and the time.
     pub faults: Vec<String>,
-    /// What is worth knowing and not wrong.
+    /// Facts that are worth knowing and no faults.
     pub notes: Vec<String>,
-    /// Where frames are missing within what was recorded, each in a sentence; told only with an identity.
+    /// Places where frames are missing within what was recorded, each in a sentence; told only with an identity.
     pub gaps: Vec<String>,
     /// Number of frames that are missing there.
     pub missing: u64,
@@ -69,12 +69,12 @@ struct Early {
     last: u64,
 }
 
-/// What is known of the segment before.
+/// Facts about the segment before.
 struct Before {
     number: u64,
     link: Hash,
     ended: Option<EndCause>,
-    /// Where reading it stopped, if it did.
+    /// Fault at which reading it stopped, if it did.
     fault: Option<Fault>,
     last: u64,
 }
@@ -142,7 +142,7 @@ fn newest_says(files: &[SegmentFile]) -> u64 {
 struct Checking<'a> {
     report: Report,
     identities: &'a [ArchiveIdentity],
-    /// Who should have signed what is not opened.
+    /// Camera that should have signed what is not opened.
     camera: Option<PeerId>,
     player: Player,
     groups: Groups,

@@ -30,7 +30,7 @@ pub(super) const PART: &str = ".part";
 pub struct SegmentFile {
     /// The number in its name.
     pub number: u64,
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
     /// Its length in bytes.
     pub bytes: u64,
@@ -109,7 +109,7 @@ pub struct Folder {
     _lock: Option<FileLock>,
 }
 
-/// Where an archive goes on.
+/// Place where an archive goes on.
 pub(super) struct Next {
     pub(super) archive: [u8; ARCHIVE_ID_LEN],
     pub(super) number: u64,
@@ -165,12 +165,12 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the segment of this number is.
+    /// Path of the segment with this number.
     pub fn segment(&self, number: u64) -> PathBuf {
         self.path.join(file_name(number))
     }
@@ -210,7 +210,7 @@ impl Folder {
         Ok(segments)
     }
 
-    /// Where a writer goes on after what is there.
+    /// Place where a writer goes on after what is there.
     pub(super) fn next(&self, segments: &[SegmentFile]) -> Result<Next> {
         let Some(newest) = segments.last() else {
             return Ok(Next {

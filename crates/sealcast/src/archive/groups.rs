@@ -1,4 +1,4 @@
-//! What the signatures of groups of pictures in an archive prove (archive.md §5).
+//! Proof by the signatures of groups of pictures in an archive (archive.md §5).
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl SignedGroup {
     }
 }
 
-/// What is wrong with a signature, or with the frames that it covers.
+/// Fault of a signature, or of the frames that it covers.
 pub(super) enum Wrong {
     /// There is no certificate of the camera's before it, or it is not by that key.
     NotTheCameras,

@@ -14,7 +14,7 @@ const FILE: &str = "index.tsv";
 const MAX_INDEX: u64 = 1 << 30;
 const HEAD: &str = "segment\tfirst_ns\tlast_ns\tframes\tbytes\n";
 
-/// What the index says of a segment.
+/// Entry of the index for a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// Time of the first frame, ns since 1970.
@@ -58,7 +58,7 @@ impl Index {
         replace_secret(&folder.join(FILE), text.as_bytes())
     }
 
-    /// What it says of a segment, if it is of a file with this length.
+    /// Entry for a segment, if it is of a file with this length.
     pub(super) fn of(&self, number: u64, bytes: u64) -> Option<Entry> {
         self.0.get(&number).copied().filter(|entry| entry.bytes == bytes)
     }

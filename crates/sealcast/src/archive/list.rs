@@ -1,4 +1,4 @@
-//! What an archive has.
+//! Contents of an archive.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ pub fn list(folder: &Path) -> Result<Vec<Row>> {
     Ok(rows.collect())
 }
 
-/// What the index would say of a segment, as far as it can be read. `None` without a frame.
+/// Entry that the index would have for a segment, as far as it can be read. `None` without a frame.
 pub(super) fn entry_of(file: &SegmentFile) -> Option<Entry> {
     let bytes = file.read().ok()?;
     let mut segment = Segment::new(&bytes).ok()?;

@@ -1,4 +1,4 @@
-//! What an archive's node writes: a group's records, which it cannot open (archive.md §8).
+//! Records that an archive's node writes: those of a group, which it cannot open (archive.md §8).
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -22,11 +22,11 @@ const MAX_WAITING: usize = 256;
 /// Bytes of such frames.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 
-/// What a camera tells an archive's node. Where media may be lost, frames can overtake keys.
+/// Message of a camera to an archive's node. Where media may be lost, frames can overtake keys.
 pub enum ToNode {
     /// A session begins: nothing that came before holds any more.
     Begins,
-    /// Who can open what is recorded: `age1pq1…`, one a line.
+    /// Recipients who can open what is recorded: `age1pq1…`, one a line.
     Recipients(Vec<u8>),
     /// The key of an epoch, encrypted for them.
     Key {
@@ -35,15 +35,15 @@ pub enum ToNode {
         /// The age file.
         file: Vec<u8>,
     },
-    /// What signs groups of pictures.
+    /// Proof for groups of pictures.
     Proof(GroupProof),
-    /// How pictures are turned from here on.
+    /// Orientation of the pictures from here on.
     Orient(Orientation),
     /// A frame.
     Frame {
         /// Its records.
         frame: Gathered,
-        /// What is known of the camera's clock.
+        /// Estimate of the camera's clock.
         clock: Option<ClockEstimate>,
     },
 }

@@ -24,13 +24,13 @@ const LEAST_SIZE: u64 = 1_000_000;
 pub struct ArchiveOptions {
     /// Its folder.
     pub folder: PathBuf,
-    /// Who can open it; at least one.
+    /// Recipients who can open it; at least one.
     pub recipients: Vec<Recipient>,
-    /// What is kept of it.
+    /// Rules how much of it is kept.
     pub keeping: Keeping,
 }
 
-/// How an archive is cut into segments, and how much of it is kept.
+/// Division of an archive into segments, and how much of it is kept.
 #[derive(Clone, Debug)]
 pub struct Keeping {
     /// The length of a segment at least; it goes on to the next keyframe.

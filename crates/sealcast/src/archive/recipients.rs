@@ -1,4 +1,4 @@
-//! Who can open an archive: age's post-quantum recipients and identities, as text (archive.md §4).
+//! Recipients who can open an archive: age's post-quantum recipients and identities, as text (archive.md §4).
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ impl Checksum for Long {
 type PublicKey = <XWing as hpke::Kem>::PublicKey;
 type PrivateKey = <XWing as hpke::Kem>::PrivateKey;
 
-/// Who can open an archive: a public key, `age1pq1…`.
+/// Recipient who can open an archive: a public key, `age1pq1…`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Recipient(pub(super) PublicKey);
 

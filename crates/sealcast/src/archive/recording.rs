@@ -43,7 +43,7 @@ struct Current {
     whole: u64,
 }
 
-/// How a frame stands to the segment that is being written.
+/// Relation of a frame to the segment that is being written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// There is none, or it is long enough: a keyframe begins another.
@@ -67,7 +67,7 @@ pub(super) struct Recording {
     wants_keyframe: bool,
     /// The certificate of the key that signs groups of pictures.
     gop_key: Option<Vec<u8>>,
-    /// How pictures are turned.
+    /// Orientation of the pictures.
     orientation: Orientation,
     /// Frames that could not be kept since no keyframe came first.
     dropped: Telling,
@@ -121,7 +121,7 @@ impl Recording {
         Some(&self.current.as_ref()?.writer)
     }
 
-    /// What to do with the next frame.
+    /// Relation of the next frame to the segment that is being written.
     pub(super) fn standing(&self, keyframe: bool) -> Standing {
         let Some(current) = &self.current else {
             return Standing::Due;

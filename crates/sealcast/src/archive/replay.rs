@@ -22,21 +22,21 @@ use crate::media::{Orientation, ReceivedFrame, SoundInfo, StreamInfo, Track};
 use crate::sink::Sink;
 use crate::source::Pacer;
 
-/// What to replay.
+/// Settings of a replay.
 pub struct Replay {
     /// The archive's folder.
     pub folder: PathBuf,
-    /// Who opens it.
+    /// Identities that open it.
     pub identities: Vec<ArchiveIdentity>,
-    /// Where to begin: with the last keyframe before it.
+    /// Moment at which to begin: with the last keyframe before it.
     pub from: Option<Moment>,
-    /// Where to end.
+    /// Moment at which to end.
     pub to: Option<Moment>,
     /// True to play as fast as the sink takes it.
     pub fast: bool,
 }
 
-/// What was replayed.
+/// Result of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// Frames that the sink got.
@@ -47,7 +47,7 @@ pub struct Replayed {
     pub signed: u64,
     /// Times of the first and the last of them, ns since 1970.
     pub span: Option<(u64, u64)>,
-    /// What is missing or altered, each in a sentence.
+    /// Missing and altered parts, each in a sentence.
     pub faults: Vec<String>,
 }
 
@@ -125,7 +125,7 @@ struct Playing<'a> {
     /// The sound that is described, and the one that the sink was told of.
     heard: Option<SoundInfo>,
     playing_sound: Option<SoundInfo>,
-    /// How the next picture is turned, and how the sink was told to turn them.
+    /// Orientation of the next picture, and the one that the sink was told.
     turned: Orientation,
     sink_turns: Orientation,
     timeline: SessionTimeline,

@@ -161,7 +161,7 @@ pub(super) fn wished_camera(settings: &Settings) -> Result<CameraName> {
     })
 }
 
-/// What is signed, by its name.
+/// Mode of signing with this name.
 pub(super) fn sign_mode(settings: &Settings, key: &'static str, name: &str) -> Result<SignMode> {
     name.parse().map_err(|error: NoSignMode| {
         let failure = usage(format!("\"{name}\" does not say what is signed"), error.to_string());
@@ -321,7 +321,7 @@ pub(super) fn observe(settings: &Settings) -> Result<ObserveOptions> {
     })
 }
 
-/// Where metrics are served. Within TLS without a certificate of their own they have that of the page.
+/// Address at which metrics are served. Within TLS without a certificate of their own they have that of the page.
 fn metrics(settings: &Settings) -> Result<Option<MetricsUrl>> {
     let Some(mut url) = settings.config.observe.metrics.clone() else {
         return Ok(None);

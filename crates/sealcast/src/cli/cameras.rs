@@ -15,7 +15,7 @@ use crate::private_file::read_secret_line;
 use crate::run::{Configured, distinct};
 use crate::source::SourceUrl;
 
-/// Where the source of a camera is said.
+/// Place where the source of a camera is said.
 #[derive(Clone)]
 pub(super) enum SourceText {
     /// Here.

@@ -25,11 +25,11 @@ struct Device {
     driver: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bus: Option<String>,
-    /// What the camera's stamps are, where that is known without a frame.
+    /// Meaning of the camera's stamps, where that is known without a frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     stamp: Option<&'static str>,
     formats: Vec<Format>,
-    /// Why it is not a source.
+    /// Reason why it is not a source.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }

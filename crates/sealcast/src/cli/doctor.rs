@@ -57,7 +57,7 @@ async fn tried(source: &str) -> Result<Report> {
     })
 }
 
-/// What was found of this machine and the configuration.
+/// Examines this machine and the configuration.
 async fn examined(file: Option<&Path>) -> Report {
     let (settings, configuration) = match Settings::gather(file, std::env::vars_os(), []) {
         Ok(settings) => {

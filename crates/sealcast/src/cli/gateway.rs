@@ -35,7 +35,7 @@ use crate::run::ways::Ways;
 use crate::run::{ControlSocket, Observation, Renewal, RuntimeSettings, Shape, build_info, distinct};
 use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 
-/// How a viewer gateway is given its ticket.
+/// Command that gives a viewer gateway its ticket.
 const TYPED: &str = "sealcast gateway viewer --peer @FILE";
 /// User name of players whose password is made here.
 const DEFAULT_PLAYER: &str = "player";

@@ -68,12 +68,12 @@ pub(super) const TO_WATCH: &str = "sealcast watch";
 pub(super) const TO_SERVE_PLAYERS: &str = "sealcast gateway viewer --peer";
 pub(super) const TO_PUBLISH: &str = "sealcast publish SOURCE --to";
 
-/// What a start hands out, and where.
+/// Tickets of a start, and their destination.
 pub(super) struct Start<'s> {
     pub(super) admission: &'s Admission,
-    /// What the invites of its tickets are good for; `None` for tickets without.
+    /// Terms of the invites of its tickets; `None` for tickets without.
     pub(super) terms: Option<Terms>,
-    /// Where the tickets go.
+    /// File for the tickets, if they go to one.
     pub(super) file: Option<&'s Path>,
     /// The folder of this end.
     pub(super) folder: Option<&'s Path>,

@@ -22,7 +22,7 @@ use crate::run::ways::{remembered, with_invite};
 
 /// An invite, with the line of each way to use it.
 struct Invited {
-    /// What is known of it, which begins with the word `invite` and its name.
+    /// Description of the invite, which begins with the word `invite` and its name.
     about: String,
     lines: Vec<Zeroizing<String>>,
     /// The words before a ticket that the other end types, if it is known what this end is.

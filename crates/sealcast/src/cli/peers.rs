@@ -1,4 +1,4 @@
-//! Whom a listening end admits: its lists at start and on SIGHUP, and `sealcast peers`.
+//! Admission at a listening end: its lists at start and on SIGHUP, and `sealcast peers`.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ fn former_name(settings: &Settings) -> Result<Option<ListName>> {
         .transpose()
 }
 
-/// What the invite of a publisher's ticket is good for.
+/// Terms of the invite of a publisher's ticket.
 pub(super) fn invite_terms(settings: &Settings) -> Result<Terms> {
     let publish = &settings.config.publish;
     let uses = publish.invite_uses.get();

@@ -104,7 +104,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     observing.finish(outcome)
 }
 
-/// Whom this publisher admits. If it connects to its viewer and names no relay, nobody else comes.
+/// Admission at this publisher. If it connects to its viewer and names no relay, nobody else comes.
 fn admission(settings: &Settings, relays: &[RelayUrl], publisher: &Publisher) -> Result<Arc<Admission>> {
     match settings.config.publish.to {
         Some(_) if relays.is_empty() => Ok(Arc::new(Admission::in_memory())),
@@ -112,7 +112,7 @@ fn admission(settings: &Settings, relays: &[RelayUrl], publisher: &Publisher) ->
     }
 }
 
-/// What the report says of how this publisher was started.
+/// Notes in the report how this publisher was started.
 pub(super) fn note_settings(observation: &Observation, settings: &Settings, offer: &Offer) {
     observation.setting("peer", &offer.identity.peer_id().to_string());
     observation.setting("unit", &offer.unit.to_string());

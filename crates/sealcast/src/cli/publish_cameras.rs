@@ -70,7 +70,7 @@ impl Opener {
         })
     }
 
-    /// What these settings and the cameras of others that were read later are opened with.
+    /// Opener for these settings and the cameras of others that were read later.
     ///
     /// # Errors
     /// As [`new`](Self::new).

@@ -25,7 +25,7 @@ pub(super) fn with_bitrate(mut url: String, config: &Config) -> String {
     url
 }
 
-/// How the source is opened, the first time and later.
+/// Settings for opening the source, the first time and later.
 #[derive(Clone)]
 pub(super) struct Opening {
     source: SourceText,
@@ -35,11 +35,11 @@ pub(super) struct Opening {
     sound: bool,
 }
 
-/// How a publisher begins.
+/// Beginning of a publisher.
 pub(super) struct Beginning {
     /// The source, or why it is not there yet.
     pub(super) source: Result<Box<dyn Source>>,
-    /// What opens it again, if it is waited for.
+    /// Function that opens it again, if it is waited for.
     pub(super) reopen: Option<Reopen>,
     /// The bounds of its rate.
     pub(super) rate: RateConfig,
@@ -116,7 +116,7 @@ impl Opening {
         })
     }
 
-    /// What opens it again. Its URL may be in a file, with a password that was mended.
+    /// Function that opens it again. Its URL may be in a file, with a password that was mended.
     fn again(mut self) -> Reopen {
         let text = self.source.clone();
         Reopen::new(move || {

@@ -16,7 +16,7 @@ use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
 use crate::run::{Observation, RecordOptions, RelayUrl, build_info, record};
 
-/// How an archive's node is given its ticket.
+/// Command that gives an archive's node its ticket.
 const TYPED: &str = "sealcast archive record @FILE DIR";
 
 pub(super) fn run(args: &RecordArgs) -> Result<()> {

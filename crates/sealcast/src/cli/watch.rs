@@ -31,7 +31,7 @@ use crate::run::{
 };
 use crate::transport::{Advertised, DEFAULT_LATENCY_MS, ListenUrl, Listener, WebUrl};
 
-/// How a viewer is given its ticket.
+/// Command that gives a viewer its ticket.
 const TYPED: &str = "sealcast watch @FILE";
 
 pub(super) fn run(args: WatchArgs) -> Result<()> {
@@ -117,7 +117,7 @@ async fn read_again(listening: Option<(Signal, Arc<Admission>)>, args: &WatchArg
     }
 }
 
-/// How far this end has come in the group of the camera that it connects to.
+/// Progress of this end in the group of the camera that it connects to.
 fn seen_groups(offer: &Offer, publisher: &PublisherAt) -> Arc<SeenGroups> {
     let PublisherAt::Connect(ticket) = publisher else {
         return SeenGroups::nowhere();
@@ -133,7 +133,7 @@ fn seen_groups(offer: &Offer, publisher: &PublisherAt) -> Arc<SeenGroups> {
     )
 }
 
-/// Who opens frames that are sealed for a group: what comes through relays passes no session.
+/// Opener of frames that are sealed for a group: what comes through relays passes no session.
 fn opened_by(relays: &[RelayUrl]) -> OpenedBy {
     match relays.is_empty() {
         true => OpenedBy::Session,
@@ -154,7 +154,7 @@ fn relays(settings: &Settings, ticket: Option<&Ticket>) -> Result<Vec<RelayUrl>>
     Ok(relays)
 }
 
-/// What a viewer that listens hands out.
+/// Ways, admission and socket of a viewer that listens.
 struct Listening {
     ways: Ways,
     admission: Arc<Admission>,

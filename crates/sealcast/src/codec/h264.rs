@@ -107,8 +107,8 @@ impl H264Settings {
         self.rate.numerator as f32 / self.rate.denominator.max(1) as f32
     }
 
-    /// What the library is told for `bits_per_second`. It clamps the frame rate to its limit and would give each
-    /// picture too many bits, so lower the bit rate in proportion.
+    /// Bit rate that the library is told for `bits_per_second`. It clamps the frame rate to its limit and would give
+    /// each picture too many bits, so lower the bit rate in proportion.
     fn controlled(&self, bits_per_second: u32) -> u32 {
         (bits_per_second as f32 * (MAX_CONTROLLED_HZ / self.hz()).min(1.0)) as u32
     }

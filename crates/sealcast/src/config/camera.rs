@@ -14,7 +14,7 @@ pub struct Camera {
     /// Name by which viewers choose it, or the path that players use for it. Without one: every path that no other
     /// camera has, and for `publish` the only camera.
     pub name: Option<String>,
-    /// Where its pictures come from, which must not contain a password. `gateway camera` takes RTSP URLs alone.
+    /// Source of its pictures, which must not contain a password. `gateway camera` takes RTSP URLs alone.
     pub source: Option<String>,
     /// File whose first line is the source, for one with a password.
     pub source_file: Option<PathBuf>,
@@ -22,11 +22,11 @@ pub struct Camera {
     pub allow: Option<Allow>,
     /// The viewer gateways whose players may change it; without it, none. For `gateway camera` alone.
     pub control: Option<Allow>,
-    /// What of it is encrypted, instead of `encrypt` in `[publish]`. For `publish` alone.
+    /// Parts of it that are encrypted, instead of `encrypt` in `[publish]`. For `publish` alone.
     pub encrypt: Option<String>,
     /// Whether it is sealed once for all viewers, instead of `group` in `[publish]`. For `publish` alone.
     pub group: Option<bool>,
-    /// What it signs, instead of `sign` in `[publish]`. For `publish` alone.
+    /// Mode in which it signs, instead of `sign` in `[publish]`. For `publish` alone.
     pub sign: Option<String>,
     /// Whether its sound is sent, instead of `sound` in `[publish]`. For `publish` alone.
     pub sound: Option<bool>,

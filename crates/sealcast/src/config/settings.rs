@@ -25,7 +25,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Where the value comes from, in a word.
+    /// Origin of the value, in a word.
     fn name(&self) -> &str {
         match self {
             Self::File(_) => "file",
@@ -41,7 +41,7 @@ pub struct Settings {
     /// The effective settings.
     pub config: Config,
     values: BTreeMap<&'static str, (Origin, Value)>,
-    /// Where each camera of the file stands.
+    /// Place of each camera of the file.
     cameras_at: Vec<String>,
 }
 

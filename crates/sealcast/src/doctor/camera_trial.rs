@@ -1,4 +1,4 @@
-//! What a camera offers and does, over TCP and UDP, fit to be pasted into a report: of addresses there is only their
+//! Offer and behaviour of a camera, over TCP and UDP, fit to be pasted into a report: of addresses there is only their
 //! shape, and no text that the camera chose is in it.
 
 use std::time::Duration;
@@ -146,7 +146,7 @@ fn offer(number: usize, medium: &Medium) -> Finding {
     Finding::ok("offers", saw)
 }
 
-/// What came over one transport.
+/// Findings about what came over one transport.
 fn judge(check: &'static str, trial: &Trial) -> Vec<Finding> {
     let facts = &trial.facts;
     let mut findings = Vec::new();
@@ -229,7 +229,7 @@ fn oddities(trial: &Trial) -> impl Iterator<Item = String> {
     spoken.chain(counted)
 }
 
-/// What came, in figures.
+/// Describes what came, in figures.
 fn came(facts: &Facts) -> String {
     let rate = facts
         .rate()
@@ -254,7 +254,7 @@ fn came(facts: &Facts) -> String {
     )
 }
 
-/// What viewers would get.
+/// Describes what viewers would get.
 fn made_of_it(trial: &Trial) -> String {
     let picture = &trial.picture;
     let codec = match picture.codec {

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::doctor::Verdict;
 
-    /// What is found at a port where each connection gets this answer.
+    /// Finding at a port where each connection gets this answer.
     async fn found_at(answer: &'static [u8]) -> (Finding, String) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let port = listener.local_addr().expect("bound").port();

@@ -8,7 +8,7 @@ use super::finding::Finding;
 use crate::platform::kernel_clock::KernelClock;
 
 const CHECK: &str = "clock";
-/// How long the wall clock is compared with the one that never jumps.
+/// Time for which the wall clock is compared with the one that never jumps.
 const WATCHED: Duration = Duration::from_millis(300);
 /// Difference of the two after that time that counts as a jump. A clock that is being corrected moves by at most 500
 /// ppm, 0.15 ms.
@@ -78,7 +78,7 @@ fn steady(difference: Option<Duration>, resolution: Duration, source: Option<&st
     )
 }
 
-/// How much further one clock went than the other.
+/// Difference between the progress of the two clocks.
 fn watched() -> Option<Duration> {
     let first = pair()?;
     std::thread::sleep(WATCHED);

@@ -1,4 +1,4 @@
-//! Where random bytes come from.
+//! Source of random bytes.
 
 use super::finding::Finding;
 use crate::failure::Result;

@@ -12,9 +12,9 @@ use super::{buffers, cameras, clock, codec, descriptors, disk, entropy, fence, i
 use crate::failure::Result;
 use crate::rtsp::RtspOptions;
 
-/// What is examined, from the configuration.
+/// Subject of the examination, from the configuration.
 pub struct Subject {
-    /// What was found of the configuration itself.
+    /// Finding about the configuration itself.
     pub configuration: Finding,
     /// The program's file, which decoders are started from.
     pub program: PathBuf,

@@ -14,7 +14,7 @@ pub(super) fn check(program: &Path) -> Finding {
     judge(tried(program))
 }
 
-/// What the fence lacks, after a picture came through it.
+/// Says what the fence lacks, after a picture came through it.
 fn tried(program: &Path) -> Result<Option<&'static str>> {
     let mut decoder = Decoder::by_program(program, Codec::Mjpeg)?;
     decoder.decode(&jpeg::encode(&Picture::black(16, 16), 85)?)?;
@@ -33,7 +33,7 @@ fn judge(tried: Result<Option<&'static str>>) -> Finding {
     }
 }
 
-/// What makes the fence whole.
+/// Advice that makes the fence whole.
 fn remedy() -> &'static str {
     if fence::LISTS_CALLS {
         "use a kernel of Linux 5.13 or newer with landlock in its list: cat /sys/kernel/security/lsm"

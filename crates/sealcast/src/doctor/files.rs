@@ -13,13 +13,13 @@ use crate::keys::files::{End, read_identity, shared_identity};
 use crate::private_file::{read_list, read_secret};
 
 const CHECK: &str = "files";
-/// How deep the folder of keys is looked into, and how many of its files at most.
+/// Depth to which the folder of keys is looked into, and number of its files, at most.
 const MAX_DEPTH: usize = 4;
 const MAX_FILES: usize = 20_000;
 /// Most findings about single files; more are counted.
 const MAX_SAID: usize = 16;
 
-/// Who may use a file.
+/// Users who may use a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Its owner alone may read and write it.
@@ -37,9 +37,9 @@ pub enum Access {
 pub struct NamedFile {
     /// The option that names it.
     pub option: &'static str,
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Who may use it.
+    /// Users who may use it.
     pub access: Access,
 }
 
@@ -204,7 +204,7 @@ fn below(home: &Path) -> (Vec<PathBuf>, bool) {
     (files, whole)
 }
 
-/// What is wrong with the mode of a file in the folder of keys.
+/// Finding about a wrong mode of a file in the folder of keys.
 fn in_folder(home: &Path, path: &Path) -> Option<Finding> {
     let mode = fs::metadata(path)
         .ok()

@@ -1,4 +1,4 @@
-//! What a check found, and the report of all.
+//! Finding of a check, and the report of all.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -33,16 +33,16 @@ impl Verdict {
     }
 }
 
-/// What a check found. No text has a password of a URL.
+/// Finding of a check. No text has a password of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Name of the check.
     pub check: &'static str,
-    /// How bad it is.
+    /// Its severity.
     pub verdict: Verdict,
-    /// What the check saw.
+    /// Observation of the check.
     pub saw: String,
-    /// What to do, with the command where there is one.
+    /// Advice, with the command where there is one.
     #[serde(rename = "do", skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
     /// The kind of the failure that a wrong finding leads to.
@@ -88,7 +88,7 @@ impl Finding {
     }
 }
 
-/// What all checks found, in their order.
+/// Findings of all checks, in their order.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The findings.

@@ -42,7 +42,7 @@ pub(super) fn check(place: &Place) -> Finding {
     judge(place, &results)
 }
 
-/// What came of binding: the error, and who holds the port.
+/// Result of binding: the error, and who holds the port.
 type Bound = Result<(), (io::Error, Holder)>;
 
 fn bind(protocol: Protocol, address: SocketAddr) -> io::Result<()> {

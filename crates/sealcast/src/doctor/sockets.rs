@@ -1,4 +1,4 @@
-//! Who holds a port of this machine, as far as `/proc` tells this user.
+//! Holder of a port of this machine, as far as `/proc` tells this user.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ impl Protocol {
     }
 }
 
-/// Who holds a port.
+/// Holder of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
     /// A process that this user may look at: its name and id.

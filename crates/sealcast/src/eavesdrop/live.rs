@@ -174,8 +174,8 @@ mod tests {
         }
     }
 
-    /// What a decoder shows of a stream of which as many bytes of each frame are hidden: `None` if it is not given
-    /// anything, or refuses it, and then the attack begins anew.
+    /// Pictures that a decoder shows of a stream of which as many bytes of each frame are hidden: `None` if it is not
+    /// given anything, or refuses it, and then the attack begins anew.
     fn shown(hidden: impl Fn(usize) -> usize) -> Vec<Option<Picture>> {
         let (info, frames) = stream();
         let mut attack = LiveAttack::new(&info).expect("an attack");

@@ -1,6 +1,6 @@
-//! What somebody on the path learns from a session without any of its keys: headers, sizes and times of all records,
-//! and the payload of those in clear; and what can be shown of it frame by frame. The laboratory's
-//! attackers work on it, and the demo shows it.
+//! Eavesdropping on a session without any of its keys: headers, sizes and times of all records, and the payload of
+//! those in clear; and what can be shown of it frame by frame. The laboratory's attackers work on it, and the demo
+//! shows it.
 
 mod h264_writer;
 mod image_guess;

@@ -7,7 +7,7 @@ use sealcast_proto::unit::StreamInfo;
 use super::partial::{FrameGatherer, Gathered, PartialFrame};
 use super::wiretap::{Carriage, Seen, Wiretap};
 
-/// What an observer has of a stream. It grows with what is heard; the caller decides when it is enough.
+/// Stream as far as an observer has it. It grows with what is heard; the caller decides when it is enough.
 #[derive(Debug)]
 pub struct Overheard {
     wiretap: Wiretap,

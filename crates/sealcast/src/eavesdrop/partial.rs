@@ -87,7 +87,7 @@ impl PartialFrame {
     }
 }
 
-/// What a record completed.
+/// Description or frame that a record completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gathered {
     /// A description of the stream that was in clear.

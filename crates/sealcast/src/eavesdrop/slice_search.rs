@@ -13,12 +13,12 @@ use sealcast_proto::unit::h264::{
 use super::h264_writer::parameter_sets;
 use super::partial::PartialFrame;
 
-/// How far into the clear data the first macroblock boundary is looked for, in bits.
+/// Distance into the clear data up to which the first macroblock boundary is looked for, in bits.
 const REACH_INTRA: usize = 1024;
 const REACH_PREDICTED: usize = 192;
 /// Which part of the parses that fit has to share a boundary, as a divisor.
 const SHARED: usize = 6;
-/// How many macroblocks of an I slice may be hidden before it.
+/// Number of macroblocks of an I slice that may be hidden before it.
 const HIDDEN_INTRA: u32 = 16;
 
 /// The kind of decoder that what is found is for.
@@ -171,7 +171,7 @@ impl SliceSearch {
         (end.is_exact() && end.macroblocks > 0).then_some(end.macroblocks)
     }
 
-    /// What was parsed last.
+    /// Slice that was parsed last.
     fn found(&mut self, data: Vec<u8>, from: usize, first_mb: u32) -> FoundSlice {
         FoundSlice {
             data,

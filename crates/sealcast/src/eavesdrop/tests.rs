@@ -1,4 +1,4 @@
-//! What is overheard of real sessions, compared with what was sent.
+//! Comparison of what is overheard of real sessions with what was sent.
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use sealcast_proto::wire::{
     Accept, CONNECTION_LEN, HEADER_LEN, Header, Kind, LENGTH_PREFIX, MessageLength, TAG_LEN, message_length,
 };
 
-/// What carries the messages.
+/// Carrier of the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carriage {
     /// A byte stream, with a length before each message (protocol.md §1).
@@ -22,11 +22,11 @@ pub struct SeenRecord {
     pub at: Duration,
     /// Length of the message in bytes, without its framing.
     pub length: usize,
-    /// What it is.
+    /// Kind of the record.
     pub seen: Seen,
 }
 
-/// What a message is, as far as that can be told without keys.
+/// Kind of a message, as far as that can be told without keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// A message before the session, by its first byte.

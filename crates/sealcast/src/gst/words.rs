@@ -1,4 +1,4 @@
-//! What GStreamer reports, in words.
+//! Reports of GStreamer, in words.
 
 use gstreamer::glib;
 use gstreamer::message;

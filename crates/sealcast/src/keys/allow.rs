@@ -110,7 +110,7 @@ impl AllowList {
         self.peers.is_empty()
     }
 
-    /// Where the list names the peer, in words.
+    /// Place where the list names the peer, in words.
     pub fn place_of(&self, peer: &PeerId) -> Option<String> {
         let line = self.peers.get(peer)?;
         Some(match &self.path {

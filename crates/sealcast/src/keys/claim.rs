@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use crate::file_lock::FileLock;
 use crate::private_file::{open_regular, options};
 
-/// How long a starting program waits for one that is just ending, and an edit for another one; media wait with it.
+/// Time for which a starting program waits for one that is just ending, and an edit for another one; media wait with
+/// it.
 pub(super) const PROGRAM_PATIENCE: Duration = Duration::from_millis(300);
-/// How long a command waits for an edit of another program.
+/// Time for which a command waits for an edit of another program.
 pub(super) const COMMAND_PATIENCE: Duration = Duration::from_secs(10);
 /// Interval of the attempts to get a lock.
 const LOOK: Duration = Duration::from_millis(10);

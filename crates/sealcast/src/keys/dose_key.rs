@@ -10,7 +10,7 @@ use sealcast_proto::seal::{Nonce, OpenFailed, PacketKey, Suite};
 use sealcast_proto::sim::Random;
 use sealcast_proto::wire::{HEADER_LEN, Header, Kind, TAG_LEN};
 
-/// How many times records are sealed at one end and opened at the other, in no order.
+/// Numbers of times that records are sealed at one end and opened at the other; [`dose`] chooses among them.
 pub const DOSES: [u32; 8] = [0, 1, 2, 4, 8, 16, 32, 64];
 /// Time for which the dose stays the same, in nanoseconds.
 pub const DOSE_PERIOD_NS: u64 = 500_000_000;
@@ -42,7 +42,7 @@ pub fn dose(sealed_ns: u64) -> u32 {
 
 struct DoseKey {
     key: LessSafeKey,
-    /// What further seals and opens leave behind. It never gets out, so no nonce is used for two records on the wire.
+    /// Output of further seals and opens. It never gets out, so no nonce is used for two records on the wire.
     scratch: Mutex<Vec<u8>>,
 }
 

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 use crate::failure::{Failure, FailureKind, Result};
 
 const HARDWARE: &str = "/dev/hwrng";
-/// Where Linux names the generator that stands behind it.
+/// File in which Linux names the generator that stands behind it.
 const CURRENT: &str = "/sys/class/misc/hw_random/rng_current";
 /// Interval between reads of the hardware generator.
 const RESEED: Duration = Duration::from_secs(60);
@@ -53,7 +53,7 @@ pub fn identity() -> Result<Identity> {
     Ok(Identity::from_seed(&Zeroizing::new(random::<32>()?)))
 }
 
-/// What the hardware generator gives. Without it, random bytes are those of the operating system alone, which are good
+/// State of the hardware generator. Without it, random bytes are those of the operating system alone, which are good
 /// enough: the kernel has its own use of such generators.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
@@ -68,7 +68,7 @@ pub enum Hardware {
     },
     /// It cannot be read, so nothing of it is mixed in.
     Failed {
-        /// What the system says.
+        /// Reason that the system gives.
         why: String,
     },
     /// It can be opened and has not given anything yet.
@@ -88,7 +88,7 @@ impl Hardware {
     }
 }
 
-/// What the hardware generator has given to this process so far. The first call waits a moment for it.
+/// State of the hardware generator for this process. The first call waits a moment for it.
 pub fn hardware() -> Hardware {
     pool().hardware(&std::fs::read_to_string(CURRENT).unwrap_or_default())
 }
@@ -99,7 +99,7 @@ fn pool() -> &'static Pool {
     POOL.get_or_init(|| Pool::start(Path::new(HARDWARE)))
 }
 
-/// What the hardware generator has given so far, as a key.
+/// Pool of the hardware generator's random bytes so far, as a key.
 #[derive(Default)]
 struct Pool {
     state: Mutex<State>,
@@ -112,8 +112,8 @@ struct State {
     key: Zeroizing<[u8; 32]>,
     /// Number of reads of the hardware generator that were mixed in.
     seeds: u64,
-    /// Why nothing can be read from the hardware generator; `None` while it was not tried, after a success, and where
-    /// there is none.
+    /// Reason why nothing can be read from the hardware generator; `None` while it was not tried, after a success, and
+    /// where there is none.
     failed: Option<String>,
     /// There is a hardware generator.
     exists: bool,
@@ -165,7 +165,7 @@ impl Pool {
         self.seeded.notify_all();
     }
 
-    /// What the generator gives, and its name as the kernel says it.
+    /// State of the generator, with its name as the kernel says it.
     fn hardware(&self, name: &str) -> Hardware {
         let state = self.state();
         match (state.seeds, &state.failed) {

@@ -15,7 +15,7 @@ const EPOCHS: &str = "epochs";
 /// Numbers reserved at once: at one epoch a second they last twelve days.
 const BLOCK: u64 = 1 << 20;
 
-/// Where the next number of a camera's stream is kept.
+/// Store of the next number of a camera's stream.
 pub struct EpochNumbers {
     /// `None` keeps nothing: for a camera whose identity ends with the program.
     file: Option<PathBuf>,

@@ -104,7 +104,7 @@ pub fn file_of(peer: &PeerId) -> Option<PathBuf> {
 /// Name of the one identity file that all ends of an account had before each had its own.
 const SHARED_IDENTITY: &str = "identity";
 
-/// What to do about the identity file that all ends shared, if it lies in this folder of keys.
+/// Advice about the identity file that all ends shared, if it lies in this folder of keys.
 pub fn shared_identity(home: &Path) -> Option<String> {
     let old = home.join(SHARED_IDENTITY);
     old.exists().then(|| {

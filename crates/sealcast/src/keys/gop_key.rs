@@ -30,7 +30,7 @@ impl GopSigningKey {
         Ok(Self { key, certificate })
     }
 
-    /// What says whose key it is.
+    /// Certificate that says whose key it is.
     pub fn certificate(&self) -> &Certificate {
         &self.certificate
     }

@@ -277,7 +277,7 @@ mod tests {
         found
     }
 
-    /// Where the files of [`former`] belong: the renamings of a take-over, in order.
+    /// Places for the files of [`former`]: the renamings of a take-over, in order.
     fn renamings() -> [(String, String); 2] {
         [
             (

@@ -1,4 +1,4 @@
-//! How far this end has come in a camera's group, kept over restarts: a relay may give it again what is older.
+//! Progress of this end in a camera's group, kept over restarts: a relay may give it again what is older.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

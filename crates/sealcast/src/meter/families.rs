@@ -126,13 +126,13 @@ pub(super) fn records(registry: &mut Registry) -> [Counts; 2] {
     counts
 }
 
-/// What players send and no camera gets.
+/// Counts what players send and no camera gets.
 pub(super) fn rtcp_refused(registry: &mut Registry) -> Counts {
     let help = "RTCP of players that was not passed on to a camera";
     Counts::register(registry, "rtcp_refused", help, "reason", RtcpRefusal::NAMES)
 }
 
-/// How often a camera's stamps left the time in which its frames came.
+/// Counts how often a camera's stamps left the time in which its frames came.
 pub(super) fn timeline_jumps(registry: &mut Registry) -> Counts {
     let help = "Jumps of the source's time stamps against when its frames came";
     Counts::register(registry, "source_timeline_jumps", help, "cause", Jump::NAMES)

@@ -42,7 +42,7 @@ label_values! {
 }
 
 label_values! {
-    /// What was done with a signature of a group.
+    /// Work on a signature of a group.
     SignatureWork {
         /// A frame was signed.
         Sign => "sign",
@@ -142,7 +142,7 @@ label_values! {
         Slow => "slow",
         /// The connection broke, or could not be accepted.
         Broken => "broken",
-        /// What it sent is no message of the protocol.
+        /// It sent what is no message of the protocol.
         Malformed => "malformed",
         /// It has no ticket, or the handshake failed for another reason.
         Handshake => "handshake",
@@ -156,7 +156,7 @@ label_values! {
 }
 
 label_values! {
-    /// What holds bytes until a peer reads them.
+    /// Queue that holds bytes until a peer reads them.
     PeerQueue {
         /// Sealed records and handshake messages that the system has not taken.
         Session => "session",
@@ -186,7 +186,7 @@ label_values! {
         Keyframe => "keyframe",
         /// A compound packet of a viewer gateway that sends too many.
         Rate => "rate",
-        /// What is no compound packet.
+        /// It is no compound packet.
         Malformed => "malformed",
     }
 }

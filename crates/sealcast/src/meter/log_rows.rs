@@ -226,7 +226,7 @@ row! {
         keyframe: bool,
         /// Size of the coded frame in bytes.
         bytes: u64,
-        /// What `stamped_ns` is: exposure_start, frame_end or arrival.
+        /// Kind of `stamped_ns`: exposure_start, frame_end or arrival.
         stamp: &'static str,
         /// The instant that the source stamped.
         stamped_ns: u64,

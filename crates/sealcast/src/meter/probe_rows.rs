@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::log_rows::{iso, row};
 
-/// How an event was found in a picture.
+/// Way in which an event was found in a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadBy {
@@ -24,7 +24,7 @@ row! {
         time: Timestamp,
         /// Number of the event; empty if it was found by its colour, and the server named none of that colour.
         event: Option<u32>,
-        /// How it was found.
+        /// Way in which it was found.
         by: ReadBy,
         /// Number of the frame in which it was first seen.
         frame: u64,
@@ -63,7 +63,7 @@ row! {
         latency_ms: Option<f64>,
         /// Bound of the error of the offset between the two clocks, in milliseconds.
         uncertainty_ms: Option<f64>,
-        /// Whose clock the strip's is taken for: `events`, the event server's; `session`, the publisher's; `same`, this
+        /// Clock for which the strip's is taken: `events`, the event server's; `session`, the publisher's; `same`, this
         /// machine's.
         clock: Option<&'static str>,
         /// From the capture stamp of a session to the decoded picture, in milliseconds.

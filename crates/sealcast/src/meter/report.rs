@@ -99,8 +99,8 @@ pub struct Report {
     pub shape: Option<ShapeReport>,
     /// The peer's clock, if it was estimated.
     pub clock: Option<ClockReport>,
-    /// What the kernel says of this machine's wall clock at the start and at the end of the run; `null` if it could
-    /// not be asked.
+    /// State of this machine's wall clock by the kernel at the start and at the end of the run; `null` if it could not
+    /// be asked.
     pub kernel_clock: [Option<KernelClock>; 2],
     /// Resources used by the process, if they were sampled.
     pub resources: Option<ResourceSummary>,

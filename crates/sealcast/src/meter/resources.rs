@@ -236,7 +236,7 @@ struct Sampled {
     summary: ResourceSummary,
 }
 
-/// What to do with a requested sample, and the time at which it was taken; `None` if it was not taken.
+/// Function for a requested sample, and the time at which it was taken; `None` if it was not taken.
 type Then = Box<dyn FnOnce(Option<(Instant, &ResourceSample)>) + Send>;
 
 enum Order {

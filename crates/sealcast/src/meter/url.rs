@@ -1,4 +1,4 @@
-//! Where metrics are served, as users write it.
+//! Address of metrics, as users write it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub struct MetricsUrl {
     pub certificate: Option<(PathBuf, PathBuf)>,
 }
 
-/// Why a text does not say where to serve metrics. It repeats nothing of it.
+/// Reason why a text does not say where to serve metrics. It repeats nothing of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; write ADDRESS:PORT, as in 127.0.0.1:9464, or https://0.0.0.0:9464?token=@FILE[&cert=FILE&key=FILE]")]
 pub struct NoMetricsUrl(&'static str);

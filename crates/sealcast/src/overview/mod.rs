@@ -1,4 +1,4 @@
-//! Who is admitted, who is here, and how the cameras are: as programs read it (JSON), and as people do.
+//! Overview of who is admitted, who is here, and how the cameras are: as programs read it (JSON), and as people do.
 //!
 //! A running program gathers it (`run/overview.rs`); of one that does not run, what its files say. The names of the
 //! fields are those of the JSON, which docs/peers.md describes.
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use screen::Page;
 pub(crate) use words::counted;
 
-/// How a peer is admitted.
+/// Ground on which a peer is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum AdmittedBy {
@@ -111,7 +111,7 @@ pub(crate) struct CameraRow {
     pub(crate) state: Option<String>,
     /// Since when.
     pub(crate) since: Option<String>,
-    /// Why it is off, or has ended.
+    /// Reason why it is off, or has ended.
     pub(crate) why: Option<String>,
     pub(crate) codec: Option<String>,
     /// In pixels.

@@ -11,7 +11,7 @@ use super::{AdmittedBy, CameraRow, InviteRow, PeerRow, PeersOverview, SessionRow
 /// Letters of an id that are shown: so many name a peer, and `peers remove` takes them.
 const ID_SHOWN: usize = 10;
 
-/// Where something is shown, and when.
+/// Place where something is shown, and its time.
 pub(crate) struct Page {
     /// The width of the terminal, if it is one.
     pub(crate) columns: Option<usize>,
@@ -29,7 +29,7 @@ impl Page {
         }
     }
 
-    /// Who is admitted, who is here, and the invites; no line break at the end.
+    /// Table of who is admitted, who is here, and of the invites; no line break at the end.
     pub(crate) fn peers(&self, overview: &PeersOverview) -> String {
         let mut parts = Vec::new();
         let peers = &overview.peers;
@@ -54,7 +54,7 @@ impl Page {
         parts.join("\n\n")
     }
 
-    /// How the program is; no line break at the end. If there is a bound, it has at most so many lines, and none is
+    /// State of the program; no line break at the end. If there is a bound, it has at most so many lines, and none is
     /// longer than the terminal is wide.
     pub(crate) fn status(&self, overview: &StatusOverview, most_lines: Option<usize>) -> String {
         let mut head = overview.kind.clone();

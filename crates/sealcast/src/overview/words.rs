@@ -29,7 +29,7 @@ pub(super) fn length(seconds: i64) -> String {
     }
 }
 
-/// How long a time of the JSON is past at `now`; `?` if it is none.
+/// Time since a time of the JSON at `now`; `?` if it is none.
 pub(super) fn since(time: &str, now: Timestamp) -> String {
     let past = |time: Timestamp| length(now.as_second().saturating_sub(time.as_second()));
     time.parse().map_or_else(|_| "?".to_owned(), past)

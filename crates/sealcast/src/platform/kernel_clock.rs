@@ -1,10 +1,10 @@
-//! What the kernel says of its own wall clock: whether something keeps it right, and how far it may be off.
+//! State of the wall clock by the kernel: whether something keeps it right, and how far it may be off.
 
 use std::process::{Command, Stdio};
 
 use serde::Serialize;
 
-/// Where the program that reads it may be: the folder is not always on a user's path.
+/// Places of the program that reads it: the folder is not always on a user's path.
 const PROGRAMS: [&str; 3] = ["adjtimex", "/usr/sbin/adjtimex", "/sbin/adjtimex"];
 
 /// Bits of the status (linux/timex.h): nothing keeps the clock right; offsets are in nanoseconds.

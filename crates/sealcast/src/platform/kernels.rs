@@ -51,7 +51,7 @@ const ARM: &[Rule] = &[
 /// The kernels of study ciphers; only programs for the laboratory have them.
 const STUDY: Rule = ("study suites", &[&["avx512f"], &["avx2"], &["neon"]]);
 
-/// What each part uses on a machine with these features.
+/// Kernels that each part uses on a machine with these features.
 pub fn in_use(architecture: &str, features: &[CpuFeature]) -> Vec<InUse> {
     let rules = match architecture {
         "x86_64" | "x86" => X86,

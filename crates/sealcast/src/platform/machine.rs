@@ -109,8 +109,8 @@ fn cpu_features() -> Vec<CpuFeature> {
     arm_features(rustix::param::linux_hwcap())
 }
 
-/// What the kernel tells each program that it starts (`AT_HWCAP` and `AT_HWCAP2`; `asm/hwcap.h` has the bits): the
-/// compiler has no stable way to ask on 32-bit Arm.
+/// Features that the kernel tells each program that it starts (`AT_HWCAP` and `AT_HWCAP2`; `asm/hwcap.h` has the bits):
+/// the compiler has no stable way to ask on 32-bit Arm.
 #[cfg(any(target_arch = "arm", test))]
 fn arm_features((first, second): (usize, usize)) -> Vec<CpuFeature> {
     list(&[

@@ -23,7 +23,7 @@ pub struct Facts {
     pub codec_assembly: Option<bool>,
     /// Version of GStreamer; `None` if this build has none.
     pub gstreamer: Option<String>,
-    /// What the hardware generator of random numbers gives.
+    /// State of the hardware generator of random numbers.
     pub hardware_entropy: Hardware,
     /// Speeds of suites outside the cryptography library, measured with [`measure`](super::probe::measure).
     pub more_speeds: Vec<SuiteSpeed>,
@@ -52,7 +52,7 @@ pub struct BuildConfig {
     pub codec_assembly: Option<bool>,
     /// Version of GStreamer; `None` if this build has none.
     pub gstreamer: Option<String>,
-    /// What the hardware generator of random numbers gives, with which those of the operating system are mixed.
+    /// State of the hardware generator of random numbers, with which those of the operating system are mixed.
     pub hardware_entropy: Hardware,
     /// Speeds with fewer and fewer instructions, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,7 @@ use crate::transport::tcp::connect_stream;
 use crate::transport::tls::connect_pinned;
 use crate::transport::{ByteStream, StreamTransport};
 
-/// Where a camera is: at its URL, or where it referred to.
+/// Address of a camera: its URL, or where it referred to.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) url: CameraUrl,

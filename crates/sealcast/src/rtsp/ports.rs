@@ -168,7 +168,7 @@ impl RtpPorts {
     }
 }
 
-/// What came at a socket whose other side named the port that it sends from.
+/// State of a socket whose other side named the port that it sends from.
 struct Named {
     /// Packets from another port that do not suffice for it to count.
     few: usize,

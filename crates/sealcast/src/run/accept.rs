@@ -44,7 +44,7 @@ pub(super) struct PendingSession<T = AnyTransport> {
     pub(super) delay_rate: Option<DelayBasedRate>,
     pub(super) remote: String,
     pub(super) timer: HandshakeTimer,
-    /// What is known of the other end, if this end connected.
+    /// Knowledge of the other end, if this end connected.
     pub(super) known: Option<KnownEnd>,
     /// The place that an incoming connection holds until the session is established.
     pub(super) place: Option<Place>,

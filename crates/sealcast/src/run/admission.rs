@@ -54,7 +54,7 @@ struct KeptKeys {
     version: u64,
 }
 
-/// What the user has written: the allow list, and whether everybody is admitted.
+/// Settings by the user's hand: the allow list, and whether everybody is admitted.
 pub struct ByHand {
     /// Peers that are admitted by their ids.
     pub allow: AllowList,
@@ -64,7 +64,7 @@ pub struct ByHand {
     pub archive_nodes: Vec<PeerId>,
 }
 
-/// What decides, besides the lists, on a peer.
+/// Facts that decide on a peer, besides the lists.
 pub(super) struct Entry<'a> {
     /// The places of those that are admitted.
     pub(super) places: &'a Arc<AdmittedPlaces>,
@@ -72,7 +72,7 @@ pub(super) struct Entry<'a> {
     pub(super) heard: bool,
     /// The relay that the session goes through.
     pub(super) relay: Option<Arc<str>>,
-    /// Why this end does not have what the peer wishes, if it has not.
+    /// Reason why this end does not have what the peer wishes, if it has not.
     pub(super) lacks: Option<&'static str>,
     /// Monotonic time.
     pub(super) now: Duration,
@@ -89,7 +89,7 @@ pub(super) enum Dismissal {
     Answered,
 }
 
-/// How a peer was admitted. A session keeps it, to learn when that holds no more.
+/// Admission of a peer. A session keeps it, to learn when that holds no more.
 pub(super) struct Admitted {
     admission: Arc<Admission>,
     changes: watch::Receiver<u64>,
@@ -302,7 +302,7 @@ impl Admission {
         with_labels(self.attendance.sessions(), |id| lists.label(id).to_owned())
     }
 
-    /// Whom the lists admit, and who is here.
+    /// Overview of whom the lists admit, and who is here.
     pub(super) fn overview(&self) -> PeersOverview {
         let mut sessions = by_peer(self.sessions());
         let by_hand = self.by_hand();

@@ -1,4 +1,4 @@
-//! Who is let in, and who hears of it when that changes.
+//! Admission of peers, and who hears of it when that changes.
 
 use sealcast_proto::keys::PskName;
 

@@ -1,4 +1,4 @@
-//! Who is here: the sessions of a listening end that stand, with their figures, and when peers were here last.
+//! Attendance: the sessions of a listening end that stand, with their figures, and when peers were here last.
 //!
 //! A session enters when it is established and leaves when it ends. Its task tells its figures twice a second, into
 //! atomics: who asks waits for nobody.

@@ -22,7 +22,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Bytes of a reason that is shown to the publisher's user, at most.
 const LONGEST_REASON: usize = 256;
 
-/// Why a source is away.
+/// Reason why a source is away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AwayCause {
     /// It does not admit us, or is not the one that it should be.
@@ -36,7 +36,7 @@ pub(super) enum AwayCause {
 }
 
 impl AwayCause {
-    /// Why a source is away that failed so; `None` if it does not come back by itself.
+    /// Reason why a source is away that failed so; `None` if it does not come back by itself.
     pub(super) fn of(failure: &Failure) -> Option<Self> {
         match (failure.kind, failure.fault) {
             (FailureKind::Refused, _) => Some(Self::Refused),
@@ -47,7 +47,7 @@ impl AwayCause {
         }
     }
 
-    /// What viewers are told: no address, and no word of the camera.
+    /// Words for viewers: no address, and no word of the camera.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Refused => "it does not accept the publisher's login, or is not the camera that was expected",
@@ -123,16 +123,16 @@ pub enum SourceEnd {
 pub(super) struct SourceStanding {
     /// Since when.
     pub(super) since: Instant,
-    /// Why not.
+    /// Reason, if it gives none.
     pub(super) away: Option<Arc<Away>>,
 }
 
-/// What viewers are told of the source.
+/// State of the source as viewers are told of it.
 #[derive(Clone, Debug)]
 pub(super) struct SourceState {
     /// Whether it gives pictures.
     pub(super) standing: SourceStanding,
-    /// How its pictures are turned before they are shown, once it said that they are.
+    /// Orientation of its pictures, once it said that they are turned.
     pub(super) orientation: Option<Orientation>,
 }
 
@@ -161,12 +161,12 @@ impl StandingWatch {
         self.state.borrow().standing.clone()
     }
 
-    /// What is known now and from now on.
+    /// The state now and from now on.
     pub(super) fn subscribe(&self) -> watch::Receiver<SourceState> {
         self.state.subscribe()
     }
 
-    /// How pictures are turned before they are shown, unless they never were.
+    /// Orientation of the pictures, unless they never were turned.
     pub(super) fn orientation(&self) -> Option<Orientation> {
         self.state.borrow().orientation
     }

@@ -1,5 +1,5 @@
-//! Who may command a running program: its own user and root, but no process that the program started itself. Those read
-//! what other parties send, and whoever takes one of them over must not open the door.
+//! Processes that may command a running program: its own user and root, but no process that the program started itself.
+//! Those read what other parties send, and whoever takes one of them over must not open the door.
 
 use std::fs;
 use std::io;
@@ -51,7 +51,7 @@ pub(super) fn refusal(stream: &UnixStream) -> io::Result<Option<&'static str>> {
     Ok(judge(own, caller, |id| parent(id).filter(|_| own_proc)))
 }
 
-/// Where the way from a process to its ancestors ends.
+/// End of the way from a process to its ancestors.
 #[derive(PartialEq, Eq)]
 enum End {
     /// At this program.

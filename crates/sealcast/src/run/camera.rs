@@ -75,7 +75,7 @@ impl Camera {
         self.leaves.load(Ordering::Relaxed)
     }
 
-    /// How it is now.
+    /// Present status.
     pub(super) fn status(&self) -> CameraStatus {
         let standing = self.hub.standing.now();
         let end = self.hub.end_and_time();

@@ -70,7 +70,7 @@ pub(super) struct InCommon {
     pub(super) ways: Option<Arc<Ways>>,
 }
 
-/// What looks at the frames of a camera, and at the sealed records of each, for the demo.
+/// Observers of the frames of a camera, and of the sealed records of each, for the demo.
 #[derive(Default)]
 pub(super) struct Taps {
     pub(super) frames: Option<Tap>,

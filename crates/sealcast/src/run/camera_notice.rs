@@ -1,4 +1,5 @@
-//! What a viewer knows of its publisher's camera, from what it was told and from pictures (protocol.md §4, Camera).
+//! Knowledge of a viewer about its publisher's camera, from what it was told and from pictures (protocol.md §4,
+//! Camera).
 
 use super::away::utc;
 use crate::meter::metrics::Metrics;
@@ -9,7 +10,7 @@ use crate::sink::OnAway;
 pub(super) struct CameraNotice {
     /// Since when it is off, by the publisher's wall clock in ns, and why.
     off: Option<(u64, String)>,
-    /// Who shows it.
+    /// Function that shows it.
     shows: Option<OnAway>,
 }
 

@@ -1,4 +1,4 @@
-//! What a publisher tells a viewer of its camera (protocol.md §4, Camera and Orientation).
+//! A publisher's messages to a viewer about its camera (protocol.md §4, Camera and Orientation).
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use super::away::{SourceState, StandingWatch};
 /// Interval at which it is said again that the camera is off, or pictures are turned: datagrams may be lost.
 const REPEAT: Duration = Duration::from_secs(5);
 
-/// What one viewer is told, and when.
+/// Messages about the camera to one viewer, and the time of the next.
 pub(super) struct CameraTelling {
     state: watch::Receiver<SourceState>,
     /// The viewer was told that the camera is off, and not since then that it is on.
     told_off: bool,
-    /// How it was told last that pictures are turned.
+    /// The orientation that it was told last.
     told_turn: Option<Orientation>,
     repeat: Instant,
 }
@@ -79,7 +79,7 @@ mod tests {
         Away::after(&failure).expect("it may come back")
     }
 
-    /// What is said of the camera: on or not, and why.
+    /// Message about the camera: on or not, and why.
     fn said(telling: &mut CameraTelling) -> Option<(bool, &'static str)> {
         match telling.take(&Clock::default()) {
             [None, camera] => camera.map(|camera| match camera {
@@ -90,7 +90,7 @@ mod tests {
         }
     }
 
-    /// How pictures are said to be turned.
+    /// Message about the orientation of the pictures.
     fn turned(telling: &mut CameraTelling) -> Option<Orientation> {
         match telling.take(&Clock::default()) {
             [Some(Input::Orient(orientation)), None] => Some(orientation),

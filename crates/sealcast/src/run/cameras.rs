@@ -33,7 +33,7 @@ const END_PATIENCE: Duration = Duration::from_secs(5);
 /// A camera that is being opened.
 pub type OpeningCamera = Pin<Box<dyn Future<Output = Result<CameraOptions>> + Send>>;
 
-/// Where a camera's pictures come from, and how they are sealed.
+/// Source of a camera's pictures, and how they are sealed.
 pub struct CameraDefinition {
     /// All that is said of it: if that changes, it counts as a different camera. It may have a password in it.
     pub said: Zeroizing<String>,

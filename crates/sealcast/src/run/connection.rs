@@ -75,7 +75,7 @@ pub struct Connection<T> {
     timer: TaskTimer,
     closed: bool,
     control_backlog: ControlBacklog,
-    /// What the carrier has not taken, for the metrics.
+    /// Bytes that the carrier has not taken, for the metrics.
     held: Arc<Held>,
     /// Time at which messages were last read.
     pub(super) arrived: Instant,
@@ -92,7 +92,7 @@ pub struct Connection<T> {
     since: Instant,
     /// Counters of the session's cells at the last update of the metrics.
     counted_cells: ShapeCounts,
-    /// What the session adds to the phase of the stream, if somebody observes that.
+    /// Contribution of the session to the phase of the stream, if somebody observes that.
     phase: Option<SessionPhase>,
 }
 

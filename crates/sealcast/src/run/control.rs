@@ -25,7 +25,7 @@ use crate::platform::wall_time::wall_time;
 pub const MAX_COMMAND: usize = 512;
 /// Time limit for each command on a connection, and for taking its answer.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(30);
-/// What a socket is told that is there unasked.
+/// Answer of a socket that is there unasked.
 const NOT_BY_HAND: &str = "only a program that was given --control PATH leaves something in clear while it runs; \
     start it with that, or with --encrypt";
 
@@ -43,7 +43,7 @@ pub const LIST_PEERS: &str = "peers list json";
 /// The command that is answered by a line of JSON with the status.
 pub const STATUS: &str = "status json";
 
-/// What an end that seals nothing is told.
+/// Answer of an end that seals nothing.
 const SEALS_NOTHING: &str = "this end watches and seals nothing: command its publisher";
 
 /// A camera of an end as it is now.
@@ -59,13 +59,13 @@ pub(super) struct CameraStatus {
     pub(super) info: Option<StreamInfo>,
     /// Since when its source is there, or away, in ns since 1970, if that is known.
     pub(super) since: Option<u64>,
-    /// Why its source is away.
+    /// Reason why its source is away.
     pub(super) away: Option<Arc<Away>>,
     /// True once its source has ended, or is given up: it does not come again.
     pub(super) ended: bool,
 }
 
-/// What seals media by settings that can be changed: a camera, or a gateway with all of its cameras.
+/// End that seals media by settings that can be changed: a camera, or a gateway with all of its cameras.
 pub(super) trait Sealing {
     fn settings(&self) -> &RuntimeSettings;
 
@@ -90,10 +90,10 @@ pub(super) trait Controlled: Send + Sync + 'static {
 
     fn observation(&self) -> &Observation;
 
-    /// Whom it admits.
+    /// Admission of its peers.
     fn admission(&self) -> &Admission;
 
-    /// What it is: `publisher`, `camera gateway` or `viewer`.
+    /// Kind of this end: `publisher`, `camera gateway` or `viewer`.
     fn kind(&self) -> &'static str;
 
     /// Its cameras, in the order in which they are shown; of a viewer the one that it watches.
@@ -129,7 +129,7 @@ pub(super) async fn commands(socket: Option<ControlSocket>, end: Arc<dyn Control
     std::future::pending().await
 }
 
-/// What commands are about.
+/// Subject of commands.
 pub(super) struct Commands {
     pub(super) end: Arc<dyn Controlled>,
     /// True if the user said where the socket is to be. Only there something may be left in clear: a socket that is

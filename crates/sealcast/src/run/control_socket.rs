@@ -33,7 +33,7 @@ const RUNTIME: &str = "RUNTIME_DIRECTORY";
 pub struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
-    /// What leads to it from the end's folder, if it is elsewhere.
+    /// Link that leads to it from the end's folder, if it is elsewhere.
     link: Option<PathBuf>,
     /// True if the user said where it is to be.
     by_hand: bool,

@@ -1,4 +1,4 @@
-//! What a handshake costs this end: wall time, CPU time, bytes and energy, for the log and the report.
+//! Cost of a handshake for this end: wall time, CPU time, bytes and energy, for the log and the report.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -45,7 +45,7 @@ impl Exchange {
     }
 }
 
-/// What the energy meter had counted at a time.
+/// Count of the energy meter at a time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reading {
     at: Instant,
@@ -70,7 +70,7 @@ fn energy([first, last]: [Reading; 2], [began, ended]: [Instant; 2], step: Durat
     (CERTAIN * (late + step) <= lasted).then_some(last.joules - first.joules)
 }
 
-/// What is needed to compute the energy of an exchange once its last reading has come.
+/// Data for the energy of an exchange, which is computed once its last reading has come.
 pub(super) struct Metering {
     reading: Arc<OnceLock<Reading>>,
     times: [Instant; 2],

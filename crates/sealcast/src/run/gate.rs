@@ -1,4 +1,4 @@
-//! How many sessions may be in their handshake, by where they come from.
+//! Number of sessions that may be in their handshake, by where they come from.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

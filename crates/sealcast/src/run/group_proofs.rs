@@ -1,4 +1,5 @@
-//! What an archive keeps beside frames: signatures of groups of pictures, on their way from a session to the sink.
+//! Proofs that an archive keeps beside frames: signatures of groups of pictures, on their way from a session to the
+//! sink.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};

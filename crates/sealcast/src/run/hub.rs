@@ -67,7 +67,7 @@ impl Queued for QueuedFrame {
     }
 }
 
-/// How a viewer that joins comes to its first keyframe.
+/// Way of a viewer that joins to its first keyframe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     /// It gets the group of pictures so far, unless the source is asked for a keyframe and makes one then.
@@ -92,7 +92,7 @@ struct Viewer {
     id: u64,
     /// `None` once its group seals for it.
     queue: Option<Arc<FrameQueue<QueuedFrame>>>,
-    /// What was sealed for it by the group, if it comes over its session.
+    /// Frames that the group sealed for it, if they come over its session.
     sealed: Option<Arc<FrameQueue<MemberFrame>>>,
     /// Bytes that wait for cells of its session.
     in_cells: usize,
@@ -109,7 +109,7 @@ impl Viewer {
 
 struct State {
     viewers: Vec<Viewer>,
-    /// Where frames for the group go, if there is one.
+    /// Queue of frames for the group, if there is one.
     group: Option<Arc<FrameQueue<Arc<Frame>>>>,
     targets: TargetRate,
     /// The group of pictures so far.
@@ -122,7 +122,7 @@ struct State {
     info: Option<StreamInfo>,
     info_version: u64,
     sound: Option<SoundInfo>,
-    /// How the source ended, and when.
+    /// Cause of the source's end, and its time.
     end: Option<(SourceEnd, Instant)>,
 }
 
@@ -133,7 +133,7 @@ pub struct Hub {
     limits: QueueLimits,
     metrics: Metrics,
     rate: RateConfig,
-    /// What the source's thread logs is within this.
+    /// Span of what the source's thread logs.
     pub(super) span: Span,
     /// Target rate of the source in bit/s, or [`NO_TARGET`] if no viewer has set one.
     target: AtomicU64,
@@ -477,7 +477,7 @@ impl Hub {
         self.end_and_time().map(|(end, _)| end)
     }
 
-    /// How the source ended, and when.
+    /// End of the source, and its time.
     pub(super) fn end_and_time(&self) -> Option<(SourceEnd, Instant)> {
         self.lock().end.clone()
     }

@@ -136,7 +136,7 @@ pub(super) fn publisher_of_group(observation: &Arc<Observation>) -> (Arc<Camera>
     (Arc::new(shared), group)
 }
 
-/// What observes the tests, and opens nothing.
+/// Observation for the tests, which opens nothing.
 pub(super) async fn observing() -> Observing {
     let observing = Observation::start("test", ObserveOptions::default(), Metrics::new(build_info()));
     observing.await.expect("nothing to open")

@@ -1,4 +1,4 @@
-//! How often a source or a camera is asked for a keyframe.
+//! Rate of requests for a keyframe to a source or a camera.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

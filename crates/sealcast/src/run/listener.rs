@@ -1,4 +1,4 @@
-//! What an end does with the output of its session.
+//! Use of the output of a session by its end.
 
 use std::time::Instant;
 

@@ -41,7 +41,7 @@ pub struct ObserveOptions {
     pub report: Option<PathBuf>,
     /// Folder for CSV logs.
     pub log_dir: Option<PathBuf>,
-    /// Where to serve metrics.
+    /// Address at which metrics are served.
     pub metrics: Option<MetricsUrl>,
     /// The energy meter.
     pub meter: MeterSpec,
@@ -78,7 +78,7 @@ struct Shared {
     requests: OnceLock<SampleRequests>,
     /// The meter's [step](crate::meter::power::About::step), if there is a meter.
     meter_step: Option<Duration>,
-    /// Why a viewer has not reached its publisher once.
+    /// Reason why a viewer has not reached its publisher once.
     unreached: Mutex<Option<Failure>>,
 }
 
@@ -139,7 +139,7 @@ impl Observation {
         self.take_unreached();
     }
 
-    /// Why a viewer has not reached its publisher once, if it has not.
+    /// Reason why a viewer has not reached its publisher once, if it has not.
     pub fn take_unreached(&self) -> Option<Failure> {
         let mut unreached = self.shared.unreached.lock().unwrap_or_else(PoisonError::into_inner);
         unreached.take()

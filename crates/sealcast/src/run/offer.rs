@@ -81,13 +81,13 @@ pub struct Offer {
     pub unit: Unit,
     /// Seed of the random draws of a selection by rate; not a secret.
     pub selection_seed: u64,
-    /// What the sizes and times of the records show.
+    /// Shape of the traffic: what the sizes and times of the records show.
     pub shape: Shape,
-    /// Where this end keeps the secrets of its enrolments, when it connects.
+    /// Store of the secrets of this end's enrolments, when it connects.
     pub known: KnownPeers,
     /// Which groups this end joins, when it watches.
     pub group: Option<GroupPolicy>,
-    /// What this end wants, when it watches.
+    /// Wish of this end, when it watches.
     pub wish: Wish,
     /// True if somebody waits for this end, so that it ends when it is refused in the same way again and again.
     pub attended: bool,
@@ -98,7 +98,7 @@ pub(super) struct Initiated {
     pub(super) session: Session,
     /// Time taken to generate its key pair, and to write the first message.
     pub(super) keygen: Duration,
-    /// What is known of the other end.
+    /// Knowledge of the other end.
     pub(super) known: KnownEnd,
 }
 

@@ -9,7 +9,7 @@ use super::away::utc;
 use super::control::{CameraStatus, Controlled};
 use crate::overview::{CameraRow, PeersOverview, SessionRow, StatusOverview};
 
-/// How the end is.
+/// Status of the end.
 pub(super) fn status(end: &dyn Controlled) -> StatusOverview {
     let totals = end.observation().metrics.totals();
     let (mut encrypt, mut epoch) = (Vec::new(), 0);
@@ -68,7 +68,7 @@ fn camera(camera: CameraStatus) -> CameraRow {
     }
 }
 
-/// Whom the end admits, and who is here.
+/// Overview of whom the end admits, and who is here.
 pub(super) fn peers(end: &dyn Controlled) -> PeersOverview {
     let mut overview = end.admission().overview();
     for peer in &mut overview.peers {

@@ -18,7 +18,7 @@ pub(super) struct FrameTimeline {
     pub(super) sealed_at: u64,
     /// The frame's last record arrived.
     pub(super) arrived: Instant,
-    /// What the frame waited for arrived: its own last record, or that of an earlier frame.
+    /// Time at which what the frame waited for arrived: its own last record, or that of an earlier frame.
     pub(super) released: Instant,
     pub(super) clock: Option<ClockEstimate>,
 }

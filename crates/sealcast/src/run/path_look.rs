@@ -1,4 +1,4 @@
-//! What a publisher's connection tells of its path.
+//! Samples of its path by a publisher's connection.
 
 use std::time::{Duration, Instant};
 

@@ -72,7 +72,7 @@ impl Phases {
     }
 }
 
-/// What one session adds to the phase; dropping it takes that away.
+/// Contribution of one session to the phase; dropping it takes that away.
 pub(super) struct SessionPhase {
     observation: Arc<Observation>,
     state: State,

@@ -1,4 +1,4 @@
-//! How old the picture of a group's viewer can be, and whether its proofs come: what its log says of it.
+//! Age that the picture of a group's viewer can have, and whether its proofs come: what its log says of it.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::sink::{OnAge, Standing, UNPROVEN, alarm_words};
 #[derive(Default)]
 pub(super) struct PictureAge {
     alarmed: bool,
-    /// What was known of proofs last.
+    /// Last known state of proofs.
     proofs: Option<ProofState>,
-    /// Who shows it.
+    /// Function that shows it.
     shows: Option<OnAge>,
     /// Pictures are shown before the camera has answered.
     without_session: bool,

@@ -14,7 +14,7 @@ use crate::meter::peer_bytes::Holds;
 
 /// Most packets of sound in a queue: five seconds of AAC at 48 kHz, or of Opus and G.711 in packets of 20 ms.
 pub(super) const MAX_SOUND: usize = 256;
-/// How much earlier than the first picture sound may be, by media time. What is older came before the consumer.
+/// Lead of sound over the first picture at most, by media time. What is older came before the consumer.
 const SOUND_LEAD: Duration = Duration::from_millis(100);
 
 /// The properties of a frame that a queue needs.

@@ -39,7 +39,7 @@ pub(super) struct Delivered {
     pub(super) info: Arc<StreamInfo>,
     /// Description of the sound, once there is some.
     pub(super) sound: Option<Arc<SoundInfo>>,
-    /// How the picture is turned before it is shown.
+    /// Orientation of the picture.
     pub(super) orientation: Orientation,
     pub(super) frame: ReceivedFrame,
     pub(super) timeline: FrameTimeline,

@@ -35,8 +35,8 @@ use crate::transport::AnyTransport;
 const MAX_UNWRITTEN: usize = 1024;
 /// Bytes of frames that may wait for the disk.
 const MAX_UNWRITTEN_BYTES: usize = 64 << 20;
-/// How long lost records are asked for, where media may be lost, unless the ticket says longer: the camera keeps them
-/// for 4 s.
+/// Time for which lost records are asked for, where media may be lost, unless the ticket says longer: the camera keeps
+/// them for 4 s.
 const LEAST_BUDGET: Duration = Duration::from_secs(3);
 /// Minimum time between two requests of a keyframe after a loss.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(250);
@@ -47,7 +47,7 @@ pub struct RecordOptions {
     pub ticket: Ticket,
     /// Identity, suites, mechanisms, and the group's policy.
     pub offer: Offer,
-    /// Where it writes.
+    /// Archive to which it writes.
     pub archive: NodeArchive,
     /// True to reconnect when the connection breaks.
     pub reconnect: bool,
@@ -106,12 +106,12 @@ pub async fn record(
     written.and(outcome)
 }
 
-/// What the writer tells the session.
+/// State that the writer and the session share.
 #[derive(Default)]
 struct Shared {
     wants_keyframe: AtomicBool,
     waiting: AtomicUsize,
-    /// What is known of the camera's clock, for frames that come through a relay.
+    /// Estimate of the camera's clock, for frames that come through a relay.
     clock: Mutex<Option<ClockEstimate>>,
 }
 

@@ -16,7 +16,7 @@ use crate::run::ByHand;
 pub struct Configured<D> {
     /// The name by which it is asked for; `None` for every name that no other camera has.
     pub name: Option<String>,
-    /// Where it is and how it is served. If that changes, it counts as a different camera.
+    /// Address and settings of the camera. If that changes, it counts as a different camera.
     pub definition: D,
     /// The peers that may see it; `None` for all admitted ones.
     pub allow: Option<AllowList>,

@@ -41,7 +41,7 @@ impl RuntimeSettings {
         self.wanted.borrow().selection
     }
 
-    /// What returns the selection of the moment, for another thread.
+    /// Function that returns the selection of the moment, for another thread.
     pub(super) fn selected(&self) -> impl Fn() -> Selection + Send + 'static {
         let wanted = self.wanted.subscribe();
         move || wanted.borrow().selection

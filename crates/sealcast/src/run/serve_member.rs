@@ -1,4 +1,4 @@
-//! What a viewer's task does for a member of the group: it passes on what is sealed once for all.
+//! Task of a viewer that is a member of the group: it passes on what is sealed once for all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl ViewerRole {
         peer.is_some_and(|peer| self.shared.admission.is_archive_node(&peer))
     }
 
-    /// How long a frame may wait where media may be lost or has a constant rate.
+    /// Longest wait of a frame where media may be lost or has a constant rate.
     pub(super) fn most_wait<T: Transport>(&self, task: &Task<T>) -> Duration {
         if self.is_archive(task) {
             MOST_WAIT_OF_ARCHIVE

@@ -81,7 +81,7 @@ impl Subscription {
     }
 }
 
-/// What a frame is too late for.
+/// Chance that a frame has missed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Late {
     /// To be sent at all: a keyframe comes when it is asked for.
@@ -112,7 +112,7 @@ pub(super) struct ViewerRole {
     pub(super) list_due: Option<Instant>,
     pub(super) delay_rate: Option<DelayBasedRate>,
     pub(super) subscription: Option<Subscription>,
-    /// How long media may wait for a byte stream: what the viewer said, or the publisher's own.
+    /// Time for which media may wait for a byte stream: what the viewer said, or the publisher's own.
     stream_budget: Duration,
     /// True if the viewer needs the session for answers to its challenges alone: else it has all from a relay.
     pub(super) goes_on_without: bool,
@@ -120,7 +120,7 @@ pub(super) struct ViewerRole {
     ready: bool,
     /// Requested settings, shared by all viewers' tasks.
     pub(super) settings: SettingsReceiver,
-    /// What it is told of the camera.
+    /// Messages to it about the camera.
     pub(super) camera: CameraTelling,
 }
 

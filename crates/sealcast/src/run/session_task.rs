@@ -101,13 +101,13 @@ pub(super) struct SessionTask<T, L> {
     pub(super) last_words: Option<(CloseReason, String)>,
     /// The camera that it is of, where there are several.
     camera: Option<CameraName>,
-    /// How this end admitted the peer, if the peer connected to it.
+    /// Admission of the peer, if the peer connected to this end.
     admitted: Option<Admitted>,
     /// Its place among the sessions that stand, while it does.
     presence: Option<Presence>,
     /// True if this end ended the session because the peer is admitted no more, or has lost its place.
     pub(super) dismissed: bool,
-    /// What is known of the other end, if this end connected.
+    /// Knowledge of the other end, if this end connected.
     pub(super) known: Option<KnownEnd>,
     timer: HandshakeTimer,
     /// The place that an incoming connection holds until the session is established.

@@ -1,4 +1,4 @@
-//! What the sizes and times of a stream's records show: everything, rounded lengths, or nothing.
+//! Visibility of a stream in the sizes and times of its records: everything, rounded lengths, or nothing.
 
 use std::fmt;
 use std::str::FromStr;
@@ -77,7 +77,7 @@ fn frames_a_second(rate: FrameRate) -> u64 {
     u64::from((rate.numerator / rate.denominator.max(1)).max(1))
 }
 
-/// What leaves beside a frame's data.
+/// Proof that leaves beside a frame's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameProof {
     /// Nothing: it is sealed for one viewer, or for a group that is not signed.

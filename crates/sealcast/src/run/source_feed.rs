@@ -120,7 +120,7 @@ pub(super) struct SourceFeed {
     /// Jumps of a camera's clock since the last call of [`take_jumps`](Self::take_jumps), and those that were said.
     jumps: Jumps,
     said: Jumps,
-    /// What was lost since the last call of [`take_lost`](Self::take_lost).
+    /// Losses since the last call of [`take_lost`](Self::take_lost).
     lost: Lost,
     /// Another source has taken the place of the first since the last call of [`take_reopened`](Self::take_reopened).
     reopened: bool,

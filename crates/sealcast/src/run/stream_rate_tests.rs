@@ -17,7 +17,7 @@ const MS: Duration = Duration::from_millis(1);
 /// Age from which queued frames are dropped.
 const OLD: Duration = Duration::from_millis(400);
 
-/// What is on the stream, oldest first.
+/// Part of what is on the stream.
 enum Part {
     /// Bytes of a frame, and when it was made if they are its last.
     Bytes(u64, Duration),
@@ -32,13 +32,13 @@ struct Stream {
     now: Duration,
     /// The encoder's configured rate, bit/s.
     configured: u64,
-    /// What the link carries, bit/s.
+    /// Rate of the link, bit/s.
     carries: u64,
     /// One-way delay, for each step.
     delay: fn(u64) -> u64,
     queue: VecDeque<(u64, Duration)>,
     link: VecDeque<Part>,
-    /// What arrives, and when, in order: ages of frames, and marks that are answered.
+    /// Times at which marks are answered, in order, and ages of the frames that arrive.
     answers: VecDeque<(Duration, u64)>,
     ages: Vec<u64>,
     sealed: u64,

@@ -16,7 +16,7 @@ const FAR_BEHIND: u64 = 4;
 /// again.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a viewer's path carries.
+/// Rate that a viewer's path carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PathTarget {
     /// Bit/s.

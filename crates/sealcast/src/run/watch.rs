@@ -55,7 +55,7 @@ pub struct WatchOptions {
     pub sink: Box<dyn Sink>,
     /// Maximum delay of a frame over the fastest path, on carriers that may lose media.
     pub budget: Duration,
-    /// How long media may wait for a byte stream, if the user says so; else the publisher decides.
+    /// Time for which media may wait for a byte stream, if the user says so; else the publisher decides.
     pub stream_budget: Option<Duration>,
     /// Limits of the sink's queue.
     pub queue: QueueLimits,
@@ -65,7 +65,7 @@ pub struct WatchOptions {
     pub reconnect: bool,
     /// True to show what comes through relays although the camera was never heard itself: it may be old.
     pub without_session: bool,
-    /// How far this end has come in the camera's group.
+    /// Progress of this end in the camera's group.
     pub seen: Arc<SeenGroups>,
     /// Relays that have the publisher's stream. With any, it is asked itself only to enrol this viewer.
     pub relays: Vec<RelayUrl>,
@@ -79,7 +79,7 @@ pub(super) enum After {
     Broken(Failure),
 }
 
-/// What all sessions of a viewer share.
+/// State that all sessions of a viewer share.
 pub(super) struct ViewerState {
     pub(super) offer: Offer,
     pub(super) budget: Duration,
@@ -89,15 +89,15 @@ pub(super) struct ViewerState {
     pub(super) keeps_sealed: bool,
     /// True if what comes through relays is shown although the camera was never heard itself.
     pub(super) without_session: bool,
-    /// How far this end has come in the camera's group.
+    /// Progress of this end in the camera's group.
     pub(super) seen: Arc<SeenGroups>,
-    /// Who is told the cameras that the publisher names, instead of the log.
+    /// Channel for the cameras that the publisher names, instead of the log.
     pub(super) cameras: Option<watch::Sender<Vec<CameraName>>>,
     /// False if the sound is left out.
     sound: bool,
-    /// Who shows the age of the picture.
+    /// Function that shows the age of the picture.
     shows_age: Option<OnAge>,
-    /// Who shows that the camera is off.
+    /// Function that shows that the camera is off.
     shows_away: Option<OnAway>,
     queue: Arc<FrameQueue<Delivered>>,
     /// Number of sessions that began.
@@ -136,7 +136,7 @@ impl ViewerState {
         }
     }
 
-    /// What puts frames into the sink's queue.
+    /// Receiver that puts frames into the sink's queue.
     pub(super) fn receiver(&self, in_order: bool) -> Receiver {
         let receiver = Receiver::new(in_order, Arc::clone(&self.observation), Arc::clone(&self.queue));
         let receiver = receiver.numbered(self.sessions.fetch_add(1, Ordering::Relaxed));
@@ -313,11 +313,11 @@ pub(super) type Task = SessionTask<AnyTransport, Receiver>;
 /// The viewer's end of a session. A viewer that listens has a door, which decides on publishers.
 pub(super) struct WatchingRole<'a> {
     pub(super) door: Option<&'a ListeningViewer>,
-    /// How long media may wait for a byte stream, if the user says so.
+    /// Time for which media may wait for a byte stream, if the user says so.
     pub(super) stream_budget: Option<Duration>,
     /// The camera that this end wished for.
     pub(super) camera: CameraName,
-    /// Who is told the cameras that the publisher names, instead of the log.
+    /// Channel for the cameras that the publisher names, instead of the log.
     pub(super) cameras: Option<&'a watch::Sender<Vec<CameraName>>>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct ConnectingViewer {
     state: Arc<ViewerState>,
     reach: Reach,
     stop: watch::Receiver<bool>,
-    /// Where its sessions meet what comes through relays, if its frames do.
+    /// Line on which its sessions meet what comes through relays, if its frames do.
     line: Option<SessionLine>,
     /// Takes what sessions bring to an archive's node.
     recorder: Option<Recorder>,
@@ -111,7 +111,7 @@ impl ConnectingViewer {
         }
     }
 
-    /// What this viewer and the publisher have kept from an enrolment.
+    /// Secret that this viewer and the publisher have kept from an enrolment.
     fn kept_secret(&self) -> Option<PresharedKey> {
         kept_secret(&self.state, self.reach.ticket())
     }
@@ -267,13 +267,13 @@ fn settled(after: After) -> Result<()> {
     }
 }
 
-/// What a viewer and its publisher have kept from an enrolment.
+/// Secret that a viewer and its publisher have kept from an enrolment.
 fn kept_secret(state: &ViewerState, ticket: &Ticket) -> Option<PresharedKey> {
     let (secret, known) = state.offer.known.end_of(ticket);
     secret.filter(|_| known.is_enrolled())
 }
 
-/// How a session went.
+/// Outcome of a session.
 struct Run {
     after: After,
     established: bool,

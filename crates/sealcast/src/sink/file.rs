@@ -71,7 +71,7 @@ pub struct FileSink {
     created: bool,
     /// Bytes of complete frames or fragments so far.
     written: u64,
-    /// What had no room.
+    /// Bytes that had no room.
     unwritten: Vec<u8>,
     codec: Option<Codec>,
     mp4: Option<Fragmenter>,

@@ -73,7 +73,7 @@ pub(crate) struct Fragmenter {
     orientation: Orientation,
 }
 
-/// What becomes of sound that a file is told of.
+/// Outcome for sound that a file is told of.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SoundPlace {
     /// It gets a track.

@@ -25,7 +25,7 @@ const MARK: [u8; 16] = *b"sealcast remarks";
 
 type Result<T> = shiguredo_mp4::Result<T>;
 
-/// What the header says of a track.
+/// Track as the header describes it.
 #[derive(Clone)]
 pub(super) struct Track {
     pub(super) number: u32,
@@ -33,7 +33,7 @@ pub(super) struct Track {
     pub(super) timescale: NonZeroU32,
     /// Width and height of pictures; nothing of sound.
     pub(super) size: Option<[u16; 2]>,
-    /// How they are turned before they are shown.
+    /// Orientation of the pictures.
     pub(super) orientation: Orientation,
 }
 

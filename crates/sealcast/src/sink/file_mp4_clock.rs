@@ -22,7 +22,7 @@ pub(super) struct Times {
 pub(super) struct DecodeClock {
     /// Presentation times that no picture has as its decoding time yet: as many as pictures may be reordered.
     waiting: VecDeque<u64>,
-    /// What the presentation times are later than their stamps, for the ticks between the first decoding times.
+    /// Delay of the presentation times against their stamps, for the ticks between the first decoding times.
     lead: u64,
     /// The last decoding time.
     last: Option<u64>,

@@ -43,7 +43,7 @@ pub type OnClose = Box<dyn FnOnce() + Send>;
 /// wait.
 pub type OnAway = Arc<dyn Fn(Option<String>) + Send + Sync>;
 
-/// What signs groups of pictures, as the camera sent it (signatures.md §5).
+/// Proof for groups of pictures, as the camera sent it (signatures.md §5).
 #[derive(Clone, Debug)]
 pub enum GroupProof {
     /// The certificate of the key.
@@ -120,13 +120,13 @@ pub trait Sink: Send {
         drop(closed);
     }
 
-    /// What to tell of the age and the proofs of a group's picture, if the sink shows them. Asked once, before the
-    /// first session.
+    /// Function for the age and the proofs of a group's picture, if the sink shows them. Asked once, before the first
+    /// session.
     fn when_aged(&mut self) -> Option<OnAge> {
         None
     }
 
-    /// What to tell of a camera that is off, if the sink shows it. Asked once, before the first session.
+    /// Function for a camera that is off, if the sink shows it. Asked once, before the first session.
     fn when_away(&mut self) -> Option<OnAway> {
         None
     }

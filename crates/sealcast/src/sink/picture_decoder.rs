@@ -10,7 +10,7 @@ use crate::media::{Codec, Orientation, Picture, ReceivedFrame};
 /// Minimum time between two requests for a keyframe after a frame that could not be decoded.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What became of a frame.
+/// Outcome of decoding a frame.
 pub(crate) enum Decoded {
     /// Its picture.
     Picture(Picture),

@@ -1,15 +1,15 @@
-//! How old a group's picture can be, and whether its proofs come (signatures.md, sections 5 and 6), for sinks that show
-//! pictures.
+//! Age that a group's picture can have, and whether its proofs come (signatures.md, sections 5 and 6), for sinks that
+//! show pictures.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::live::{AlarmCause, LivenessState};
 
-/// What is known of a group's picture.
+/// Knowledge of a group's picture.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing {
-    /// How old it can be.
+    /// Age that it can have.
     pub age: LivenessState,
     /// True while the signatures of groups of pictures are missing.
     pub unproven: bool,
@@ -20,14 +20,14 @@ pub struct Standing {
 /// Takes what is known of the picture, as soon as it is known. A session calls it, so it must not wait.
 pub type OnAge = Arc<dyn Fn(Standing) + Send + Sync>;
 
-/// What was known of the picture, and when.
+/// Standing of the picture, and when it was known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProvenAge {
     standing: Standing,
     noted: Instant,
 }
 
-/// What is shown of it.
+/// Age as it is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AgeShown {
     /// The newest picture is no older.
@@ -39,7 +39,7 @@ pub(super) enum AgeShown {
 }
 
 impl ProvenAge {
-    /// What is known at `noted`.
+    /// Standing that was known at `noted`.
     pub(super) fn new(standing: Standing, noted: Instant) -> Self {
         Self { standing, noted }
     }
@@ -86,11 +86,11 @@ impl ProvenAge {
 pub(crate) const WITHOUT_SESSION: &str =
     "the picture may be old: it is shown with --without-session, and the camera has not answered";
 
-/// What it means that signatures are missing.
+/// Meaning of missing signatures.
 pub(crate) const UNPROVEN: &str = "pictures are shown without the proof that holds against quantum computers: the \
                                    signatures of their groups do not come";
 
-/// What an alarm means.
+/// Meaning of an alarm.
 pub(crate) fn alarm_words(cause: AlarmCause) -> &'static str {
     match cause {
         AlarmCause::Freeze => "no frame came that the camera signed",

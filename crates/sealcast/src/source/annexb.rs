@@ -26,7 +26,7 @@ pub struct Splitter {
     h265: bool,
 }
 
-/// What a NAL unit is to the access unit that it follows.
+/// Role of a NAL unit for the access unit that it follows.
 struct Role {
     is_slice: bool,
     /// It begins a new one, if that has a slice.

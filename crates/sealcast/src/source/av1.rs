@@ -32,7 +32,7 @@ pub(super) struct Obu<'a> {
     header: &'a [u8],
     /// All its bytes.
     whole: &'a [u8],
-    /// What follows header and size.
+    /// Bytes after header and size.
     content: &'a [u8],
 }
 
@@ -73,7 +73,7 @@ impl Obu<'_> {
     }
 }
 
-/// What the beginning of some data is.
+/// Beginning of some data.
 pub(super) enum Begin<'a> {
     /// An OBU.
     Obu(Obu<'a>),

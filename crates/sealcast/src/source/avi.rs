@@ -23,7 +23,7 @@ const MAX_CHUNKS_BETWEEN_FRAMES: usize = 10_000;
 /// Maximum of streams (video, audio, subtitles) whose headers are parsed.
 const MAX_STREAMS: usize = 100;
 
-/// What AVI files call video that is carried from an MP4 file.
+/// Codes in AVI files of video that is carried from an MP4 file.
 const CARRIED_IN_MP4: [&str; 7] = ["H264", "X264", "AVC1", "HEVC", "H265", "HEV1", "AV01"];
 
 /// Reads Motion JPEG frames from an AVI file.

@@ -20,7 +20,7 @@ pub(super) const ASSUMED_RATE: FrameRate = FrameRate {
 /// One frame as stored in a file, in decode order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodedFrame {
-    /// What it is a part of.
+    /// Medium of the frame.
     pub track: Track,
     /// True if it can be decoded without earlier frames.
     pub keyframe: bool,

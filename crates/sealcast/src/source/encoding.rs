@@ -1,4 +1,4 @@
-//! How pictures that a source has raw are encoded as H.264.
+//! Encoding as H.264 of pictures that a source has raw.
 
 use std::num::NonZeroU32;
 

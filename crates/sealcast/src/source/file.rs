@@ -34,7 +34,7 @@ pub struct FileOptions {
     pub rate: Option<FrameRate>,
     /// True: deliver frames when they are due; false: as fast as they are requested.
     pub paced: bool,
-    /// How raw pictures are encoded, if the user says; refused for files that pass through.
+    /// Encoding of raw pictures, if the user says; refused for files that pass through.
     pub encoding: Option<Encoding>,
 }
 
@@ -104,7 +104,7 @@ impl<R: Read + Seek> Container<R> {
         }
     }
 
-    /// How the picture is turned before it is shown.
+    /// Orientation of the picture.
     fn orientation(&self) -> Orientation {
         match self {
             Self::Mp4(reader) => reader.orientation(),

@@ -9,7 +9,7 @@ use crate::failure::{Failure, FailureKind, Result};
 pub struct GstOptions {
     /// The pipeline as for `gst-launch-1.0`, without an element that takes its frames.
     pub pipeline: String,
-    /// How raw pictures are encoded here, if the user says.
+    /// Encoding of raw pictures here, if the user says.
     pub encoding: Option<Encoding>,
 }
 

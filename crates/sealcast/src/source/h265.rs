@@ -185,7 +185,7 @@ struct Format {
     chroma: u32,
     /// Width and height before cropping.
     size: [u32; 2],
-    /// What is cropped on the left and right, and at the top and bottom.
+    /// Crop on the left and right, and at the top and bottom.
     crop: [[u32; 2]; 2],
     /// Bits beyond 8 of luma and chroma.
     bits: [u32; 2],

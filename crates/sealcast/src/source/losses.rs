@@ -10,7 +10,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// Counts lost frames, and says so without flooding the log.
 #[derive(Debug)]
 pub(super) struct Losses {
-    /// What to do about them.
+    /// Advice about them.
     advice: &'static str,
     /// Since the camera was opened first.
     all: Lost,
@@ -46,7 +46,7 @@ impl Losses {
         self.all.count() > 0
     }
 
-    /// What was lost since the last call.
+    /// Losses since the last call.
     pub(super) fn take(&mut self) -> Lost {
         std::mem::take(&mut self.untaken)
     }

@@ -78,7 +78,7 @@ pub trait Source: Send {
         None
     }
 
-    /// How the picture is turned before it is shown. Valid as [`info`](Self::info) is.
+    /// Orientation of the picture. Valid as [`info`](Self::info) is.
     fn orientation(&self) -> Orientation {
         Orientation::default()
     }
@@ -136,8 +136,8 @@ pub trait Source: Send {
         Lost::default()
     }
 
-    /// How often the stamps of a camera's clock left the time in which its frames came, since the last call. Frames got
-    /// the times at which they came then.
+    /// Number of times that the stamps of a camera's clock left the time in which its frames came, since the last call.
+    /// Frames got the times at which they came then.
     fn take_jumps(&mut self) -> Jumps {
         Jumps::default()
     }
@@ -167,8 +167,8 @@ pub(crate) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 /// A source that is silent for this long must report a failure.
 pub const SOURCE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Who wakes up so long after a deadline was stopped, or the machine was suspended: a source that gave nothing
-/// meanwhile may be well.
+/// Delay of a wakeup after a deadline that shows that this process was stopped, or the machine suspended: a source that
+/// gave nothing meanwhile may be well.
 const STOOD_STILL: Duration = Duration::from_secs(1);
 
 /// True if this process itself stood still past the deadline.

@@ -44,7 +44,7 @@ pub struct Mp4Reader<R> {
     left_out: Vec<String>,
     first_decoded: u64,
     first_shown: i128,
-    /// How much later than the file's first frame, of picture or sound, the first picture is shown.
+    /// Time from the file's first frame, of picture or sound, to the first picture.
     picture_begins: Duration,
     /// When the file's first frame is shown, in nanoseconds on the movie's timeline.
     begins: i128,
@@ -127,7 +127,7 @@ impl<R: Read + Seek> Mp4Reader<R> {
         }
     }
 
-    /// How the picture is turned before it is shown.
+    /// Orientation of the picture.
     pub fn orientation(&self) -> Orientation {
         self.picture.track.orientation
     }

@@ -85,7 +85,7 @@ pub(super) fn child<'a>(data: &'a [u8], kind: &[u8; 4]) -> Option<Child<'a>> {
     children(data).find(|child| &child.kind == kind)
 }
 
-/// Where the contents of a nested box stand in memory: the first of each type of the path, from the outermost inwards.
+/// Range of the contents of a nested box in memory: the first of each type of the path, from the outermost inwards.
 pub(super) fn contents(data: &[u8], path: &[&[u8; 4]]) -> Option<Range<usize>> {
     let mut within = 0..data.len();
     for kind in path {

@@ -16,7 +16,7 @@ const MAX_FRAGMENT_INDEX_BYTES: u64 = 4 << 20;
 /// Maximum of boxes skipped before the index or the next fragment.
 pub(super) const MAX_BOXES_IN_A_ROW: usize = 4096;
 
-/// Where a track is being read.
+/// Place at which a track is being read.
 pub(super) struct Cursor {
     pub(super) track: Track,
     defaults: Option<Defaults>,

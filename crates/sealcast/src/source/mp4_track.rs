@@ -22,8 +22,8 @@ const SOUND_FIELDS_BYTES: usize = 28;
 /// Length in bytes of what stands before the entries in a box `stsd`: version, flags and their number.
 const STSD_FIELDS_BYTES: usize = 8;
 
-/// What a sample entry of Opus is called for the library, which refuses the whole track if it has more than two
-/// channels, and passes over what it does not know.
+/// Name of a sample entry of Opus for the library, which refuses the whole track if it has more than two channels, and
+/// passes over what it does not know.
 const OPUS_UNREAD: &[u8] = b"opus";
 
 /// Object type of JPEG in MPEG-4 Systems.
@@ -74,9 +74,9 @@ pub(super) struct Track {
     pub(super) timescale: NonZeroU32,
     pub(super) rate: Option<FrameRate>,
     pub(super) entries: Vec<Entry>,
-    /// How the picture is turned before it is shown.
+    /// Orientation of the picture.
     pub(super) orientation: Orientation,
-    /// What the edit list adds to the times of the samples, in nanoseconds.
+    /// Time that the edit list adds to those of the samples, in nanoseconds.
     pub(super) edit: i128,
     table: SampleTableAccessor<StblBox>,
 }
@@ -187,7 +187,7 @@ fn read_sound(trak: &Child<'_>, movie_timescale: NonZeroU32) -> std::result::Res
     }
 }
 
-/// What an edit list adds to the times of samples, in nanoseconds: empty edits delay them, and the first other edit
+/// Time that an edit list adds to those of samples, in nanoseconds: empty edits delay them, and the first other edit
 /// says which of them is at its beginning.
 fn edit_of(edts: Option<&EdtsBox>, movie_timescale: NonZeroU32, timescale: NonZeroU32) -> i128 {
     const SECOND: i128 = 1_000_000_000;
@@ -263,7 +263,7 @@ fn orientation_of(&[a, b, _, c, d, ..]: &[i32; 9]) -> Orientation {
         .unwrap_or_default()
 }
 
-/// What a picture's coordinates are multiplied by, x and y each, for x and for y.
+/// Factors of a picture's coordinates, x and y each, for x and for y.
 pub(crate) fn matrix_of(orientation: Orientation) -> [i32; 4] {
     let [a, b, c, d] = match orientation.quarter_turns() {
         0 => [1, 0, 0, 1],

@@ -37,7 +37,7 @@ impl Backoff {
 
 /// A camera that is opened again when it was unplugged, hung up or fell silent.
 pub(super) trait Camera {
-    /// What it gives.
+    /// Type of its frames.
     type Frame;
 
     /// The camera in messages, and what opening it again is called there.
@@ -128,7 +128,7 @@ mod tests {
         reconnects: bool,
         backoff: Backoff,
         closed: usize,
-        /// How long after its deadline the next step ends.
+        /// Delay of the end of the next step after its deadline.
         sleeps: Option<Duration>,
     }
 

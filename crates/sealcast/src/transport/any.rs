@@ -37,7 +37,7 @@ pub enum AnyTransport {
     Relayed(Box<StreamTransport<DuplexStream>>),
 }
 
-/// Where a connection comes from.
+/// Origin of a connection.
 #[derive(Clone, Debug)]
 pub enum Remote {
     /// This address.
@@ -61,7 +61,7 @@ pub struct Accepted {
     pub carriage: AnyTransport,
     /// The properties of the transport that the session must know.
     pub carrier: Carrier,
-    /// Where it comes from.
+    /// Origin of the connection.
     pub remote: Remote,
 }
 

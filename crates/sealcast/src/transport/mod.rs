@@ -53,7 +53,7 @@ pub enum Progress {
     Closed,
 }
 
-/// Where a message came from.
+/// Origin of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The peer, as messages are sent to it.
@@ -64,7 +64,7 @@ pub enum Origin {
     Multicast,
 }
 
-/// Why a carrier ended a connection: the peer asks and does not read the answers.
+/// Reason why a carrier ended a connection: the peer asks and does not read the answers.
 #[derive(Debug, thiserror::Error)]
 #[error("it asks and does not read the answers")]
 pub struct Unread;

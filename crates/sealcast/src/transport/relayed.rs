@@ -22,7 +22,7 @@ pub(crate) struct RelayedStream {
 /// Accepts the sessions that come through relays.
 pub struct RelayedListener(mpsc::Receiver<RelayedStream>);
 
-/// Where those who talk to relays put new sessions, and the listener that accepts them.
+/// Channel into which those who talk to relays put new sessions, and the listener that accepts them.
 pub(crate) fn relayed_sessions() -> (mpsc::Sender<RelayedStream>, RelayedListener) {
     let (sender, receiver) = mpsc::channel(MAX_WAITING);
     (sender, RelayedListener(receiver))

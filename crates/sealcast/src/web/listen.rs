@@ -1,4 +1,4 @@
-//! Where a page listens: by default on an address that only this machine can reach.
+//! Address at which a page listens: by default one that only this machine can reach.
 
 use std::io::{self, IsTerminal};
 use std::net::{SocketAddr, TcpListener as StdListener};

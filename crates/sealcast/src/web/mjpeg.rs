@@ -15,11 +15,11 @@ use tokio::time::timeout;
 use crate::failure::Result;
 use crate::keys::entropy;
 
-/// How long [`next_jpeg`] waits for another picture: as long as people see no standstill.
+/// Time for which [`next_jpeg`] waits for another picture: as long as people see no standstill.
 const NEXT: Duration = Duration::from_millis(300);
 
-/// What stands between the parts of one response. It is random and told to the browser alone: who made the pictures
-/// cannot put it into one, and with it a part of another type.
+/// Boundary between the parts of one response. It is random and told to the browser alone: who made the pictures cannot
+/// put it into one, and with it a part of another type.
 struct Boundary(String);
 
 impl Boundary {

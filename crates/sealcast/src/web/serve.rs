@@ -67,7 +67,7 @@ impl Remote {
 #[derive(Clone, Default)]
 struct Turns(Arc<AtomicBool>);
 
-/// How long a client may do nothing.
+/// Times for which a client may do nothing.
 #[derive(Clone, Copy)]
 struct Patience {
     /// Time for the head of a request, and for the next request on a connection that is kept open.
@@ -238,7 +238,7 @@ pub(crate) struct Taken<S> {
     patience: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
     turns: Turns,
-    /// Who would read meanwhile.
+    /// Waker of the reader, which would read meanwhile.
     reader: Option<Waker>,
 }
 

@@ -104,7 +104,7 @@ async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: 
 }
 
 impl Admission {
-    /// Why a request with these headers is refused; `None` if it shows the token.
+    /// Reason why a request with these headers is refused; `None` if it shows the token.
     fn refusal(&self, headers: &HeaderMap) -> Option<&'static str> {
         let mut refusal = NO_TOKEN;
         for shown in bearer(headers).chain(cookies(headers, &self.cookie)) {

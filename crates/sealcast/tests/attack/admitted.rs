@@ -47,8 +47,8 @@ impl Scene {
         puppet
     }
 
-    /// What the camera has heard, after everything that was sent before has passed the camera gateway: the honest
-    /// player's report comes last.
+    /// Packets that the camera has heard, after everything that was sent before has passed the camera gateway: the
+    /// honest player's report comes last.
     fn heard(&mut self, source: u8) -> Vec<Heard> {
         self.player.report(0, &report(source));
         self.camera.hears(&Heard::Report(1, report(source)))

@@ -28,7 +28,7 @@ const MOST_TAKEN: usize = 8 << 20;
 /// less is taken by then, which no check minds.
 const LOOKS: u32 = 100;
 
-/// What a listener does with a flood.
+/// Reaction of a listener to a flood.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Then {
     /// It ends the connection.
@@ -63,7 +63,7 @@ fn websocket(name: &'static str, bytes: Vec<u8>, then: Then) -> Flood {
     }
 }
 
-/// What every server of HTTP gets. Its headers go into each request.
+/// Floods for every server of HTTP. Its headers go into each request.
 fn of_http(headers: &str) -> Vec<Flood> {
     let ask = |line: &str, rest: &str| format!("{line} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}{rest}");
     let get = |path: &str| ask(&format!("GET {path}"), "\r\n").repeat(20);
@@ -88,7 +88,7 @@ fn of_http(headers: &str) -> Vec<Flood> {
     ]
 }
 
-/// What a page with sessions gets besides.
+/// Floods for a page with sessions besides.
 fn of_websockets() -> Vec<Flood> {
     let first = part(0x02, &[0; 4]);
     vec![

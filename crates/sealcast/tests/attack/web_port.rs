@@ -54,7 +54,7 @@ impl Page {
     }
 }
 
-/// What the other end sends until it hangs up.
+/// Bytes that the other end sends until it hangs up.
 fn heard(stream: &mut TcpStream) -> Vec<u8> {
     let mut answer = Vec::new();
     let ended = stream.read_to_end(&mut answer).map_err(|error| error.kind());

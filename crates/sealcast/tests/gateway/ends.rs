@@ -1,4 +1,4 @@
-//! How connections between cameras, gateways and players end, never before their timeouts, and how they resume.
+//! Ends of connections between cameras, gateways and players, never before their timeouts, and how they resume.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};

@@ -7,7 +7,7 @@ use sealcast_testkit::media::{path, pictures};
 use sealcast_testkit::program::{MANY_USES, Program, file_url, home, publish, publish_by, sealcast, until};
 use tempfile::TempDir;
 
-/// What stands in for a camera, a display and an encoder of other machines.
+/// Substitutes for a camera, a display and an encoder of other machines.
 const STAND_INS: [(&str, &str); 6] = [
     ("v4l2src device=/dev/video0", CAMERA),
     ("v4l2src", CAMERA),

@@ -1,4 +1,4 @@
-//! What comes out of real pipelines.
+//! Output of real pipelines.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ fn h264_of_an_encoder_in_the_pipeline_passes_through() {
     }
 }
 
-/// What ffmpeg decodes of these frames, recorded to MP4.
+/// Number of pictures that ffmpeg decodes of these frames, recorded to MP4.
 fn recorded(info: &StreamInfo, frames: &[Frame]) -> usize {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let file = dir.path().join("out.mp4");

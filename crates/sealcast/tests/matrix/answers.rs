@@ -1,4 +1,4 @@
-//! How answers are written and numbered.
+//! Forms of answers, and their numbers.
 
 use sealcast_testkit::gateways::Deviation::{Adds, Before, Between, Header, Ignores, Lines, Refuses, Twice, Writes};
 use sealcast_testkit::gateways::When::{Always, At};

@@ -1,4 +1,4 @@
-//! How cameras describe themselves.
+//! Descriptions of cameras by themselves.
 
 use sealcast_testkit::gateways::Deviation::Header;
 use sealcast_testkit::gateways::When::At;

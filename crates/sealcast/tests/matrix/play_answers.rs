@@ -1,4 +1,4 @@
-//! What cameras announce in their answers to PLAY.
+//! Announcements of cameras in their answers to PLAY.
 
 use sealcast_testkit::gateways::Deviation::Header;
 use sealcast_testkit::gateways::When::At;

@@ -31,19 +31,19 @@ pub(crate) struct Table {
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
-    /// Where somebody reported it.
+    /// Place where somebody reported it.
     pub(crate) report: &'static str,
     /// The camera's URL; `{camera}` stands for its address.
     pub(crate) url: &'static str,
     pub(crate) clip: fn() -> Clip,
-    /// What it shows when it hung up after the clip and is called again.
+    /// Clip that it shows when it hung up after the first one and is called again.
     pub(crate) again: Option<fn() -> Clip>,
     pub(crate) does: &'static [Deviation],
     pub(crate) published: Published,
     pub(crate) carried: Carried,
 }
 
-/// What a viewer of `publish rtsp://` gets.
+/// Media that a viewer of `publish rtsp://` gets.
 #[derive(Clone, Copy)]
 pub(crate) enum Published {
     /// Every picture once and in order, and sound.
@@ -58,7 +58,7 @@ pub(crate) enum Published {
     Fails(&'static str),
 }
 
-/// What a player behind the gateways gets.
+/// Media that a player behind the gateways gets.
 #[derive(Clone, Copy)]
 pub(crate) enum Carried {
     /// Every packet once, unchanged and in order.

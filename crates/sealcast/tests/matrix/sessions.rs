@@ -1,4 +1,4 @@
-//! What cameras say of the session.
+//! Statements of cameras about the session.
 
 use sealcast_testkit::gateways::Deviation::Header;
 use sealcast_testkit::gateways::When::{Always, At};

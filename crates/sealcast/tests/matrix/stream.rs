@@ -66,7 +66,7 @@ impl Slices {
         Some(unit)
     }
 
-    /// What stands behind the last header of an image, up to its end.
+    /// Bytes behind the last header of an image, up to its end.
     fn image(&mut self) -> Option<Vec<u8>> {
         let begin = find(&self.waiting, &[0xff, 0xda], 0)? + 2;
         let length = self.waiting.get(begin..begin + 2)?;

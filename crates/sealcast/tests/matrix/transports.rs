@@ -1,4 +1,4 @@
-//! What cameras answer to SETUP.
+//! Answers of cameras to SETUP.
 
 use sealcast_testkit::gateways::Clip;
 use sealcast_testkit::gateways::Deviation::{Channels, Header, OverUdp};

@@ -52,7 +52,7 @@ fn record(clip: &Path, output: &Path, finish: bool) {
     }
 }
 
-/// What ffprobe names the streams of a file. It says nothing of an error in it.
+/// Names of a file's streams by ffprobe, which must report no error in it.
 fn streams(file: &Path) -> Vec<String> {
     let args = ["-v", "warning", "-show_entries", "stream=codec_name", "-of", "csv=p=0"];
     let found = tool("ffprobe").args(args).arg(file).output().expect("ffprobe runs");

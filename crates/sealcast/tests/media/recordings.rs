@@ -58,7 +58,7 @@ fn holds(file: &Path, name: &[u8]) -> bool {
         .any(|window| window == name)
 }
 
-/// What ffprobe says of a file.
+/// Statements of ffprobe about a file.
 fn probed(file: &Path, arguments: &[&str]) -> String {
     let output = tool("ffprobe")
         .args(["-v", "error", "-of", "csv=p=0"])

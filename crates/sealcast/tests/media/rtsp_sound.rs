@@ -34,7 +34,7 @@ fn of(track: Track, frames: &[Frame]) -> Vec<&Frame> {
     frames.iter().filter(|frame| frame.track == track).collect()
 }
 
-/// What the camera's media time is ahead of the file's, for each packet that the file has too.
+/// Lead of the camera's media time over the file's, for each packet that the file has too.
 fn ahead(camera: &[&Frame], file: &HashMap<Vec<u8>, Duration>) -> Vec<f64> {
     let known = camera.iter().filter_map(|frame| {
         let at = file.get(&frame.data[..])?;

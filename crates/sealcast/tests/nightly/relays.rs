@@ -15,7 +15,7 @@ use sealcast_testkit::skips::skipped;
 
 const FRAMES_IN: &str = "sealcast_frames_total{dir=\"in\"}";
 const AGE: &str = "sealcast_picture_age_seconds";
-/// How many times each thing is tried.
+/// Number of times that each thing is tried.
 const ROUNDS: usize = 10;
 /// Distance of keyframes: 10 s.
 const CARD: &str = "test:320x240@25?gop=250";

@@ -373,7 +373,7 @@ fn a_node_records_at_a_constant_rate_whatever_carries_it() {
     });
 }
 
-/// Who can open nothing verifies the same, under the name of this camera and not of the viewer.
+/// Checks that who can open nothing verifies the same, under the name of this camera and not of the viewer.
 fn verifies_unopened(archive: &Path, report: &Report, [camera, viewer]: [&Path; 2]) {
     let sealed = check(archive, &[], Some(peer(camera, End::Publisher))).expect("a folder");
     let verified = |report: &Report| {

@@ -21,7 +21,7 @@ const CARD: &str = "test:160x120@25";
 const RECORDING: &str = "recording to an archive";
 const CARRIERS: [&str; 3] = ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", "quic://127.0.0.1:0"];
 
-/// Who may open the archives of a test.
+/// Recipient who may open the archives of a test.
 pub(super) struct Recipient {
     dir: TempDir,
     file: PathBuf,

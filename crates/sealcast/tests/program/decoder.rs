@@ -49,7 +49,7 @@ pub(super) fn on_a_page(mut command: Command, home: &Path) -> (Program, Page) {
     (viewer, Page { address, token })
 }
 
-/// What the page says of a viewer's state.
+/// Statements of the page about a viewer's state.
 pub(super) fn health(page: &Page) -> serde_json::Value {
     serde_json::from_slice(&page.get("/health").1).expect("JSON")
 }

@@ -1,4 +1,4 @@
-//! What an observer sees of a group's records: all of one length at fixed times, or parts of the stream in clear once
+//! View of an observer on a group's records: all of one length at fixed times, or parts of the stream in clear once
 //! every member has agreed.
 
 use sealcast_testkit::attack::{Act, Clip, Direction, Home, LENGTH, Proxy, Tap, is_frame, order_looped, record, until};

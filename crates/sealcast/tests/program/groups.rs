@@ -181,7 +181,7 @@ pub(super) fn peer_of(home: &Path) -> String {
     peer(home, End::Viewer).to_string()
 }
 
-/// Who this end of a home is.
+/// Peer id of this end of a home.
 pub(super) fn peer(home: &Path, end: End) -> PeerId {
     let identity = read_identity(&home.join("keys").join(end.file_name()));
     identity.expect("an identity").peer_id()

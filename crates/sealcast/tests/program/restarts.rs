@@ -18,7 +18,7 @@ const AWAY: Duration = Duration::from_secs(3);
 /// By how much a busy machine may place a session's first picture later than it was made.
 const LATE: i64 = 1000;
 
-/// How long something lasted, at least and at most.
+/// Time that something lasted, at least and at most.
 struct Lasted {
     away: Duration,
     all: Duration,

@@ -1,4 +1,4 @@
-//! What `packaging/` gives to service managers and monitoring fits the program.
+//! Files of `packaging/` for service managers and monitoring, which fit the program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
@@ -196,7 +196,7 @@ fn selectors(text: &str) -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// What only machines with a sensor or a meter show; docs/meters.md names it.
+/// Metrics that only machines with a sensor or a meter show; docs/meters.md names them.
 const MEASURED: [&str; 2] = ["sealcast_temperature_celsius", "sealcast_energy_joules_total"];
 
 #[test]

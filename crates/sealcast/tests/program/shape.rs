@@ -1,5 +1,5 @@
-//! What an observer sees of a shaped stream: lengths that are rounded, or nothing but equal records. The viewer gets
-//! the same frames.
+//! View of an observer on a shaped stream: lengths that are rounded, or nothing but equal records. The viewer gets the
+//! same frames.
 
 use std::collections::BTreeSet;
 

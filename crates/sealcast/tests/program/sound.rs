@@ -46,7 +46,7 @@ pub(super) fn digests(file: &Path) -> String {
     String::from_utf8(ffmpeg(&args)).expect("text")
 }
 
-/// How much later than in the original a stream of a recording is.
+/// Delay of a stream of a recording against the original.
 fn later(original: &Path, received: &Path, stream: &str) -> f64 {
     let original: HashMap<String, f64> = packets(original, stream).into_iter().collect();
     let known = packets(received, stream).into_iter();

@@ -1,4 +1,4 @@
-//! What is reported of each frame's way from the camera to the sink.
+//! Report of each frame's way from the camera to the sink.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What each end says of itself in its sealed part (keys.md §4).
+//! Claim of each end about itself in its sealed part (keys.md §4).
 
 use super::{HandshakeConfig, HandshakeError};
 use crate::keys::schedule::SealedPart;

@@ -9,8 +9,8 @@ use crate::keys::schedule::SealedPart;
 use crate::keys::transcript::Transcript;
 use crate::keys::{DecapsulationKey, Mechanism, PeerId, Secret};
 
-/// How often a handshake over datagrams obeys another retry in place of one that may have been altered: each costs a
-/// key pair, and anybody on the path can cause it.
+/// Number of times that a handshake over datagrams obeys another retry in place of one that may have been altered: each
+/// costs a key pair, and anybody on the path can cause it.
 const MAX_CORRECTIONS: u8 = 4;
 
 /// Next action of the initiator.

@@ -39,7 +39,7 @@ pub struct HandshakeConfig {
     pub pinned: Option<PeerId>,
     /// The keys of hellos to the responder, with the pre-shared key of an initiator, or all those of a responder.
     pub hello_keys: Arc<HelloKeys>,
-    /// What this end wants, if it is a viewer.
+    /// Wish of this end, if it is a viewer.
     pub wish: Wish,
 }
 
@@ -50,7 +50,7 @@ pub struct Peer {
     pub id: PeerId,
     /// The pre-shared key that it proved to know: of an invite, or kept from its enrolment.
     pub psk: Option<PskName>,
-    /// What it wants, if it is a viewer.
+    /// Its wish, if it is a viewer.
     pub wish: Option<Wish>,
 }
 

@@ -67,7 +67,7 @@ pub(super) struct Path {
     pub(super) mute: bool,
     /// True if nothing gets through at all.
     pub(super) cut: bool,
-    /// How much faster the receiver's clock runs, in parts per million; negative if slower.
+    /// Excess speed of the receiver's clock, in parts per million; negative if it is slower.
     pub(super) drift: i64,
     /// Largest additional delay of a packet. The order is kept.
     pub(super) jitter: Duration,

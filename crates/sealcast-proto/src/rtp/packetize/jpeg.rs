@@ -28,7 +28,7 @@ const TOO_LARGE: &str = "it is larger than 2040 pixels, which RTP cannot say";
 const HUFFMAN: &str = "its Huffman tables are its own, which RTP cannot carry: encode it with the standard ones";
 const QUANTIZATION: &str = "its colours have two quantization tables, or ones of 16 bits, which RTP cannot carry";
 
-/// What the headers of an image say.
+/// Facts in the headers of an image.
 #[derive(Default)]
 struct Head<'a> {
     tables: [Option<&'a [u8; 64]>; 4],

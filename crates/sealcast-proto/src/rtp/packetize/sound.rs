@@ -14,7 +14,7 @@ const AU_HEADERS: usize = 4;
 /// Longest access unit whose length fits into its header.
 const MAX_ACCESS_UNIT: usize = (1 << 13) - 1;
 
-/// How one kind of sound is sent.
+/// Form in which one kind of sound is sent.
 #[derive(Clone, Debug)]
 pub(super) struct SoundForm {
     pub(super) info: SoundInfo,

@@ -1,4 +1,4 @@
-//! What is cut is put together again by this end's own depacketizers, which cameras' streams have tried.
+//! Tests by this end's own depacketizers, which cameras' streams have tried: they put together again the cut units.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn formats(description: &str) -> Vec<Format> {
         .collect()
 }
 
-/// What a receiver of this format puts together of packets.
+/// The units that a receiver of this format puts together of packets.
 fn received(format: &Format, packets: &[Vec<u8>]) -> Vec<(u32, Vec<u8>)> {
     let mut depacketizer = Depacketizer::of(format, None).expect("a picture");
     let mut units = Vec::new();

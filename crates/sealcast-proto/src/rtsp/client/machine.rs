@@ -58,7 +58,7 @@ pub(super) struct Sent {
     pub(super) doubtful: Option<(Duration, Response)>,
 }
 
-/// What the current job has come to.
+/// State of the current job.
 #[derive(Default)]
 pub(super) struct Progress {
     /// The job's own requests that are still to be sent: one for each session.

@@ -23,7 +23,7 @@ struct Session {
     tracks: TrackSet,
 }
 
-/// What is left after the camera did not know a session.
+/// Session that is left after the camera did not know one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unknown {
     /// It may know the session by this id, which was the one before.

@@ -42,7 +42,7 @@ pub(super) struct Block {
     tail: Option<Vec<u8>>,
     /// Arrival of each record, if the program wants to know it.
     pub(super) units: Vec<UnitArrival>,
-    /// What is known of each record, in a group.
+    /// Facts about each record, in a group.
     marks: Vec<(u16, Mark)>,
     /// Recovers missing records, if the block has repair symbols.
     code: Option<Box<repair::Block>>,
@@ -187,7 +187,7 @@ impl Block {
         Ok(())
     }
 
-    /// What is known of its records, in their order.
+    /// Facts about its records, in their order.
     pub(super) fn take_marks(&mut self) -> Marks {
         let mut marks = std::mem::take(&mut self.marks);
         marks.sort_unstable_by_key(|(index, _)| *index);

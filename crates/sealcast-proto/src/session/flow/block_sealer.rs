@@ -13,7 +13,7 @@ use crate::wire::{CONNECTION_LEN, Flags, HEADER_LEN, LENGTH_PREFIX, TAG_LEN};
 /// make its length even.
 const SYMBOL_EXTRA: usize = HEADER_LEN + UNIT_HEADER_LEN + TAG_LEN + 3;
 
-/// What stands before each record.
+/// Bytes before each record.
 #[derive(Clone, Copy)]
 pub(crate) enum Prefix {
     Nothing,
@@ -40,7 +40,7 @@ impl Prefix {
     }
 }
 
-/// How a frame is divided among records that fit packets.
+/// Division of a frame among records that fit packets.
 #[derive(Clone, Copy)]
 pub(crate) struct Packing {
     unit: Unit,
@@ -92,7 +92,7 @@ impl Place {
     }
 }
 
-/// What was sealed, prefixes included.
+/// Number of bytes that were sealed, prefixes included.
 pub(crate) struct Sizes {
     /// Length of all source records but the last.
     pub(crate) source: usize,

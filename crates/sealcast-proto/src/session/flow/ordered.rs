@@ -1,4 +1,4 @@
-//! What arrived in packets and is in order now, and what a group needs to know of it.
+//! Records that arrived in packets and are in order now, and what a group needs to know of them.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::seal::SealedRecord;
 use crate::sign::Hash;
 use crate::unit::Assembled;
 
-/// What is known of a record, of a group or where records are kept as they came.
+/// Facts about a record, of a group or where records are kept as they came.
 #[derive(Clone)]
 pub(crate) struct Mark {
     /// The full number of the epoch that opened it.
@@ -28,7 +28,7 @@ impl Mark {
     }
 }
 
-/// What is known of the records of a frame or a description, in their order.
+/// Facts about the records of a frame or a description, in their order.
 #[derive(Default)]
 pub(crate) struct Marks {
     /// Their stream; 0 for a loss.
@@ -38,7 +38,7 @@ pub(crate) struct Marks {
     pub(crate) sealed: Vec<Arc<SealedRecord>>,
 }
 
-/// What is delivered, in the order in which it was sealed.
+/// Media that is delivered, in the order in which it was sealed.
 pub(crate) enum Ordered {
     Media(Assembled, Marks),
     /// A frame's proof, and what is known of its record.

@@ -116,7 +116,7 @@ pub(in crate::session) struct Outbound {
     pub(super) search: Option<MtuSearch>,
     pub(super) delivery: Delivery,
     pub(super) next: u64,
-    /// How far the numbers of a group are ahead of those that are counted here, once the media is a group's.
+    /// Lead of the numbers of a group over those that are counted here, once the media is a group's.
     ahead: Option<u64>,
     pub(super) blocks: VecDeque<SentBlock>,
     /// Number of `blocks` that have been sent completely.

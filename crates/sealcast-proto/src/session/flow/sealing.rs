@@ -16,10 +16,10 @@ use crate::wire::LENGTH_PREFIX;
 /// Source records of the block by which paths are compared.
 const TYPICAL_SOURCES: usize = 32;
 
-/// What a viewer's path needs.
+/// Need of a viewer's path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RepairNeed {
-    /// How losses are repaired.
+    /// Method of repairing losses.
     pub fec: Fec,
     /// The losses.
     pub path: PathLoss,
@@ -40,7 +40,7 @@ impl RepairNeed {
     };
 }
 
-/// What records carry.
+/// Content of records.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     Frame,
@@ -67,7 +67,7 @@ pub(crate) struct Sealing<'a> {
 }
 
 impl Outbound {
-    /// How frames are divided among packets.
+    /// Division of frames among packets.
     pub(in crate::session) fn packing(&self, unit: Unit) -> Packing {
         // Full packets fill cells, and the last one shares its cell.
         let full = self.in_cells;
@@ -215,7 +215,7 @@ impl Outbound {
         self.delivery.fec.repairs(sources, &path, &mut self.policy)
     }
 
-    /// What the path needs.
+    /// Need of the path.
     pub(in crate::session) fn repair_need(&mut self) -> RepairNeed {
         RepairNeed {
             fec: self.delivery.fec,
@@ -224,7 +224,7 @@ impl Outbound {
         }
     }
 
-    /// What the repair symbols must make up for.
+    /// Losses that the repair symbols must make up for.
     fn path_loss(&self) -> PathLoss {
         // One symbol that is sent to a multicast group serves all who miss anything, and each would ask alone.
         let asks = self.delivery.nack && !self.multicast;

@@ -15,7 +15,7 @@ use crate::wire::Header;
 const REPORT_SLACK: Duration = Duration::from_millis(30);
 /// Number of last source records that are sent again.
 pub(super) const TAIL: usize = 4;
-/// How far they may lie before the end of the numbers: repair records may follow them.
+/// Distance of these from the end of the numbers at most: repair records may follow them.
 pub(super) const MAX_TAIL: u64 = 2 * crate::repair::MAX_SOURCES as u64;
 /// Number of records that the viewer remembers as the last before a pause: those of the newest four pauses.
 const MAX_PAUSED: usize = 4 * TAIL;

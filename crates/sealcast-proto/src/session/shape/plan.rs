@@ -1,4 +1,4 @@
-//! What a constant rate means: how many cells of which size, and when.
+//! Plan of a constant rate: how many cells of which size, and when.
 
 use std::time::Duration;
 

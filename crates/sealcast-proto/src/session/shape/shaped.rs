@@ -292,9 +292,9 @@ impl Session {
         cell
     }
 
-    /// What this end still has to say, in cells, when the session ends. `close` is the payload of the last message. On
-    /// a byte stream the media that waits goes before it if it is wanted; on datagrams the message is said again and
-    /// again.
+    /// Messages that this end still has to send, in cells, when the session ends. `close` is the payload of the last
+    /// message. On a byte stream the media that waits goes before it if it is wanted; on datagrams the message is said
+    /// again and again.
     pub(in crate::session) fn last_cells(
         &mut self,
         now: Now,

@@ -32,7 +32,7 @@ impl Edge {
     }
 }
 
-/// What was found in a macroblock.
+/// Data that was found in a macroblock.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) kind: MacroblockKind,

@@ -1,4 +1,4 @@
-//! What the numbers in macroblocks mean (ITU-T H.264, tables 7-11, 7-13, 7-14, 7-17, 7-18 and 9-4).
+//! Meaning of the numbers in macroblocks (ITU-T H.264, tables 7-11, 7-13, 7-14, 7-17, 7-18 and 9-4).
 
 /// Which lists of references predict a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,7 +42,7 @@ pub struct Sps {
     pub(super) direct_8x8: bool,
 }
 
-/// How slices tell the order of pictures: `pic_order_cnt_type`.
+/// Way in which slices tell the order of pictures: `pic_order_cnt_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OrderCount {
     /// Type 0: with this number of bits.

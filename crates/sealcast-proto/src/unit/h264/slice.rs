@@ -14,7 +14,7 @@ pub struct SliceParser {
     above: Vec<Edge>,
 }
 
-/// How far the data of a slice was parsed.
+/// Place up to which the data of a slice was parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataEnd {
     /// Number of macroblocks, skipped ones included.

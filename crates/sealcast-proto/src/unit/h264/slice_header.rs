@@ -40,7 +40,7 @@ impl SliceKind {
     }
 }
 
-/// What is needed to parse the data of a slice.
+/// Context for parsing the data of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceContext {
     pub(super) kind: SliceKind,
@@ -131,7 +131,7 @@ pub struct SliceHeader {
     pub qp: i32,
     /// The first bit of the slice's data, counted from the NAL unit's first byte, emulation prevention included.
     pub data_bit: usize,
-    /// What is needed to parse the data.
+    /// Context for parsing the data.
     pub context: SliceContext,
 }
 

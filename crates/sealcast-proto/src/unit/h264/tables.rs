@@ -208,7 +208,7 @@ const RUN_BEFORE: [&[Code]; 6] = [
     &[(2, 3), (3, 0), (3, 1), (3, 3), (3, 2), (3, 5), (3, 4)],
 ];
 
-/// What a `coeff_token` says.
+/// Content of a `coeff_token`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     /// Length of the code in bits; 0 if there is no such code.

@@ -6,7 +6,7 @@ use crate::unit::MAX_FRAME;
 /// First of the eight restart markers.
 const RST0: u8 = 0xD0;
 
-/// Where codes come from. `first` says of which part the code is.
+/// Source of codes. `first` says of which part the code is.
 pub(super) trait Source {
     /// The next 32 bits, the next one first; zeros after the end.
     fn peek(&mut self, first: bool) -> u32;
@@ -24,7 +24,7 @@ pub(super) trait Source {
     fn restart(&mut self, number: u32) -> Result<(), NotSplit>;
 }
 
-/// Where codes go to.
+/// Destination of codes.
 pub(super) trait Sink {
     /// Appends the lowest `count` bits, up to 31.
     fn put(&mut self, first: bool, bits: u32, count: u32);

@@ -1,11 +1,11 @@
-//! What the markers before a scan say about its blocks, and the walk over their codes.
+//! Statements of the markers before a scan about its blocks, and the walk over their codes.
 
 use super::bits::{Sink, Source};
 use super::huffman::Codes;
 use crate::unit::{JpegPart, JpegWalker, NotJpeg};
 use crate::wire::{Malformed, Reader};
 
-/// Why the data of an image cannot be split.
+/// Reason why the data of an image cannot be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSplit {
     /// It is no JPEG image.

@@ -1,4 +1,4 @@
-//! What a decoder's process says: a header of three numbers, and words if it failed.
+//! Answer of a decoder's process: a header of three numbers, and words if it failed.
 
 use super::fence::Raised;
 

@@ -1,4 +1,4 @@
-//! What passes between the program and a decoder's process: frames and answers on a socket, pictures in shared memory.
+//! Channel between the program and a decoder's process: frames and answers on a socket, pictures in shared memory.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::os::fd::OwnedFd;
@@ -21,7 +21,7 @@ const MAX_PICTURE_BYTES: u64 = MAX_PIXELS as u64 / 2 * 3;
 /// finds the process's time hardly used.
 const TURN: Duration = Duration::from_millis(250);
 
-/// Why a decoder's process is of no more use.
+/// Reason why a decoder's process is of no more use.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// It ended.
@@ -165,7 +165,7 @@ impl Channel {
 struct Patience(Duration);
 
 impl Patience {
-    /// How long to wait now.
+    /// Time to wait now.
     fn turn(&self) -> Result<Duration, Fault> {
         match self.0.min(TURN) {
             Duration::ZERO => Err(Fault::Silent),

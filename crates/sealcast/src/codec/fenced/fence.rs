@@ -29,7 +29,7 @@ const LANDLOCK: ABI = ABI::V7;
 /// True if this program has a list of system calls for its kind of processor.
 pub const LISTS_CALLS: bool = calls::LISTED;
 
-/// What of the fence the kernel put up.
+/// Parts of the fence that the kernel put up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raised {
     /// Landlock: no files, no connections.
@@ -54,7 +54,7 @@ pub fn raise() -> Result<Raised> {
     Ok(Raised { landlock, seccomp })
 }
 
-/// Where programs, their libraries, the settings of the network and the certificates of authorities are.
+/// Folders of programs, their libraries, the settings of the network and the certificates of authorities.
 const OF_PROGRAMS: [&str; 22] = [
     "/usr",
     "/bin",

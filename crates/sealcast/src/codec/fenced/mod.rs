@@ -96,8 +96,8 @@ impl Decoder {
         self.process.as_ref().map(|process| process.child.id())
     }
 
-    /// What the fence around its process lacks, and whether the kernel or this program is to blame; `None` if the fence
-    /// is whole, and while there is no process.
+    /// Says what the fence around its process lacks, and whether the kernel or this program is to blame; `None` if the
+    /// fence is whole, and while there is no process.
     pub fn lacks(&self) -> Option<&'static str> {
         missing(self.process.as_ref()?.raised, fence::LISTS_CALLS)
     }
@@ -224,7 +224,7 @@ impl Process {
         Ok(process)
     }
 
-    /// How it ended. Its socket closes before the system knows; `None` if it closed it and lives.
+    /// Exit status of the process. Its socket closes before the system knows; `None` if it closed it and lives.
     fn status(&mut self) -> Option<ExitStatus> {
         cpu::ends(self.child.id());
         for _ in 0..END_LOOKS {
@@ -269,7 +269,7 @@ fn say_what_is_missing(raised: Raised) {
     }
 }
 
-/// What is missing in words. `listed`: this program has a list of system calls for its processor.
+/// Says in words what is missing. `listed`: this program has a list of system calls for its processor.
 fn missing(raised: Raised, listed: bool) -> Option<&'static str> {
     match (raised.landlock, raised.seccomp, listed) {
         (true, true, _) => None,

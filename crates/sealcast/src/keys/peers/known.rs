@@ -1,4 +1,4 @@
-//! What the connecting end keeps: for each listening end that enrolled it, the secret of later handshakes.
+//! Secrets of the connecting end: for each listening end that enrolled it, that of later handshakes.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -45,7 +45,7 @@ pub struct KnownEnd {
     turn: Option<FileLock>,
 }
 
-/// What this end proves to the listening one.
+/// Proof of this end to the listening one.
 enum Proves {
     Nothing,
     /// An invite. The secret of the handshake is to be kept.
@@ -145,7 +145,7 @@ impl KnownPeers {
         })
     }
 
-    /// What is kept for a peer, oldest first. What cannot be read is left out with a warning.
+    /// Secrets that are kept for a peer, oldest first. What cannot be read is left out with a warning.
     fn read(&self, peer: &PeerId) -> Vec<Kept> {
         let path = self.dir.as_ref().map(|dir| dir.join(peer.to_string()));
         let Some(path) = path.filter(|path| path.exists()) else {

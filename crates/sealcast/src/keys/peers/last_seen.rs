@@ -38,7 +38,7 @@ pub struct Unwritten {
 }
 
 impl LastSeen {
-    /// What the file in this folder says, and nothing of what it says in vain; nothing if there is none.
+    /// Reads the file in this folder without its malformed lines; empty if there is none.
     pub fn at(folder: &Path) -> Self {
         let file = folder.join(FILE);
         let text = read_private(&file, (MOST * MAX_LINE) as u64).unwrap_or_else(|error| {
@@ -80,7 +80,7 @@ impl LastSeen {
         self.changed |= self.seen.len() != before;
     }
 
-    /// What the file does not say yet.
+    /// Text of the file, if it changed since the last call.
     pub fn take_unwritten(&mut self) -> Option<Unwritten> {
         let file = self.file.clone().filter(|_| std::mem::take(&mut self.changed))?;
         let mut text = String::with_capacity(self.seen.len() * MAX_LINE);

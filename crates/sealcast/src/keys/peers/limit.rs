@@ -95,7 +95,8 @@ impl CameraLimit {
         }
     }
 
-    /// What who was limited so may watch who is invited again under another limit: both, as far as they can be written.
+    /// Limit of a peer that was limited so and is invited again under another limit: both, as far as they can be
+    /// written.
     pub fn and(self, other: &Self) -> Self {
         let allowed = |limit: &Self, name: &String| limit.allows(Some(name));
         match (self.only, &other.only) {

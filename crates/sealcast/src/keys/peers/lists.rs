@@ -25,7 +25,7 @@ const _: () = assert!(
     "a hello is tried with all of them"
 );
 
-/// What an invite is good for.
+/// Terms of an invite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Number of peers that it enrols, 1 to [`MAX_USES`].
@@ -35,14 +35,14 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// What enrols so many peers within so many hours.
+    /// Terms that enrol so many peers within so many hours.
     pub fn hours(uses: u32, hours: u32) -> Self {
         let life = Duration::from_hours(hours.into());
         Self { uses, life }
     }
 }
 
-/// What an invite was made by.
+/// Maker of an invite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A start of the program, for a ticket of this carrier, of which it printed this number before. The next start
@@ -67,7 +67,7 @@ pub struct LiveInvite {
     pub expires: Timestamp,
     /// Its life when it was made.
     pub life: Duration,
-    /// What it was made by.
+    /// Its maker.
     pub origin: Origin,
     /// One line of text for the user, which the peers that it enrols inherit.
     pub label: String,
@@ -108,7 +108,7 @@ impl LiveInvite {
 }
 
 impl fmt::Display for LiveInvite {
-    /// What is known of it, without its secret.
+    /// Writes what is known of it, without its secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "invite {}", self.name)?;
         if !self.label.is_empty() {

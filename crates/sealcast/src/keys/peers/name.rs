@@ -11,7 +11,7 @@ use crate::transport::{ListenUrl, WebUrl};
 /// Maximum length of a name in bytes.
 const MAX_NAME: usize = 64;
 
-/// What listens.
+/// Kind of a listening end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A publisher or camera gateway, to which viewers connect.

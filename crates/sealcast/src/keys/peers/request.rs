@@ -1,4 +1,4 @@
-//! What the command `invite` asks for, of a running program or of the lists of one that will run.
+//! Request of the command `invite` to a running program, or to the lists of one that will run.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ impl InviteRequest {
     }
 }
 
-/// What is said when there are as many invites as there may be.
+/// Failure if there are as many invites as there may be.
 pub(crate) fn no_room() -> Failure {
     let what = format!("{MAX_INVITES} invites are open already, as many as there may be");
     let hint =

@@ -20,7 +20,7 @@ const _: () = assert!(
     "all who are enrolled are members of a group that relays carry"
 );
 
-/// What an enrolled peer and this end keep.
+/// Secret that an enrolled peer and this end keep.
 #[derive(Clone)]
 pub(super) struct Enrolment {
     pub(super) secret: PresharedKey,

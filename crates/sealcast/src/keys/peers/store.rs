@@ -46,11 +46,11 @@ pub struct PeerStore {
     pending: Vec<Edit>,
     /// The file of peers whose content the lists are, if nothing is pending.
     seen: Option<Seen>,
-    /// How often that file was another one.
+    /// Number of times that that file was another one.
     readings: u64,
 }
 
-/// What the files say.
+/// Contents of the files.
 struct Files {
     /// `None` if they are those of the lists.
     peers: Option<Roll>,

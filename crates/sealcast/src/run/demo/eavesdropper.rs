@@ -1,4 +1,4 @@
-//! What somebody on the demo's network sees.
+//! View of somebody on the demo's network.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ const RESTS: u32 = 3;
 const BLIND_FRAMES: u32 = 30;
 /// After as many records that belong to no frame, the session is taken for another one.
 const STRAY_RECORDS: u32 = 64;
-/// How much of what was known before counts in the share that is known.
+/// Weight of what was known before in the share that is known.
 const PERSISTENCE: f64 = 0.95;
 
 /// Attacks the bytes on the network on a thread of its own, without keys.

@@ -40,7 +40,7 @@ pub struct DemoOptions {
     pub headless: bool,
     /// URL of the page.
     pub page: String,
-    /// What the sizes and times of records show.
+    /// Shape of the traffic: what the sizes and times of records show.
     pub shape: Shape,
     /// Suites, best first.
     pub suites: Vec<Suite>,
@@ -102,7 +102,7 @@ async fn run(options: &DemoOptions, observing: &Observing, mut stop: watch::Rece
     outcome.and(published)
 }
 
-/// What lasts while streams begin anew.
+/// State that lasts while streams begin anew.
 struct Demo<'a> {
     options: &'a DemoOptions,
     observing: &'a Observing,

@@ -40,7 +40,7 @@ const MAX_PAGES: usize = 8;
 /// After so long without a frame for the viewer whose records are shown, those of another are.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// What stays the same in all runs, so that viewers come back: the identities of both ends, and who is admitted.
+/// Parts that stay the same in all runs, so that viewers come back: the identities of both ends, and who is admitted.
 pub(super) struct CameraEnd {
     identity: Arc<Identity>,
     admission: Arc<Admission>,
@@ -49,7 +49,7 @@ pub(super) struct CameraEnd {
     invite: Invite,
 }
 
-/// What can be otherwise in the next run.
+/// Settings that can be otherwise in the next run.
 #[derive(Clone)]
 pub(super) struct Protection {
     /// Suites, best first.

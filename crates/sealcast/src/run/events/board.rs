@@ -1,4 +1,4 @@
-//! What displays ask for and report to.
+//! Events that displays ask for and report to.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -39,7 +39,7 @@ pub struct DisplayReport {
     pub uncertainty: u32,
 }
 
-/// What becomes of a report.
+/// Outcome of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reported {
     /// Probes are told.

@@ -16,9 +16,9 @@ use crate::run::Clock;
 
 /// Longer than any datagram of a server.
 const MAX_DATAGRAM: usize = 2048;
-/// How long a server may be silent before the first answer.
+/// Time for which a server may be silent before the first answer.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long a probe that ends waits for the last reports.
+/// Time for which a probe that ends waits for the last reports.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Longest wait for a datagram, so that the thread soon sees that it is to stop.
 const TURN: Duration = Duration::from_millis(50);

@@ -12,7 +12,7 @@ const LATE_US: u64 = 10_000_000;
 /// Maximum of events that are remembered because they may still be reported.
 const MAX_REMEMBERED: usize = 256;
 
-/// What a report of an event means.
+/// Meaning of a report of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// The event was shown.

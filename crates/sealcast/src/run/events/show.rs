@@ -23,7 +23,7 @@ use crate::web::{Listen, Listener};
 /// Maximum of reports that wait for the server.
 const MAX_WAITING: usize = 64;
 
-/// Where events are shown.
+/// Place where events are shown.
 pub enum Display {
     /// On a page, which is served here.
     Page(Listen),
@@ -33,9 +33,9 @@ pub enum Display {
 
 /// The settings of a clock.
 pub struct ClockOptions {
-    /// Where to show events.
+    /// Place where events are shown.
     pub display: Display,
-    /// Where to serve events.
+    /// Address at which events are served.
     pub events: SocketAddr,
     /// Addresses for the ticket, which says the first of them.
     pub advertised: Advertised,

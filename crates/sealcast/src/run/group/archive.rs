@@ -1,4 +1,4 @@
-//! What an archive's node gets: the records of the group, and the key of each epoch, encrypted for others.
+//! Messages to an archive's node: the records of the group, and the key of each epoch, encrypted for others.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -323,13 +323,13 @@ impl Described {
     }
 }
 
-/// What the worst path needs of those to members whose media travels in packets.
+/// Need of the worst of those paths to members whose media travels in packets.
 fn worst_need(seats: &[Seat]) -> Option<RepairNeed> {
     let needs = seats.iter().filter(|seat| seat.begun).filter_map(|seat| seat.need);
     needs.max_by_key(|need| need.symbols)
 }
 
-/// What may be left in clear: what the user wants, once everybody who gets frames has agreed to it.
+/// Selection in force: what the user wants, once everybody who gets frames has agreed to it.
 fn agreed_by_all(wanted: Selection, seats: &[Seat]) -> Selection {
     let mut hearers = seats.iter().filter(|seat| seat.hears_all());
     match hearers.all(|seat| seat.selection == wanted) {

@@ -30,7 +30,7 @@ pub(in crate::run) struct Membership {
     told: mpsc::Receiver<Told>,
     frames: Arc<FrameQueue<MemberFrame>>,
     begun: bool,
-    /// Where it waits for the group's next keyframe.
+    /// Wait for the group's next keyframe, if it waits for it.
     waits: Option<Waiting>,
     /// Number of the keyframe up to which it was served alone, until that comes from the group.
     from: Option<u64>,
@@ -44,7 +44,7 @@ pub(in crate::run) struct Membership {
 /// else, and have no picture until then.
 #[derive(Default)]
 struct Waiting {
-    /// What the group said to it so far.
+    /// Messages of the group to it so far.
     held_back: Vec<Told>,
     /// A keyframe came that the group seals for it: nothing is sealed for it alone any more.
     due: bool,
@@ -97,8 +97,8 @@ impl Membership {
         }
     }
 
-    /// What was held back, once the group has a keyframe for the viewer. `settled` if all that was sealed for it alone
-    /// has arrived: it would take nothing of that any more.
+    /// Messages that were held back, once the group has a keyframe for the viewer. `settled` if all that was sealed for
+    /// it alone has arrived: it would take nothing of that any more.
     pub(in crate::run) fn take_held_back(&mut self, settled: bool) -> Vec<Told> {
         let sealed = settled && self.frames.holds_frame();
         let over = |waits: &mut Waiting| (waits.due && sealed) || waits.held_back.len() > MAX_HELD_BACK;
@@ -151,7 +151,7 @@ impl Membership {
         &self.frames
     }
 
-    /// What comes before the next frame.
+    /// Message that comes before the next frame.
     pub(in crate::run) fn next_told(&mut self) -> Option<Told> {
         self.told.try_recv().ok()
     }
@@ -172,7 +172,7 @@ impl Membership {
         self.group.challenged(self.id, challenge);
     }
 
-    /// What the path to the viewer needs, where media travels in packets.
+    /// Notes what the path to the viewer needs, where media travels in packets.
     pub(in crate::run) fn path_needs(&self, need: RepairNeed) {
         self.group.path_needs(&self.frames, need);
     }
@@ -182,7 +182,7 @@ impl Membership {
         self.group.agreed(&self.frames, selection);
     }
 
-    /// What the viewer hears of the multicast group. Returns the number of those who hear it.
+    /// Notes what the viewer hears of the multicast group. Returns the number of those who hear it.
     pub(in crate::run) fn hears(&self, hearing: Hearing) -> usize {
         self.group.hears(&self.frames, hearing)
     }
@@ -200,7 +200,7 @@ impl Membership {
         }
     }
 
-    /// What the viewer is told of a multicast group, if there is one.
+    /// Message to the viewer about a multicast group, if there is one.
     pub(in crate::run) fn multicast(&self) -> Option<GroupMessage<'static>> {
         self.group.multicast()
     }

@@ -54,20 +54,20 @@ const MAX_TOLD: usize = 256;
 /// Frames that may wait for an archive's node at least: those of some seconds.
 const MAX_WAITING_FOR_ARCHIVE: usize = 512;
 
-/// How a publisher seals for a group.
+/// Options of a publisher that seals for a group.
 pub struct GroupOptions {
-    /// What is signed.
+    /// Mode of signing.
     pub sign: SignMode,
     /// The numbers of its epochs.
     pub numbers: EpochNumbers,
-    /// Where each record is sent once for all viewers who hear it.
+    /// Multicast group to which each record is sent once for all viewers who hear it.
     pub multicast: Option<MulticastOut>,
-    /// Who can open what archive's nodes record.
+    /// Recipients who can open what archive's nodes record.
     pub archive_to: Vec<Recipient>,
 }
 
 impl GroupOptions {
-    /// What leaves beside each frame's data.
+    /// Proof that leaves beside each frame's data.
     pub fn proof(&self) -> FrameProof {
         FrameProof::of_group(self.sign)
     }
@@ -77,7 +77,7 @@ impl GroupOptions {
 pub(super) struct MemberSession {
     /// The key that it shares with the camera.
     pub(super) key: MemberKey,
-    /// What its path needs, if its media travels in packets.
+    /// Need of its path, if its media travels in packets.
     pub(super) need: Option<RepairNeed>,
     /// True if long messages should be as short as can be: they travel in packets, or in cells at a constant rate.
     pub(super) narrow: bool,
@@ -91,7 +91,7 @@ pub(super) struct MemberSession {
     pub(super) lender: Option<Lender>,
 }
 
-/// What members are told beside frames, in the order in which the group says it.
+/// Messages to members beside frames, in the order in which the group says them.
 #[derive(Clone)]
 pub(super) enum Told {
     Sheet(Arc<[u8]>),
@@ -158,7 +158,7 @@ impl Queued for Arc<SealedFrame> {
 /// A viewer in the group.
 struct Seat {
     id: MemberId,
-    /// How it joined. The frames of a relay bring all but the first sheet as well.
+    /// Way in which it joined. The frames of a relay bring all but the first sheet as well.
     media: MediaFrom,
     /// True if its frames come through a relay.
     relayed: bool,
@@ -168,13 +168,13 @@ struct Seat {
     frames: Arc<FrameQueue<MemberFrame>>,
     /// Lends its session.
     lender: Option<Lender>,
-    /// What its path needs, if its media travels in packets.
+    /// Need of its path, if its media travels in packets.
     need: Option<RepairNeed>,
     /// True if long messages should be as short as can be.
     narrow: bool,
     /// The parts that it agreed to have encrypted.
     selection: Selection,
-    /// What it hears of the multicast group.
+    /// Report of what it hears of the multicast group.
     hearing: Hearing,
     /// True from its first sheet on: frames are for it, too.
     begun: bool,
@@ -269,7 +269,7 @@ impl Group {
         })
     }
 
-    /// What viewers are offered.
+    /// Offer to viewers.
     pub(super) fn offer(&self) -> GroupMessage<'_> {
         GroupMessage::Terms(&self.terms)
     }
@@ -336,7 +336,7 @@ impl Group {
         self.changed.notify_one();
     }
 
-    /// What the path to a member needs now.
+    /// Notes what the path to a member needs now.
     fn path_needs(&self, frames: &Arc<FrameQueue<MemberFrame>>, need: RepairNeed) {
         let mut state = self.lock();
         let seat = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames));
@@ -359,13 +359,13 @@ impl Group {
         self.lock().relayed.has_seats()
     }
 
-    /// What members are told of a multicast group, if there is one.
+    /// Message to members about a multicast group, if there is one.
     pub(super) fn multicast(&self) -> Option<GroupMessage<'static>> {
         let multicast = self.multicast.as_ref()?;
         Some(GroupMessage::Multicast(multicast.group))
     }
 
-    /// What a member hears of the multicast group. Returns the number of those who hear it.
+    /// Notes what a member hears of the multicast group. Returns the number of those who hear it.
     fn hears(&self, frames: &Arc<FrameQueue<MemberFrame>>, hearing: Hearing) -> usize {
         let mut state = self.lock();
         if let Some(seat) = state.seats.iter_mut().find(|seat| Arc::ptr_eq(&seat.frames, frames)) {

@@ -1,4 +1,5 @@
-//! What a group's relays get: enrolled viewers are members without a session, and keys and proofs go on tracks.
+//! Members and tracks of a group's relays: enrolled viewers are members without a session, and keys and proofs go on
+//! tracks.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -34,7 +35,7 @@ struct Enrolled {
     id: MemberId,
 }
 
-/// What relays get beside frames, and who may open it.
+/// Objects for relays beside frames, and who may open them.
 pub(super) struct Relayed {
     seats: Vec<RelaySeat>,
     keys: KeyTrack,
@@ -47,7 +48,7 @@ pub(super) struct Relayed {
     added: watch::Sender<u64>,
 }
 
-/// What a relay has not been given yet.
+/// Objects that a relay has not been given yet.
 pub(in crate::run) struct Added {
     pub(in crate::run) keys: Option<AddedKeys>,
     /// Each with the number of its group.
@@ -229,8 +230,8 @@ impl Group {
         self.lock().enrol(now, camera, enrolled, &names);
     }
 
-    /// What a relay client has not been given yet. It was given so many objects of this group of key objects, and
-    /// proofs up to this one.
+    /// Objects that a relay client has not been given yet. It was given so many objects of this group of key objects,
+    /// and proofs up to this one.
     pub(in crate::run) fn relayed(&self, number: u64, given: usize, proof: u64) -> Added {
         let state = self.lock();
         let relayed = &state.relayed;

@@ -31,7 +31,7 @@ const MAX_WORDS: usize = 4096;
 /// Variables of the environment that a relay client is given: where programs and certificates are.
 const VARIABLES: [&str; 4] = ["PATH", "SSL_CERT_FILE", "SSL_CERT_DIR", "RUST_LOG"];
 
-/// What a relay client does.
+/// Task of a relay client.
 #[derive(Clone, Copy)]
 pub enum ClientRole {
     /// It takes objects to the relay.

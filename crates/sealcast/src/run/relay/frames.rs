@@ -1,4 +1,4 @@
-//! What a viewer opens of that which relays bring.
+//! Opening by a viewer of what relays bring.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ const NO_ANSWER: Duration = Duration::from_secs(2);
 /// Time without a key after which the viewer is told.
 const NO_KEY: Duration = Duration::from_secs(2);
 
-/// What a viewer shares with its camera.
+/// Key that a viewer shares with its camera.
 pub(in crate::run) struct SharedKey {
     pub(in crate::run) key: MemberKey,
     /// The enrolment that it is of, if it is of one.
@@ -55,7 +55,7 @@ pub(super) struct RelayedFrames {
     camera: PeerId,
     least: SignMode,
     state: Arc<ViewerState>,
-    /// Where nothing is opened: keeps what comes.
+    /// Keeps what comes, where nothing is opened.
     recorded: Option<Recorded>,
     /// From when on there is a key.
     relayed: Option<RelayedViewer>,
@@ -63,7 +63,7 @@ pub(super) struct RelayedFrames {
     /// The newest group of the keys, before there is a key: the session with the camera may be slower than the relay.
     kept: Vec<Vec<u8>>,
     receiver: Receiver,
-    /// What is not shown before the camera has answered.
+    /// Frames that are not shown before the camera has answered.
     withheld: Withheld,
     /// When a frame was withheld first, until the user was told.
     withheld_since: Option<Duration>,
@@ -152,7 +152,7 @@ impl RelayedFrames {
         }
     }
 
-    /// What takes the frames, and what the camera says of them.
+    /// The frames' taker, and the camera's messages about them.
     pub(super) fn receiver(&mut self) -> &mut Receiver {
         &mut self.receiver
     }

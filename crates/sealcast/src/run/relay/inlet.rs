@@ -25,19 +25,19 @@ use crate::transport::RelayedStream;
 /// Time without a new frame after which a viewer with several relays takes the next one.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// What a viewer knows of its camera.
+/// Knowledge of a viewer about its camera.
 pub(in crate::run) struct RelayedCamera {
     pub(in crate::run) camera: PeerId,
-    /// What the viewer and the camera keep, if it is enrolled.
+    /// Secret that the viewer and the camera keep, if it is enrolled.
     pub(in crate::run) secret: Option<PresharedKey>,
     pub(in crate::run) relays: Vec<RelayUrl>,
-    /// What must be signed.
+    /// Least mode of signing.
     pub(in crate::run) least: SignMode,
     /// Keeps what comes, at an archive's node, which opens nothing.
     pub(in crate::run) recorder: Option<Recorder>,
 }
 
-/// Why a relay is left.
+/// Reason why a relay is left.
 enum Left {
     /// The user stopped the viewer.
     Stopped,

@@ -1,4 +1,4 @@
-//! What passes between a viewer's session with its camera and what it hears through relays.
+//! Line between a viewer's session with its camera and what it hears through relays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,14 +13,14 @@ use super::frames::SharedKey;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::transport::RelayedStream;
 
-/// What the session heard that waits. Behind it the session waits for its inlet.
+/// Maximum number of the session's news that wait. Behind it the session waits for its inlet.
 const MAX_NEWS: usize = 256;
 /// Wishes that wait to be sent. A later challenge is more useful than those before it.
 const MAX_WISHES: usize = 1;
 /// Time in which a relay must bring a session to the camera.
 const OPEN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the session tells.
+/// News of the session.
 pub(super) enum News {
     /// It is established, and this is the key that the viewer and the camera share.
     Keyed(SharedKey),
@@ -28,7 +28,7 @@ pub(super) enum News {
     Said(Vec<u8>),
     /// A new estimate of the camera's clock.
     Clock(ClockEstimate),
-    /// How pictures are turned before they are shown.
+    /// Orientation of the pictures.
     Oriented(Orientation),
     /// Whether the camera gives pictures, since when, and why not.
     Camera { on: bool, since: u64, why: String },
@@ -40,7 +40,7 @@ pub(super) enum News {
     Asks(oneshot::Sender<RelayedStream>),
 }
 
-/// What is to be said to the camera.
+/// Message to the camera.
 pub(in crate::run) enum Wish {
     /// A challenge.
     Challenge([u8; CHALLENGE_LEN]),
@@ -150,7 +150,7 @@ impl SessionLine {
         self.round_trip.store(nanos, Ordering::Relaxed);
     }
 
-    /// What is to be said next. Cancel-safe.
+    /// Next message to the camera. Cancel-safe.
     pub(in crate::run) async fn wish(&mut self) -> Wish {
         match self.wishes.recv().await {
             Some(wish) => wish,
@@ -160,7 +160,7 @@ impl SessionLine {
 }
 
 impl InletLine {
-    /// What the session tells. It may ask for a stream if there is a way to the relay: `connected`. Cancel-safe.
+    /// Next news of the session. It may ask for a stream if there is a way to the relay: `connected`. Cancel-safe.
     pub(super) async fn news(&mut self, connected: bool) -> News {
         tokio::select! {
             Some(news) = self.news.recv() => news,

@@ -55,7 +55,7 @@ impl Track {
     }
 }
 
-/// How a relay client stands with its relay.
+/// State of a relay client's connection to its relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
     /// There is no connection; the relay client tries again.
@@ -68,10 +68,10 @@ pub enum LinkState {
     Offline,
 }
 
-/// What a relay client says.
+/// Message of a relay client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RelayEvent {
-    /// How it stands with the relay, in words as well.
+    /// State of the connection to the relay, in words as well.
     State(LinkState, String),
     /// An object of a track.
     Object(Track, Vec<u8>),
@@ -95,7 +95,7 @@ pub(super) fn group(track: Track, number: u64) -> Vec<u8> {
     message(GROUP, &[track.byte()], &number.to_be_bytes())
 }
 
-/// What stands before an object of this length.
+/// Bytes before an object of this length.
 pub(super) fn object_head(track: Track, length: usize) -> [u8; PREFIX + 2] {
     let mut head = [0; PREFIX + 2];
     head[..PREFIX].copy_from_slice(&(length as u32 + 2).to_be_bytes());

@@ -1,4 +1,4 @@
-//! What a camera gives one relay: its group's frames, key sheets and proofs.
+//! Objects of a camera for one relay: its group's frames, key sheets and proofs.
 
 use std::io;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(in crate::run) struct Outlet {
     pub(in crate::run) added: watch::Receiver<u64>,
 }
 
-/// Where sessions go that viewers open through a relay.
+/// Destination of sessions that viewers open through a relay.
 pub(in crate::run) type Arrivals = mpsc::Sender<RelayedStream>;
 
 /// A relay client that is being fed.
@@ -45,7 +45,7 @@ struct Feeding {
     given: Given,
 }
 
-/// What the present client was given.
+/// Objects that the present client was given.
 #[derive(Default)]
 struct Given {
     /// The group of key objects, and how many of it.
@@ -58,7 +58,7 @@ struct Given {
     sound: bool,
 }
 
-/// What a relay was given of a group of pictures.
+/// Part of a group of pictures that a relay was given.
 #[derive(Default)]
 struct Pictures {
     objects: usize,

@@ -1,4 +1,4 @@
-//! What an archive's node hears through a relay: it keeps frames, and opens none (archive.md §8).
+//! Recording by an archive's node through a relay: it keeps frames, and opens none (archive.md §8).
 
 use std::time::Instant;
 

@@ -14,10 +14,10 @@ const MAX_SESSIONS: usize = 1024;
 const WINDOW: usize = 64 << 10;
 /// Pieces of a session that wait for it. Who sends more than it takes is cut off, so that nobody else waits.
 const MAX_WAITING: usize = 64;
-/// What sessions said that waits for the relay client, of all of them. Behind it they wait themselves.
+/// Maximum number of messages of all sessions that wait for the relay client. Behind it they wait themselves.
 const MAX_SAID: usize = 16;
 
-/// What a session says to the other end.
+/// Message of a session to the other end.
 pub(super) enum Said {
     /// Bytes.
     Bytes(u32, Vec<u8>),
@@ -70,7 +70,7 @@ impl RelayedSessions {
         self.open.remove(&session);
     }
 
-    /// What a session says next. Cancel-safe.
+    /// Next message of a session. Cancel-safe.
     pub(super) async fn said(&mut self) -> Said {
         loop {
             // This holds a sender itself, so there is always a next one.

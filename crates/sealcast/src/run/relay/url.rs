@@ -1,4 +1,4 @@
-//! Where a relay is, and what the camera's broadcast is called there.
+//! Address of a relay, and the name of the camera's broadcast there.
 
 use std::fmt;
 use std::str::FromStr;

@@ -186,7 +186,7 @@ impl Sink for GstSink {
     }
 }
 
-/// What the frames are, in GStreamer's words.
+/// Format of the frames, in GStreamer's words.
 fn caps(info: &StreamInfo) -> Caps {
     let builder = match info.codec {
         Codec::H264 => Caps::builder("video/x-h264")

@@ -46,9 +46,9 @@ pub(super) struct Newest {
     pub(super) undecoded: u64,
     /// True if the stream has ended.
     pub(super) ended: bool,
-    /// How old the picture can be, in a group.
+    /// Age that the picture can have, in a group.
     pub(super) age: Option<ProvenAge>,
-    /// What is to be said of a camera that is off.
+    /// Words about a camera that is off.
     pub(super) away: Option<String>,
 }
 

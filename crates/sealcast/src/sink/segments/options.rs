@@ -17,10 +17,10 @@ pub(crate) const OPTIONS: &str = "overwrite, or segment=10m, keep=7d, max=50GB a
 /// Bounds of the length of a segment.
 const SEGMENTS: std::ops::RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
 
-/// What may stand behind `%` in the name of a file.
+/// Letters that may stand behind `%` in the name of a file.
 const FIELDS: [char; 8] = ['Y', 'm', 'd', 'H', 'M', 'S', 'j', '%'];
 
-/// How a recording is cut, and how much of it is kept.
+/// Division of a recording into files, and how much of it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentOptions {
     /// Length of a segment at least; it goes on to the next keyframe.
@@ -86,7 +86,7 @@ impl SegmentOptions {
     }
 }
 
-/// Where the files of a recording are.
+/// Places of the files of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Template {
     /// The folder of the recording: all before the first part with a time in it.

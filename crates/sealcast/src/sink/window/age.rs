@@ -1,4 +1,4 @@
-//! How old a picture is when it is shown.
+//! Age of a picture when it is shown.
 
 use sealcast_proto::clock::ClockEstimate;
 

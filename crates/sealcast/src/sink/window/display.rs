@@ -26,7 +26,7 @@ use crate::sink::proven_age::ProvenAge;
 /// Size of a window before its first picture.
 const FIRST_SIZE: (u16, u16) = (640, 480);
 
-/// What the user says of the window.
+/// Options of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WindowOptions {
     /// Write the age of the picture into its corner.
@@ -52,12 +52,12 @@ pub(super) struct Window {
     shown: Option<Shown>,
     /// True if an alarm is in the window.
     alarmed: bool,
-    /// What the window says of a camera that is off.
+    /// Words of the window about a camera that is off.
     away: Option<String>,
     pixels: Vec<u8>,
 }
 
-/// What the window's thread does next.
+/// Next step of the window's thread.
 enum Next {
     Draw,
     Wait,
@@ -243,7 +243,7 @@ fn visual(screen: &Screen) -> Option<&Visualtype> {
         .find(|visual| visual.visual_id == screen.root_visual)
 }
 
-/// Where the colours of a pixel are, if each has 8 bits.
+/// Shifts of the colours of a pixel, if each has 8 bits.
 fn shifts(visual: &Visualtype) -> Option<Shifts> {
     let shift = |mask: u32| {
         let shift = mask.trailing_zeros();

@@ -7,7 +7,7 @@ use crate::source::test_card::font;
 const PART: usize = 1 << PART_BITS;
 const PART_BITS: u32 = 8;
 
-/// Where the red, green and blue of a pixel are, as numbers of bits to shift.
+/// Numbers of bits by which the red, green and blue of a pixel are shifted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shifts {
     pub(super) red: u32,

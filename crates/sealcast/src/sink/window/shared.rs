@@ -1,4 +1,4 @@
-//! What the sink's thread and the window's thread share: one picture, and a bell.
+//! State that the sink's thread and the window's thread share: one picture, and a bell.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,7 +21,7 @@ pub(super) struct Shown {
 pub(super) struct Shared {
     newest: Mutex<Option<Shown>>,
     age: Mutex<Option<ProvenAge>>,
-    /// What is to be said of a camera that is off.
+    /// Words about a camera that is off.
     away: Mutex<Option<String>>,
     /// Readable when there is a picture, an alarm or its end, the camera goes or is back, or at the end.
     bell: OwnedFd,
@@ -70,7 +70,7 @@ impl Shared {
         }
     }
 
-    /// How old the picture can be, if that is known.
+    /// Age that the picture can have, if that is known.
     pub(super) fn age(&self) -> Option<ProvenAge> {
         *self.age.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,7 +81,7 @@ impl Shared {
         self.ring();
     }
 
-    /// What is to be said of a camera that is off.
+    /// Words about a camera that is off.
     pub(super) fn away(&self) -> Option<String> {
         self.away.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -132,7 +132,7 @@ impl Shared {
         self.lock().take()
     }
 
-    /// What becomes readable when there is something to do.
+    /// Descriptor that becomes readable when there is something to do.
     pub(super) fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }

@@ -41,7 +41,7 @@ pub(super) struct PipelineEncoder {
     rate: Option<Rate>,
 }
 
-/// What is known of its bit rate.
+/// Unit, limit and present value of its bit rate.
 struct Rate {
     /// Bits per second that a unit of the property stands for.
     unit: u64,

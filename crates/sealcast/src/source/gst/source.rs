@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// An encoder that makes no keyframe within this many frames after it was asked for one makes none on request.
 const KEYFRAME_PATIENCE: u32 = 60;
 
-/// What becomes of what the pipeline gives.
+/// Maker of frames from what the pipeline gives.
 enum Maker {
     /// Access units in which frames depend on those before them, passed through.
     Predicted {
@@ -69,7 +69,7 @@ pub(in crate::source) struct GstSource {
     stamps: Stamps,
     ahead: Option<Frame>,
     losses: Losses,
-    /// Why it stopped, if it has.
+    /// Failure that stopped it, if it has stopped.
     failed: Option<Failure>,
 }
 

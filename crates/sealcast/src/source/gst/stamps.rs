@@ -18,7 +18,7 @@ const LEAST_STEP: Duration = Duration::from_micros(1);
 
 /// Places frames on the clock of this machine and in media time.
 pub(super) struct Stamps {
-    /// What the stamps of the pipeline stand for; `None` if the pipeline plays something at its own time.
+    /// Meaning of the pipeline's stamps; `None` if the pipeline plays something at its own time.
     kind: Option<StampKind>,
     /// Running times of the first frame and of the last.
     times: Option<(Duration, Duration)>,

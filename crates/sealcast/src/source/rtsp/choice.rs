@@ -1,4 +1,4 @@
-//! What of a camera is taken: its picture, and the sound beside it.
+//! Choice of a camera's media: its picture, and the sound beside it.
 
 use sealcast_proto::rtp::{Depacketizer, MediaDescription, MediaKind, Medium, SoundDepacketizer};
 use sealcast_proto::rtsp::Track;
@@ -97,7 +97,7 @@ fn carried(track: Track, medium: &Medium) -> Result<Sound, String> {
     })
 }
 
-/// What a camera without a picture that is carried has, for people.
+/// Names of the media of a camera without a picture that is carried, for people.
 fn names(description: &MediaDescription) -> String {
     let names = description.media.iter().map(|medium| {
         let kind = match &medium.kind {

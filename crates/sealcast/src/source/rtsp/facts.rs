@@ -1,10 +1,10 @@
-//! What was seen of a camera's packets and pictures.
+//! Facts about a camera's packets and pictures.
 
 use std::time::{Duration, Instant};
 
 use sealcast_proto::rtp::ReceiveCounts;
 
-/// What came of a camera in one session.
+/// Facts about a camera in one session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     /// Packets of the picture, and their bytes.

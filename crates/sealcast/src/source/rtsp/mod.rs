@@ -32,7 +32,7 @@ const KEYFRAME_PATIENCE: Duration = Duration::from_secs(60);
 /// Time between two looks whether the publisher stops.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What helps against pictures that come damaged.
+/// Advice against pictures that come damaged.
 const ADVICE: &str = "a lower bit rate or a better path helps; over UDP what is lost is not sent again, over TCP it is";
 
 /// A camera.

@@ -23,7 +23,7 @@ const MAX_READY: usize = 1 << 20;
 /// A received frame.
 #[derive(Debug)]
 pub(in crate::source) struct Arrived {
-    /// What it is a part of.
+    /// Medium of the frame.
     pub(super) track: Track,
     pub(super) keyframe: bool,
     /// True if packets before it were lost.
@@ -83,7 +83,7 @@ pub(super) struct Streams {
     told: bool,
     /// Pictures since the first one that came damaged, and were not counted yet.
     damaged: u64,
-    /// What was wrong with packets since the last good picture.
+    /// Fault of packets since the last good picture.
     complaint: Option<String>,
     seen: Seen,
     facts: Facts,
@@ -265,23 +265,23 @@ impl Streams {
         })
     }
 
-    /// What came so far.
+    /// Facts so far.
     pub(super) fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// How many pictures came damaged since the last call.
+    /// Number of pictures that came damaged since the last call.
     pub(super) fn take_damaged(&mut self) -> u64 {
         self.facts.damaged += self.damaged;
         std::mem::take(&mut self.damaged)
     }
 
-    /// What was wrong with packets since the last good picture.
+    /// Fault of packets since the last good picture.
     pub(super) fn complaint(&self) -> Option<&str> {
         self.complaint.as_deref()
     }
 
-    /// Why no picture came of late, in words that follow the camera's name.
+    /// Reason why no picture came of late, in words that follow the camera's name.
     pub(super) fn silence(&self, over_udp: bool) -> String {
         let why = match (self.complaint(), self.seen, self.heard) {
             (Some(complaint), ..) => complaint,

@@ -55,7 +55,7 @@ impl Datagrams {
         }
     }
 
-    /// What takes the packets of ports. What does not fit is dropped, as it could be on the way.
+    /// Function that takes the packets of ports. What does not fit is dropped, as it could be on the way.
     fn taker(&self) -> impl Fn(Channel, Bytes, Instant) + Clone + Send + 'static {
         let (sender, waiting) = (self.sender.clone(), Arc::clone(&self.waiting));
         move |channel, packet, came| {
@@ -350,17 +350,17 @@ impl Session {
         self.streams.sound()
     }
 
-    /// How many pictures came damaged since the last call: at least one wherever packets are missing.
+    /// Number of pictures that came damaged since the last call: at least one wherever packets are missing.
     pub(super) fn take_damaged(&mut self) -> u64 {
         self.streams.take_damaged()
     }
 
-    /// Why no picture came of late, in words that follow the camera's name.
+    /// Reason why no picture came of late, in words that follow the camera's name.
     pub(super) fn silence(&self) -> String {
         self.streams.silence(!self.over_udp.is_empty())
     }
 
-    /// What the camera offers.
+    /// Offer of the camera.
     pub(super) fn description(&self) -> &MediaDescription {
         &self.description
     }
@@ -370,7 +370,7 @@ impl Session {
         self.link.oddities()
     }
 
-    /// What came so far.
+    /// Facts so far.
     pub(super) fn facts(&self) -> &Facts {
         self.streams.facts()
     }

@@ -15,21 +15,21 @@ use crate::rtsp::RtspOptions;
 /// Time for which a trial goes on at most until the second keyframe came.
 const KEYFRAMES_PATIENCE: Duration = Duration::from_secs(20);
 
-/// What a trial showed.
+/// Result of a trial.
 pub(crate) struct Trial {
-    /// What the camera offers.
+    /// Offer of the camera.
     pub(crate) description: MediaDescription,
     /// The picture as viewers would get it; its size is 0 until a keyframe came.
     pub(crate) picture: StreamInfo,
     /// The sound as viewers would get it.
     pub(crate) sound: Option<SoundInfo>,
-    /// What came.
+    /// Facts about what came.
     pub(crate) facts: Facts,
     /// Its deviations from the standard that were passed over.
     pub(crate) oddities: Oddities,
     /// Time since the last picture.
     pub(crate) quiet: Duration,
-    /// Why pictures failed to come, or why the session ended, without the camera's address.
+    /// Reason why pictures failed to come, or why the session ended, without the camera's address.
     pub(crate) trouble: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Who has a device open.
+//! Processes that have a device open.
 
 use std::fs;
 use std::path::Path;

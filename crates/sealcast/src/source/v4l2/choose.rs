@@ -21,7 +21,7 @@ const FLUENT: f64 = 24.0;
 /// Rates that differ by less are the same: 29.97 stands for 30.
 const SAME_RATE: f64 = 0.01;
 
-/// What to ask the camera for.
+/// Format to ask the camera for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Choice {
     pub(super) code: [u8; 4],
@@ -31,7 +31,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// How good it is where the user leaves the choice to us: fluent, no larger than usual, cheap to send, large.
+    /// Merit of it where the user leaves the choice to us: fluent, no larger than usual, cheap to send, large.
     fn merit(&self) -> (bool, bool, u8, i64) {
         let area = i64::from(self.size.0) * i64::from(self.size.1);
         let usual = self.size.0 <= USUAL_SIZE.0 && self.size.1 <= USUAL_SIZE.1;
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// What a usual webcam offers.
+    /// Offer of a usual webcam.
     fn webcam() -> Vec<FormatOffer> {
         vec![
             offer(

@@ -4,7 +4,7 @@ use super::format::PixelFormat;
 use crate::codec::{CHROMA_TO_VIDEO, LUMA_TO_VIDEO};
 use crate::media::Picture;
 
-/// How pictures lie in a camera's buffers.
+/// Layout of pictures in a camera's buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) format: PixelFormat,

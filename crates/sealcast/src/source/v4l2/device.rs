@@ -42,14 +42,14 @@ pub fn paths() -> Vec<PathBuf> {
     numbered.into_iter().map(|(_, path)| path).collect()
 }
 
-/// What a device is.
+/// Description of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     /// The camera's name.
     pub name: String,
     /// The kernel's driver.
     pub driver: String,
-    /// Where the camera is connected.
+    /// Place where the camera is connected.
     pub bus: String,
 }
 
@@ -79,7 +79,7 @@ impl Camera {
         Ok(Self { device, path, about })
     }
 
-    /// What it is.
+    /// Description of the device.
     pub fn about(&self) -> &About {
         &self.about
     }

@@ -78,7 +78,7 @@ impl PixelFormat {
 pub struct FormatOffer {
     /// Four characters.
     pub code: [u8; 4],
-    /// What the driver calls it.
+    /// Description by the driver.
     pub description: String,
     /// The sizes that it comes in; none if the driver does not tell.
     pub sizes: Vec<SizeOffer>,

@@ -18,7 +18,7 @@ pub struct V4l2Options {
     pub rate: Option<FrameRate>,
     /// `None`: H.264 if the camera has it, else raw pictures, else MJPEG.
     pub format: Option<PixelFormat>,
-    /// How raw pictures are encoded.
+    /// Encoding of raw pictures.
     pub encoding: Option<Encoding>,
     /// True if the camera is opened again after it was unplugged or fell silent.
     pub reconnect: bool,

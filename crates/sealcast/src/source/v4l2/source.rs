@@ -21,7 +21,7 @@ use crate::source::picture_encoder::PictureEncoder;
 use crate::source::reconnect::{self, Backoff, Camera as _};
 use crate::source::{Lost, SOURCE_PATIENCE, Skip, Source, contain, h264};
 
-/// What helps against lost frames.
+/// Advice against lost frames.
 const ADVICE: &str = "take a smaller picture or a lower rate, or Motion JPEG where the bus to it is slow";
 
 /// Longest pause between attempts to open a camera again.
@@ -30,7 +30,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Least time from one frame to the next in media time, where stamps do not grow.
 const LEAST_STEP: Duration = Duration::from_micros(1);
 
-/// What becomes of the buffers of a camera.
+/// Maker of frames from the buffers of a camera.
 enum Maker {
     /// Access units, passed through.
     H264 {
@@ -44,7 +44,7 @@ enum Maker {
     Raw(Box<PictureEncoder>, Layout),
 }
 
-/// What a buffer holds.
+/// Content of a buffer.
 enum Content {
     H264(Bytes),
     Image(Bytes, (u16, u16)),
@@ -68,7 +68,7 @@ pub struct V4l2Source {
     ahead: Option<Frame>,
     /// The stamp of the first frame, and the media time of the last one.
     times: Option<(Instant, Duration)>,
-    /// What the stamps were so far: at most one of each kind.
+    /// Kinds of the stamps so far: at most one of each kind.
     stamps: Vec<StampKind>,
     backoff: Backoff,
 }
@@ -228,7 +228,7 @@ impl V4l2Source {
     }
 }
 
-/// What becomes of buffers of that layout.
+/// Maker of frames from buffers of that layout.
 fn maker(options: &V4l2Options, layout: Layout, rate: FrameRate) -> Result<Maker> {
     let side = |pixels: usize| u16::try_from(pixels).unwrap_or(u16::MAX);
     Ok(match layout.format {

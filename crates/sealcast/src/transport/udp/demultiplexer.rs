@@ -1,4 +1,5 @@
-//! Who a datagram at a listener's socket is for: an accepted session, a new one, or nobody. It has no socket.
+//! Demultiplexer of the datagrams at a listener's socket: for an accepted session, a new one, or nobody. It has no
+//! socket.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

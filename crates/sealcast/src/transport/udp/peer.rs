@@ -25,7 +25,7 @@ const OUTGOING_KEPT: usize = 256 * 1024;
 pub struct UdpTransport {
     way: PeerSocket,
     incoming: Runs,
-    /// What is sent to a multicast group that is listened to.
+    /// Receiver of a multicast group that is listened to.
     multicast: Option<Box<MulticastIn>>,
     /// The path on which the last message came.
     last: Option<Path>,

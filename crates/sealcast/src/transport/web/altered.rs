@@ -34,8 +34,8 @@ impl Alteration {
     }
 }
 
-/// Where messages begin in a byte stream that is written in pieces. One piece may have many of them, and an altered
-/// length would end the session instead of one record.
+/// Finds where messages begin in a byte stream that is written in pieces. One piece may have many of them, and an
+/// altered length would end the session instead of one record.
 #[derive(Clone, Default)]
 struct Messages {
     /// Bytes of the current message that are still to come.

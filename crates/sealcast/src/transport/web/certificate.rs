@@ -30,13 +30,13 @@ use crate::private_file::{create_folder, read_secret};
 const DAY: u64 = 24 * 60 * 60;
 /// Length of a period, seconds since 1970: a new certificate is used in each.
 const PERIOD: u64 = 10 * DAY;
-/// How long before and after its period a certificate is valid, for clocks that are wrong: 13 days in all.
+/// Time before and after its period for which a certificate is valid, for clocks that are wrong: 13 days in all.
 const EARLY: u64 = DAY;
 const LATE: u64 = 2 * DAY;
 /// Interval between looks at the files of a given certificate.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Where certificates come from.
+/// Origin of certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// An authority's: the chain, and its key, both in PEM.

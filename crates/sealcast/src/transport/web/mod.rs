@@ -47,7 +47,7 @@ use crate::meter::metrics::Metrics;
 const PATH: &str = "/sealcast";
 /// WebSockets that wait to be accepted.
 const MAX_ARRIVALS: usize = 16;
-/// How often two free ports with the same number are looked for, one of TCP and one of UDP.
+/// Number of times that two free ports with the same number are looked for, one of TCP and one of UDP.
 const PORT_TRIES: usize = 16;
 
 /// Accepts the sessions that browsers open.
@@ -112,8 +112,8 @@ impl WebListener {
         self.address
     }
 
-    /// What makes the ticket of `peer`, without an invite, also when this listens elsewhere in the program: the
-    /// certificate changes while it runs.
+    /// Function that makes the ticket of `peer`, without an invite, also when this listens elsewhere in the program:
+    /// the certificate changes while it runs.
     pub fn way(&self, advertised: &Advertised, peer: PeerId) -> impl Fn() -> Result<Ticket> + Send + Sync + use<> {
         let (address, advertised) = (self.address, advertised.clone());
         let certificates = self.page.as_ref().map(|page| Arc::clone(&page.certificates));
@@ -217,7 +217,7 @@ pub fn page_tls(address: SocketAddr, certificate: Option<(PathBuf, PathBuf)>) ->
     tls(provider, &certificates).map(Arc::new)
 }
 
-/// Where the certificates come from: the URL's files, or this user's folder.
+/// Origin of the certificates: the URL's files, or this user's folder.
 fn origin(url: &WebUrl, advertised: &Advertised) -> Result<Origin> {
     if let Some((chain, key)) = url.certificate.clone() {
         return Ok(Origin::Given { chain, key });

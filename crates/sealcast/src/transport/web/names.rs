@@ -14,7 +14,7 @@ use crate::web::guard::is_same_origin;
 pub(super) struct Names {
     /// Those that the user gave for tickets.
     pub(super) advertised: Vec<String>,
-    /// What the certificate vouches for.
+    /// Certificates, which vouch for names.
     pub(super) certificates: Option<Arc<Certificates>>,
 }
 

@@ -39,7 +39,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// A new WebSocket with the address of its browser.
 type Arrival = (WebStream, SocketAddr);
 
-/// Where new WebSockets go: to whoever listens.
+/// Destination of new WebSockets: whoever listens.
 #[derive(Clone)]
 pub(super) struct Arrivals(Arc<Mutex<mpsc::Sender<Arrival>>>);
 

@@ -1,4 +1,4 @@
-//! What carries a browser's session: a WebSocket, or a stream of WebTransport.
+//! Carrier of a browser's session: a WebSocket, or a stream of WebTransport.
 
 use std::io;
 use std::pin::Pin;

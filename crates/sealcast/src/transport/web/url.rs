@@ -11,8 +11,8 @@ use crate::transport::parse_address;
 /// Default port of the page.
 pub const DEFAULT_WEB_PORT: u16 = 9443;
 
-/// Where to serve the page: `https://ADDRESS[:PORT][?cert=FILE&key=FILE]`, or `http://` with an address of this machine
-/// alone.
+/// Address at which the page is served: `https://ADDRESS[:PORT][?cert=FILE&key=FILE]`, or `http://` with an address of
+/// this machine alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebUrl {
     /// The address; the unspecified address means all addresses of this machine.

@@ -23,9 +23,9 @@ struct File {
 
 /// The part that decrypts. It alone connects to other machines than this server.
 const WORKER: &str = "/worker.js";
-/// What the worker loads when a ticket names a relay.
+/// Script that the worker loads when a ticket names a relay.
 const RELAY_PART: &str = "/relay.js";
-/// What the page loads into the browser's audio thread when its user switches sound on.
+/// Script that the page loads into the browser's audio thread when its user switches sound on.
 const SOUND_PART: &str = "/sound.js";
 
 /// The files, in the order in which they are hashed.

@@ -123,14 +123,14 @@ impl DemoFeeds {
     }
 }
 
-/// What the user of the page wants to be otherwise; the text is as for the option of that name.
+/// Wish of the page's user for a change; the text is as for the option of that name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// What is encrypted.
+    /// Parts that are encrypted.
     Selection(String),
     /// The only suite that is offered. The stream begins anew.
     Suite(String),
-    /// What the sizes and times of records show. The stream begins anew.
+    /// Shape of the traffic: what the sizes and times of records show. The stream begins anew.
     Shape(String),
 }
 
@@ -140,7 +140,7 @@ pub type Asked = (Wish, oneshot::Sender<std::result::Result<(), String>>);
 /// Longest text of a wish, in bytes.
 const MAX_WISH: usize = 64;
 
-/// What the page can do beside showing the feeds.
+/// Actions of the page beside showing the feeds.
 #[derive(Clone)]
 pub struct DemoActions {
     /// Takes wishes.

@@ -24,7 +24,7 @@ pub struct DemoStats {
     pub end_to_end: Option<Spread>,
     /// Uncertainty of the offset between the clocks of the two ends; 0 if both read the same clock.
     pub clock_uncertainty_us: Option<f64>,
-    /// What somebody without keys knows.
+    /// Knowledge of somebody without keys.
     pub eavesdropper: EavesdropperStats,
     /// Cost of sealing; `None` until there are enough pairs.
     pub price: Option<Price>,
@@ -47,12 +47,12 @@ pub struct SessionStats {
     pub handshake_us: Option<f64>,
 }
 
-/// What somebody on the network knows without keys.
+/// Knowledge of somebody on the network without keys.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct EavesdropperStats {
-    /// What the publisher encrypts, as written for `--encrypt`.
+    /// Parts that the publisher encrypts, as written for `--encrypt`.
     pub selection: String,
-    /// What sizes and times of records show, as written for `--shape`.
+    /// Shape of the traffic, as written for `--shape`.
     pub shape: String,
     /// Share of the latest frames' bytes in clear, in percent.
     pub known_percent: f64,

@@ -1,4 +1,4 @@
-//! How answers are written, numbered, and how long they say to be.
+//! Forms of answers, their numbers, and the lengths that they claim.
 
 use super::{Call, Row, check, edited, plays, status, with, with_lines};
 use crate::rtsp::client::CameraError;

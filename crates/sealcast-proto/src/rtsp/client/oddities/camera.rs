@@ -21,7 +21,7 @@ const WATCHED: Duration = Duration::from_secs(90);
 const SDP: &str = "v=0\r\no=- 1 1 IN IP4 192.0.2.7\r\ns=x\r\nt=0 0\r\na=control:*\r\nm=video 0 RTP/AVP 96\r\n\
     a=rtpmap:96 H264/90000\r\na=control:trackID=0\r\nm=audio 0 RTP/AVP 0\r\na=control:trackID=1\r\n";
 
-/// How a camera deviates: from its right answer, what it writes instead.
+/// Deviation of a camera: from its right answer, what it writes instead.
 pub(super) type Deviation = fn(&mut Camera, &Request, Response) -> Vec<u8>;
 
 /// The same with a state.
@@ -49,7 +49,7 @@ pub(super) struct Camera {
     reader: MessageReader,
 }
 
-/// What came of a camera.
+/// Outcome of a session with a camera.
 #[derive(Default)]
 pub(super) struct Came {
     /// Number of packets of each track.
@@ -150,7 +150,7 @@ impl Camera {
     }
 }
 
-/// How the camera is called.
+/// Call of the camera.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     pub(super) url: &'static str,

@@ -1,4 +1,4 @@
-//! What cameras do that they should not, and what comes of it.
+//! Deviations of cameras from what they should do, and what comes of them.
 //!
 //! A row is an oddity: its name, how the camera deviates from the right answer, and what is expected. Most stand in
 //! public reports of people with such a camera.

@@ -14,7 +14,7 @@ pub(super) fn refer(asked: &Request, right: &Response, code: u16, to: &str) -> V
     response.to_bytes()
 }
 
-/// What comes of a camera.
+/// Outcome of a session with a camera.
 enum End {
     Plays,
     /// It refers to this URL of another server.

@@ -1,4 +1,4 @@
-//! What cameras say of the session.
+//! Statements of cameras about the session.
 
 use super::{Call, Came, Camera, Row, asked_for, check, plays, status, with};
 use crate::rtsp::message::{Method, Request, Response};

@@ -1,4 +1,4 @@
-//! What cameras answer to SETUP.
+//! Answers of cameras to SETUP.
 
 use super::{Call, Row, check, plays, plays_the_picture_alone, status, with};
 use crate::rtsp::client::Lower;

@@ -3,11 +3,11 @@
 
 use sealcast_proto::rtsp::{CarriedHeader, CarriedStatus, Parameters, Verb};
 
-/// What a player is told whose command needs the right to control the camera.
+/// Answer to a player whose command needs the right to control the camera.
 const NO_CONTROL: &str = "The camera gateway lets these players change nothing at this camera: its owner must name \
     their viewer gateway in the camera's list `control`.\r\n";
 
-/// What to do with a command.
+/// Verdict on a command.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Judged {
     /// Forward it with these headers and body.

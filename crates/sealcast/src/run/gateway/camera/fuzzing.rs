@@ -38,7 +38,7 @@ const ROUNDS: usize = 64;
 /// Requests that one camera's multiplexer may pass on in one round.
 const MOST_ACTIONS: usize = 1024;
 
-/// What happens next.
+/// Next event.
 #[derive(Debug)]
 pub enum Step {
     /// The viewer gateway sends these bytes as a message.

@@ -1,4 +1,4 @@
-//! How many RTCP packets of its players a viewer gateway may send.
+//! Rate of the RTCP packets of its players that a viewer gateway may send.
 
 use std::time::{Duration, Instant};
 

@@ -15,7 +15,7 @@ impl CameraStanding {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How it is now, if that is known.
+    /// Present standing, if it is known.
     pub(super) fn now(&self) -> Option<SourceStanding> {
         self.lock().clone()
     }

@@ -100,7 +100,7 @@ struct Away {
     until: Instant,
 }
 
-/// What goes on at the place that a camera referred to.
+/// State that goes on at the place that a camera referred to.
 #[derive(Default)]
 struct Referred {
     /// True if a request for the description waits for the camera there.
@@ -190,7 +190,7 @@ fn tell_end(ended: &End, camera: &str, awaited: bool, standing: &CameraStanding,
     }
 }
 
-/// Why a camera cannot be connected to.
+/// Reason why a camera cannot be connected to.
 fn camera_away(failure: &Failure) -> SourceAway {
     SourceAway::after(failure).unwrap_or_else(|| SourceAway::new(AwayCause::Failed, &failure.what))
 }
@@ -411,7 +411,7 @@ impl<'a> Upstream<'a> {
         Ok(true)
     }
 
-    /// What goes on where the camera refers to: a request for its description waits for it, others have failed.
+    /// State that goes on where the camera refers to: a request for its description waits for it, others have failed.
     fn referred(&mut self) -> Referred {
         if !self.describing {
             self.mux.answered(CarriedStatus::BAD_GATEWAY, Parameters::default());

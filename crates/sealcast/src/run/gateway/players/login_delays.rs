@@ -1,4 +1,4 @@
-//! How long players wait for the answer to a password, by address: guessing takes time, and nobody else waits.
+//! Delay of the answer to a player's password, by address: guessing takes time, and nobody else waits.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -18,7 +18,7 @@ enum Came {
     Of(u32, u16),
     /// RTCP on its own channel.
     Report(u8),
-    /// What is no RTP, on the channel for it.
+    /// Packet that is no RTP, on the channel for it.
     Odd(u8),
 }
 
@@ -97,7 +97,7 @@ impl Player {
         self.now = end;
     }
 
-    /// What came out since the last call: numbers, with the source where it is another.
+    /// Packets that came out since the last call: numbers, with the source where it is another.
     fn came(&mut self) -> String {
         let mut words = String::new();
         for packet in self.out.drain(..) {
@@ -115,7 +115,7 @@ impl Player {
     }
 }
 
-/// What a row shows, packets that arrive together, and what comes out at once and after the longest wait.
+/// Subject of a row, packets that arrive together, and what comes out at once and after the longest wait.
 type Row = (&'static str, &'static [Came], &'static str, &'static str);
 
 const ROWS: &[Row] = &[

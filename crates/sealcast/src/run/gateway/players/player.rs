@@ -114,7 +114,7 @@ struct Player {
     /// Time at which it last read something or had read everything.
     moved: Instant,
     timer: TaskTimer,
-    /// What its connection has not taken, and what waits for its order, for the metrics.
+    /// Bytes that its connection has not taken, and those that wait for its order, for the metrics.
     held: Arc<Held>,
 }
 

@@ -38,7 +38,7 @@ struct Camera {
     /// Number of the next frame, once the first has arrived.
     frame: Option<u64>,
     pictures: Pictures,
-    /// What was just delivered, and is not yet [settled](Cameras::settle).
+    /// Packets that were just delivered, and are not yet [settled](Cameras::settle).
     delivered: Vec<(Bytes, Passing)>,
     /// True if packets were delivered since the last [`Cameras::send_off`].
     handed: bool,
