@@ -2328,7 +2328,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__probe)
-            opts="-v -h --latency --camera --events --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --latency --camera --events --beside --pair-by --alarm --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2346,6 +2346,27 @@ _sealcast() {
                     return 0
                     ;;
                 --events)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --beside)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --pair-by)
+                    COMPREPLY=($(compgen -W "auto clock event content" -- "${cur}"))
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --alarm)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace

@@ -55,7 +55,7 @@ aegis-128x4\t''
 chacha20-poly1305\t''"
 complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l report -d 'Write a JSON summary at exit' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv, or with --beside probe_beside.csv alone' -r -f -a "(__fish_complete_directories)"
 complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand demo" -l config -d 'Configuration file (TOML)' -r -F
@@ -110,7 +110,7 @@ chacha20-poly1305\t''"
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l report -d 'Write a JSON summary at exit' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv, or with --beside probe_beside.csv alone' -r -f -a "(__fish_complete_directories)"
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l config -d 'Configuration file (TOML)' -r -F
@@ -144,7 +144,7 @@ chacha20-poly1305\t''"
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l report -d 'Write a JSON summary at exit' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv, or with --beside probe_beside.csv alone' -r -f -a "(__fish_complete_directories)"
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l config -d 'Configuration file (TOML)' -r -F
@@ -171,6 +171,12 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand clock" -s h -l help -d
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l latency -d 'How long a picture may wait for what was lost: 0 to 10s, in milliseconds without a unit' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l camera -d 'Which camera, if the publisher has several' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l events -d 'File with the ticket of `sealcast clock`, as @FILE' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l beside -d 'Another way to the same camera: tell by how much it is later' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l pair-by -d 'With --beside: auto, clock, event or content [default: auto]' -r -f -a "auto\t''
+clock\t''
+event\t''
+content\t''"
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l alarm -d 'With --beside: tell when it is later than this, exit code 10' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r -f -a "aes-256-gcm\t''
 aes-128-gcm\t''
 aegis-128x4\t''
@@ -178,7 +184,7 @@ chacha20-poly1305\t''"
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l report -d 'Write a JSON summary at exit' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv, or with --beside probe_beside.csv alone' -r -f -a "(__fish_complete_directories)"
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l config -d 'Configuration file (TOML)' -r -F
@@ -219,7 +225,7 @@ chacha20-poly1305\t''"
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l report -d 'Write a JSON summary at exit' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv, or with --beside probe_beside.csv alone' -r -f -a "(__fish_complete_directories)"
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from camera" -l config -d 'Configuration file (TOML)' -r -F
@@ -241,7 +247,7 @@ chacha20-poly1305\t''"
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l report -d 'Write a JSON summary at exit' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv, or with --beside probe_beside.csv alone' -r -f -a "(__fish_complete_directories)"
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand gateway; and __fish_seen_subcommand_from viewer" -l config -d 'Configuration file (TOML)' -r -F
@@ -260,7 +266,7 @@ chacha20-poly1305\t''"
 complete -c sealcast -n "__fish_sealcast_using_subcommand cameras" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand cameras" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand cameras" -l report -d 'Write a JSON summary at exit' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand cameras" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand cameras" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv, or with --beside probe_beside.csv alone' -r -f -a "(__fish_complete_directories)"
 complete -c sealcast -n "__fish_sealcast_using_subcommand cameras" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand cameras" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand cameras" -l config -d 'Configuration file (TOML)' -r -F
@@ -402,7 +408,7 @@ chacha20-poly1305\t''"
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l mech -d 'Key mechanisms in order of preference [default: x25519-mlkem768]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l identity -d 'Identity file, which only you can read. Each end has a default file of its own, which is created if it is missing. Ends with the same identity refuse each other' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l report -d 'Write a JSON summary at exit' -r -F
-complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv' -r -f -a "(__fish_complete_directories)"
+complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l log-dir -d 'Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv, or with --beside probe_beside.csv alone' -r -f -a "(__fish_complete_directories)"
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l metrics -d 'Serve Prometheus metrics, such as 127.0.0.1:9464' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l meter -d 'Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] in ohms and amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them [default: auto]' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_seen_subcommand_from record" -l config -d 'Configuration file (TOML)' -r -F

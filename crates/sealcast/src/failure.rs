@@ -25,6 +25,8 @@ pub enum FailureKind {
     Config,
     /// A limit of the protocol ended the stream. Exit code 9.
     Limit,
+    /// An event of which the user asked to be told has happened. Exit code 10.
+    Alarm,
 }
 
 impl FailureKind {
@@ -40,6 +42,7 @@ impl FailureKind {
             Self::Keys => 7,
             Self::Config => 8,
             Self::Limit => 9,
+            Self::Alarm => 10,
         }
     }
 }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use sealcast::failure::Result;
 use sealcast::meter::logs::{HandshakeRow, SteadyRow};
+use sealcast::meter::probe_rows::ProbeBesideRow;
 
+use super::beside::{self, Beside};
 use super::handshakes::Handshakes;
 use super::latency::{self, KINDS, Latency};
 use super::log::{Log, unreadable};
@@ -21,6 +23,8 @@ pub(super) enum Role {
     Viewer,
     CameraGateway,
     ViewerGateway,
+    /// It compared two ways to a camera.
+    Probe,
     /// Nothing was streamed.
     Silent,
 }
@@ -32,6 +36,7 @@ impl Role {
             Self::Viewer => "viewer",
             Self::CameraGateway => "camera gateway",
             Self::ViewerGateway => "viewer gateway",
+            Self::Probe => "probe",
             Self::Silent => "end without a stream",
         }
     }
@@ -54,6 +59,8 @@ pub(super) struct End {
     pub(super) name: String,
     pub(super) handshakes: Handshakes,
     pub(super) resources: Resources,
+    /// Of two ways to a camera.
+    pub(super) beside: Beside,
     /// One for each kind of log.
     pub(super) latencies: Vec<Latency>,
     /// Each file that was read: rows, and torn ones.
@@ -62,7 +69,11 @@ pub(super) struct End {
 
 /// Every log that a folder may have, with its columns.
 fn logs() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-    let others = [(HANDSHAKES, HandshakeRow::HEADER), (STEADY, SteadyRow::HEADER)];
+    let others = [
+        (HANDSHAKES, HandshakeRow::HEADER),
+        (STEADY, SteadyRow::HEADER),
+        (beside::FILE, ProbeBesideRow::HEADER),
+    ];
     others
         .into_iter()
         .chain(KINDS.iter().map(|kind| (kind.file, kind.columns)))
@@ -98,6 +109,7 @@ impl End {
             name: String::new(),
             handshakes: Handshakes::default(),
             resources: Resources::new(),
+            beside: Beside::new(),
             latencies: KINDS.iter().map(Latency::new).collect(),
             files: Vec::new(),
         };
@@ -107,6 +119,7 @@ impl End {
                 match name {
                     HANDSHAKES => end.handshakes.read(&mut log)?,
                     STEADY => end.resources.read(&mut log, origin)?,
+                    beside::FILE => end.beside.read(&mut log, origin)?,
                     _ => {
                         let own = end.latencies.iter_mut().filter(|latency| latency.kind.file == name);
                         own.into_iter().try_for_each(|latency| latency.read(&mut log))?;
@@ -133,6 +146,8 @@ impl End {
             Role::ViewerGateway
         } else if self.resources.frames > 0.0 {
             Role::Publisher
+        } else if self.beside.count() > 0 {
+            Role::Probe
         } else {
             Role::Silent
         }

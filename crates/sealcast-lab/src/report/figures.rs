@@ -2,6 +2,7 @@
 
 use sealcast::failure::Result;
 
+use super::beside;
 use super::end::End;
 use super::latency::{FRAMES, KINDS, Latency};
 use super::resources::{self, QUANTITIES};
@@ -26,7 +27,7 @@ pub(super) struct Figure {
     pub(super) plot: Plot,
 }
 
-fn axis(title: &'static str, from: f64, to: f64) -> Axis {
+pub(super) fn axis(title: &'static str, from: f64, to: f64) -> Axis {
     Axis {
         title,
         from,
@@ -36,7 +37,7 @@ fn axis(title: &'static str, from: f64, to: f64) -> Axis {
     }
 }
 
-fn class(at: usize) -> String {
+pub(super) fn class(at: usize) -> String {
     format!("c{}", 1 + at % COLOURS)
 }
 
@@ -76,7 +77,7 @@ pub(super) fn over_time(ends: &[End]) -> Vec<Figure> {
     let series = ends.iter().flat_map(|end| &end.resources.series);
     let last = series.flat_map(Series::points).map(|point| point.0).fold(1.0, f64::max);
     let figures = OVER_TIME.iter().filter_map(|of| quantity_over_time(ends, *of, last));
-    figures.collect()
+    figures.chain(ends.iter().filter_map(beside::over_time)).collect()
 }
 
 fn quantity_over_time(ends: &[End], (key, quantity, title, whose): OverTime, last: f64) -> Option<Figure> {
@@ -117,6 +118,7 @@ pub(super) fn latencies(ends: &[End]) -> Vec<Figure> {
         .flat_map(|end| end.latencies.iter().map(move |latency| (end, latency)));
     all.filter(|(_, latency)| latency.count() > 0)
         .flat_map(|(end, latency)| of_one(end, latency))
+        .chain(ends.iter().filter_map(beside::distribution))
         .collect()
 }
 

@@ -1,9 +1,10 @@
 //! `sealcast-lab report`: what the logs of a run show, as tables, charts and a trace.
 //!
-//! `log` reads rows one by one; `resources`, `latency` and `handshakes` each condense one kind of log in bounded
-//! memory. `end` joins the logs of a folder; `condensed` gives experiments the values of a whole run. `tables` and
-//! `figures` are what readers see, and `trace` goes through the frames again.
+//! `log` reads rows one by one; `resources`, `latency`, `handshakes` and `beside` each condense one kind of log in
+//! bounded memory. `end` joins the logs of a folder; `condensed` gives experiments the values of a whole run. `tables`
+//! and `figures` are what readers see, and `trace` goes through the frames again.
 
+mod beside;
 pub(crate) mod condensed;
 mod distribution;
 mod end;

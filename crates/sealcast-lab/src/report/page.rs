@@ -32,6 +32,7 @@ pub(super) fn found(ends: &[End]) -> Vec<String> {
             ));
         }
         sentences.extend(end.latencies.iter().filter_map(|latency| latencies(end, latency)));
+        sentences.extend(end.beside.found());
     }
     if sentences.is_empty() {
         sentences.push("Nothing was streamed in these logs.".to_owned());

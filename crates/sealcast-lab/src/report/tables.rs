@@ -1,5 +1,6 @@
 //! The tables of a report.
 
+use super::beside;
 use super::distribution::Distribution;
 use super::end::End;
 use super::latency::Latency;
@@ -13,6 +14,9 @@ pub(super) fn all(ends: &[End]) -> Vec<Table> {
     for end in ends {
         let logged = end.latencies.iter().filter(|latency| latency.count() > 0);
         tables.extend(logged.map(|latency| stages(end, latency)));
+        if end.beside.count() > 0 {
+            tables.push(beside::table(end));
+        }
     }
     tables.extend([handshakes(ends), published::table(ends), missing(ends), files(ends)]);
     tables.retain(|table| !table.rows.is_empty() || !table.notes.is_empty());

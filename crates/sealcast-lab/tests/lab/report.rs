@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use sealcast::meter::logs::{LogDir, PictureRow, UnitRow};
+use sealcast::meter::probe_rows::ProbeBesideRow;
 use sealcast::meter::statistics::{mean, quantile};
 use sealcast_testkit::media::path;
 use sealcast_testkit::program::{home, publish, until, watch};
@@ -343,6 +344,41 @@ fn a_viewer_gateway_is_told_by_its_logs_and_has_units_and_pictures() {
     // There is nothing to trace without frames.
     let output = report(folder.path(), &["far", "--out", "out", "--trace"]);
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+}
+
+#[test]
+fn what_a_probe_found_of_two_ways_is_drawn_over_time_and_as_a_distribution() {
+    let folder = home();
+    let logs = folder.path().join("logs");
+    fs::create_dir(&logs).expect("space");
+    let mut log = ProbeBesideRow::HEADER.join(",") + "\n";
+    for number in 0..200_u32 {
+        let compared = if number < 100 { "control" } else { "beside" };
+        let ms = if number < 100 {
+            0.0
+        } else {
+            f64::from(number) / 10.0 - 15.0
+        };
+        let (second, parts) = (number / 25, number % 25 * 40);
+        log += &format!("2026-11-30T00:00:{second:02}.{parts:03}Z,{compared},clock,1,1,1000,2000,{ms},{ms},true\n");
+    }
+    fs::write(logs.join("probe_beside.csv"), log).expect("space");
+    let output = report(folder.path(), &["logs", "--out", "out"]);
+    let text = said(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(
+        text.contains("B later than A: median") && text.contains("A beside itself: median 0"),
+        "{text}"
+    );
+    assert_close(cells(&text, &["B later than A", "100"])[5], -0.1);
+    assert_close(cells(&text, &["B later than A", "100"])[8], 4.9);
+    let numbers = fs::read_to_string(folder.path().join("out/figures.csv")).expect("numbers");
+    for figure in [
+        "beside-over-time probe,A beside itself",
+        "beside-differences probe,B later than A",
+    ] {
+        assert!(numbers.contains(figure), "{figure}");
+    }
 }
 
 #[test]

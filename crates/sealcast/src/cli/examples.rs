@@ -5,7 +5,8 @@ pub(super) const ALL: &str = "Examples:
   sealcast publish rtsp://camera.example/front   # prints the line that a viewer types
   sealcast watch @ticket.txt --to window:
 
-Exit codes: 0 done, 1 defect, 2 usage, 3 source, 4 output, 5 network, 6 refused, 7 keys, 8 configuration, 9 key limit.";
+Exit codes: 0 done, 1 defect, 2 usage, 3 source, 4 output, 5 network, 6 refused, 7 keys, 8 configuration, 9 key limit,
+10 alarm.";
 
 pub(super) const DEMO: &str = "Examples:
   sealcast demo
@@ -69,7 +70,8 @@ pub(super) const CLOCK: &str = "Examples:
 pub(super) const PROBE: &str = "Examples:
   sealcast probe @ticket.txt --events @events.ticket
   sealcast probe rtsp://camera.example/front --events @events.ticket
-  sealcast probe @ticket.txt --seconds 60 --log-dir logs";
+  sealcast probe @ticket.txt --seconds 60 --log-dir logs
+  sealcast probe rtsp://camera.example/front --beside rtsp://gateway.example:9554/front --seconds 60";
 
 pub(super) const COMPLETIONS: &str = "Examples:
   sealcast completions bash > ~/.local/share/bash-completion/completions/sealcast

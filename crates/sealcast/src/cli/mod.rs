@@ -21,6 +21,7 @@ mod log;
 mod peers;
 mod peers_args;
 mod probe;
+mod probe_beside;
 mod publish;
 mod publish_cameras;
 mod publish_source;

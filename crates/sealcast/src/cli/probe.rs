@@ -1,16 +1,18 @@
 //! `sealcast probe`.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::events::EventTicket;
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::wire::Ticket;
+use tokio::sync::watch::Receiver;
 
 use super::args::ProbeArgs;
 use super::publish_source::open_source;
 use super::ticket::ticket_in_force;
-use super::{build, shutdown};
+use super::{build, probe_beside, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::End;
@@ -28,7 +30,8 @@ use crate::transport::DEFAULT_LATENCY_MS;
 const TYPED: &str = "sealcast probe @FILE";
 
 /// What a probe measures.
-enum From {
+#[derive(Clone)]
+pub(super) enum From {
     Publisher(Ticket),
     Source(String),
 }
@@ -40,6 +43,15 @@ pub(super) fn run(args: ProbeArgs) -> Result<()> {
 async fn run_async(args: ProbeArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let from = from(&settings)?;
+    if let Some(beside) = &settings.config.probe.beside {
+        let beside = named(beside).map_err(|failure| settings.placed("probe.beside", failure))?;
+        return probe_beside::run(&args, &settings, [from, beside]).await;
+    }
+    if settings.config.probe.alarm.is_some() {
+        let hint = "name another way to the same camera, with --beside";
+        let failure = Failure::new(FailureKind::Usage, "an alarm compares two ways", hint);
+        return Err(settings.placed("probe.alarm", failure));
+    }
     let events = settings.config.probe.events.as_deref().map(event_ticket).transpose();
     let events = events.map_err(|failure| settings.placed("probe.events", failure))?;
     let observing = Observation::start("probe", build::observe(&settings)?, Metrics::new(build_info())).await?;
@@ -81,6 +93,24 @@ async fn receive(
 ) -> Result<()> {
     let began = Instant::now();
     let stop = shutdown::stop_signal(args.session.time())?;
+    let (observation, reconnect) = (observing.observation(), true);
+    let outcome = feed_from(args, settings, from, (sink, reconnect), observation, stop).await;
+    shutdown::in_time(outcome, began, args.session.time(), &observing.observation())
+}
+
+/// Feed a sink with what is measured until that ends or `stop` turns true. A publisher is connected to again when the
+/// connection breaks, if `reconnect` is true.
+///
+/// # Errors
+/// The source fails, the publisher refuses this end, or the sink fails.
+pub(super) async fn feed_from(
+    args: &ProbeArgs,
+    settings: &Settings,
+    from: From,
+    (sink, reconnect): (Box<dyn Sink>, bool),
+    observation: Arc<Observation>,
+    stop: Receiver<bool>,
+) -> Result<()> {
     let ticket = match from {
         From::Source(url) => return feed(open_source(url).await?, sink, stop).await,
         From::Publisher(ticket) => ticket,
@@ -98,16 +128,15 @@ async fn receive(
         stream_budget: args.latency.budget(),
         queue: QueueLimits::default(),
         sound: false,
-        reconnect: true,
+        reconnect,
         without_session: false,
         seen: SeenGroups::nowhere(),
         relays: Vec::new(),
     };
-    let outcome = watch(options, observing.observation(), stop).await;
-    shutdown::in_time(outcome, began, args.session.time(), &observing.observation())
+    watch(options, observation, stop).await
 }
 
-fn panicked(error: &tokio::task::JoinError) -> Failure {
+pub(super) fn panicked(error: &tokio::task::JoinError) -> Failure {
     let what = format!("the probe failed ({error})");
     Failure::new(FailureKind::Internal, what, "please report this")
 }
@@ -115,20 +144,22 @@ fn panicked(error: &tokio::task::JoinError) -> Failure {
 /// What to measure: a ticket or a file with one, or a source.
 fn from(settings: &Settings) -> Result<From> {
     let configured = &settings.config.probe;
-    let is_ticket = |text: &&String| text.starts_with('@') || text.contains("sealcast://");
-    let ticket = configured.from.as_ref().filter(is_ticket);
-    match (&configured.from, ticket) {
-        (Some(url), None) => {
-            let checked = url.parse::<SourceUrl>();
-            checked.map_err(|failure| settings.placed("probe.from", failure))?;
-            Ok(From::Source(url.clone()))
-        }
-        (None, _) if configured.ticket_file.is_none() => Err(Failure::new(
+    match (&configured.from, &configured.ticket_file) {
+        (Some(text), _) => named(text).map_err(|failure| settings.placed("probe.from", failure)),
+        (None, Some(file)) => ticket_in_force(None, Some(file), TYPED).map(From::Publisher),
+        (None, None) => Err(Failure::new(
             FailureKind::Usage,
             "there is nothing to measure",
             "name a ticket, @FILE with one, rtsp://HOST/PATH, or - for video on standard input",
         )),
-        (_, ticket) => ticket_in_force(ticket, configured.ticket_file.as_deref(), TYPED).map(From::Publisher),
+    }
+}
+
+/// A ticket, a file with one, or a source, as it is typed.
+fn named(text: &String) -> Result<From> {
+    match text.starts_with('@') || text.contains("sealcast://") {
+        true => ticket_in_force(Some(text), None, TYPED).map(From::Publisher),
+        false => text.parse::<SourceUrl>().map(|_| From::Source(text.clone())),
     }
 }
 

@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::camera::{self, Camera};
 use super::option::{Opt, Setting, accepts, flag, key, off_flag, on_flag, positional};
+use super::settings::default_of;
 use crate::length::{Hours, Millis, Seconds};
 use crate::meter::url::MetricsUrl;
 
@@ -91,10 +92,7 @@ options! {
         /// Where frames come from: test:[WxH@fps], file:CLIP[?loop], v4l2:/dev/video0, rtsp://…,
         /// rtsps://…?fingerprint=…, gst:PIPELINE, or - for standard input. docs/cameras.md has the options of cameras
         source: Option<String> {
-            positional("SOURCE", PUBLISH)
-                .excludes("camera")
-                .secret("a password")
-                .example("test:640x480@25")
+            positional("SOURCE", PUBLISH).excludes("camera").secret("a password").example("test:640x480@25")
                 .brief("Camera or file: rtsp://HOST/PATH, v4l2:/dev/video0, file:CLIP.mp4, test:")
         }
 
@@ -114,9 +112,7 @@ options! {
         /// Where to listen for viewers: tcp://, udp:// or quic://. docs/networks.md has the options, which follow a ?,
         /// as in udp://[::]:9553?latency=200&fec=auto&nack=on&rate=on&pace=on&mtu=1200
         listen: String {
-            flag("listen", "URL", PUBLISHERS)
-                .default("tcp://[::]:9553")
-                .heading(NETWORK)
+            flag("listen", "URL", PUBLISHERS).default("tcp://[::]:9553").heading(NETWORK)
                 .brief("Where viewers connect, such as udp://0.0.0.0:9553")
         }
 
@@ -127,9 +123,7 @@ options! {
         /// Also serve a page that watches in a browser: https://ADDRESS:PORT, or http://127.0.0.1:9443 for this
         /// machine. The link to it is printed beside the ticket. ?cert=FILE&key=FILE names an authority's certificate
         web: Option<String> {
-            flag("web", "URL", PUBLISH)
-                .excludes("to")
-                .example("https://0.0.0.0:9443")
+            flag("web", "URL", PUBLISH).excludes("to").example("https://0.0.0.0:9443")
                 .heading(NETWORK)
                 .brief("Also serve a page for browsers, such as https://0.0.0.0:9443")
         }
@@ -499,6 +493,33 @@ options! {
                 .example("@/run/sealcast/events")
                 .brief("File with the ticket of `sealcast clock`, as @FILE")
         }
+
+        /// Another way to the same camera, in any of the forms of what to measure: tell by how much its pictures are
+        /// later, picture by picture. One of the two may be -
+        beside: Option<String> {
+            flag("beside", "FROM", PROBE)
+                .excludes("events")
+                .secret("an invite")
+                .example("rtsp://gateway.example:9554/front")
+                .brief("Another way to the same camera: tell by how much it is later")
+        }
+
+        /// With --beside, how it is known which pictures are the same: clock, by the strip of `sealcast clock` or a
+        /// test card; event, by its events; content, by what they look like; or auto, by the first of these that works
+        pair_by: String {
+            flag("pair-by", "HOW", PROBE)
+                .default("auto")
+                .words(&["auto", "clock", "event", "content"])
+                .brief("With --beside: auto, clock, event or content")
+        }
+
+        /// With --beside, tell when the other way is later by more than this in the median of ten seconds, and end with
+        /// exit code 10; in milliseconds without a unit
+        alarm: Option<Millis> {
+            flag("alarm", "TIME", PROBE)
+                .example("20ms")
+                .brief("With --beside: tell when it is later than this, exit code 10")
+        }
     }
 
     /// Settings of `archive record`.
@@ -553,19 +574,12 @@ options! {
     /// What to measure, and where to write it.
     observe: Observe {
         /// Write a JSON summary at exit
-        report: Option<PathBuf> {
-            flag("report", "FILE", ALL)
-                .example("report.json")
-                .heading(OBSERVE)
-        }
+        report: Option<PathBuf> { flag("report", "FILE", ALL).example("report.json").heading(OBSERVE) }
 
         /// Write CSV logs into this folder: handshake.csv, steady_stream.csv, frames_latency.csv and, at a viewer
-        /// gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv
-        log_dir: Option<PathBuf> {
-            flag("log-dir", "DIR", ALL)
-                .example("logs")
-                .heading(OBSERVE)
-        }
+        /// gateway, network_latency.csv and picture_latency.csv, from a probe probe_events.csv and probe_frames.csv, or
+        /// with --beside probe_beside.csv alone
+        log_dir: Option<PathBuf> { flag("log-dir", "DIR", ALL).example("logs").heading(OBSERVE) }
 
         /// Serve Prometheus metrics: 127.0.0.1:9464; for other machines https://0.0.0.0:9464?token=@FILE, with the
         /// page's certificate or that of &cert=FILE&key=FILE. Whoever reads them there shows the token (Authorization:
@@ -581,12 +595,4 @@ options! {
         /// amperes, or serial:/dev/ttyUSB0[,baud=115200]. docs/meters.md explains them
         meter: String { flag("meter", "METER", ALL).default("auto").study() }
     }
-}
-
-/// The default of the option at `path`.
-fn default_of<T: Setting>(path: &str) -> T {
-    let opt = OPTIONS.iter().find(|opt| opt.path == path);
-    let default = opt.and_then(|opt| opt.read(opt.default?).ok());
-    let default = default.map_or_else(T::unset, |value| value.try_into().ok());
-    default.expect("a type that cannot be unset has a default, which a test reads")
 }

@@ -80,3 +80,32 @@ row! {
         examining_us: f64,
     }
 }
+
+row! {
+    /// Two pictures of two ways that show the same: a line of `probe_beside.csv`. Times are by this machine's clock, in
+    /// ns since 1970.
+    ProbeBesideRow {
+        /// Time when the row was made.
+        #[serde(serialize_with = "iso")]
+        time: Timestamp,
+        /// `control` if A is compared with itself, `beside` if with B.
+        compared: &'static str,
+        /// Way in which the pictures were paired: `clock`, `event`, `colour` or `content`.
+        by: &'static str,
+        /// Number of A's frame.
+        frame_a: u64,
+        /// Number of the other's.
+        frame_b: u64,
+        /// When A's decoded picture was there.
+        decoded_a_ns: u64,
+        /// When the other's was.
+        decoded_b_ns: u64,
+        /// From the first to the second, in milliseconds. Where the strips have different times it is less that
+        /// difference.
+        difference_ms: f64,
+        /// The same for the arrival of the frames, before decoding, in milliseconds.
+        arrival_difference_ms: f64,
+        /// False if it may be another picture, and only the nearest.
+        same: bool,
+    }
+}

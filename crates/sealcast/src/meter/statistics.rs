@@ -1,5 +1,6 @@
-//! Medians, quantiles, and confidence intervals by the percentile bootstrap. The seed is fixed, so that the same
-//! samples give the same interval.
+//! Medians, quantiles, and confidence intervals: of any figure by the percentile bootstrap, whose seed is fixed, so
+//! that the same samples give the same interval; of the mean of few samples by Student's t, and of their median by
+//! order statistics.
 
 use sealcast_proto::sim::Random;
 
@@ -56,9 +57,87 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted.get(at.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
+/// The 95 % interval of the mean by Student's t, which also holds for few samples; NaN with less than two values.
+/// Samples that follow one another are taken for independent: give it the means of batches.
+pub fn mean_interval(values: &[f64]) -> (f64, f64) {
+    let (mean, count) = (mean(values), values.len() as f64);
+    let half = student(count - 1.0) * deviation(values) / count.sqrt();
+    (mean - half, mean + half)
+}
+
+/// The factor of Student's t for a 95 % interval with so many degrees of freedom: exact for one and two, beyond that by
+/// the expansion in their reciprocal (Abramowitz and Stegun, 26.7.5), which is within 0.6 % for three, and 0.01 % from
+/// nine on.
+fn student(freedom: f64) -> f64 {
+    // The 97.5th percentile of the normal distribution.
+    const Z: f64 = 1.959_963_985;
+    if freedom < 1.5 {
+        return 12.706_205;
+    }
+    if freedom < 2.5 {
+        return 4.302_653;
+    }
+    let terms = [
+        (Z.powi(3) + Z) / 4.0,
+        (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0,
+        (3.0 * Z.powi(7) + 19.0 * Z.powi(5) + 17.0 * Z.powi(3) - 15.0 * Z) / 384.0,
+    ];
+    terms.iter().rev().fold(0.0, |sum, term| (sum + term) / freedom) + Z
+}
+
+/// The interval of the median of sorted samples that holds it with 95 % at least, whatever their distribution; `None`
+/// with less than six. Samples are taken for independent.
+pub fn median_interval(sorted: &[f64]) -> Option<(f64, f64)> {
+    let count = sorted.len();
+    // How many samples are below the median is binomial. Beyond a thousand the smallest terms are below what f64 holds.
+    let mut term = 0.5_f64.powi(count.min(1000) as i32);
+    let (mut tail, mut rank) = (0.0, 0);
+    while rank < count && tail + term <= 0.025 {
+        tail += term;
+        term *= (count - rank) as f64 / (rank + 1) as f64;
+        rank += 1;
+    }
+    let low = rank.checked_sub(1)?;
+    Some((sorted[low], sorted[count - 1 - low]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn students_factors_are_those_of_the_tables() {
+        for (freedom, factor) in [
+            (1.0, 12.706),
+            (2.0, 4.303),
+            (9.0, 2.262),
+            (14.0, 2.145),
+            (29.0, 2.045),
+            (39.0, 2.023),
+            (1e9, 1.960),
+        ] {
+            assert!(
+                (student(freedom) - factor).abs() < 1e-3,
+                "{freedom}: {}",
+                student(freedom)
+            );
+        }
+        let (low, high) = mean_interval(&[1.0, 2.0, 3.0]);
+        assert!(
+            (low + 0.484).abs() < 1e-3 && (high - 4.484).abs() < 1e-3,
+            "{low} {high}"
+        );
+    }
+
+    #[test]
+    fn the_ranks_of_a_medians_interval_are_those_of_the_tables() {
+        for (count, rank) in [(6, 1), (9, 2), (10, 2), (15, 4), (20, 6), (30, 10), (40, 14), (100, 40)] {
+            let sorted: Vec<f64> = (1..=count).map(f64::from).collect();
+            let expected = (f64::from(rank), f64::from(count + 1 - rank));
+            assert_eq!(median_interval(&sorted), Some(expected), "{count}");
+        }
+        assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]), None);
+    }
 
     #[test]
     fn the_median_of_an_even_number_lies_between_the_two() {

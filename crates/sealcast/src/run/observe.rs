@@ -62,6 +62,8 @@ pub struct Observation {
     pub clock: Clock,
     /// The camera's name, if this is the observation of one.
     camera: Option<String>,
+    /// Reason why a viewer has not reached its publisher once.
+    unreached: Arc<Mutex<Option<Failure>>>,
     shared: Arc<Shared>,
 }
 
@@ -78,8 +80,6 @@ struct Shared {
     requests: OnceLock<SampleRequests>,
     /// The meter's [step](crate::meter::power::About::step), if there is a meter.
     meter_step: Option<Duration>,
-    /// Reason why a viewer has not reached its publisher once.
-    unreached: Mutex<Option<Failure>>,
 }
 
 /// The totals of the last sample that was logged, and the phase since the last sample.
@@ -120,6 +120,19 @@ impl Observation {
             metrics: self.metrics.of_camera(name),
             clock: self.clock,
             camera: Some(name.to_owned()),
+            unreached: Arc::clone(&self.unreached),
+            shared: Arc::clone(&self.shared),
+        })
+    }
+
+    /// The observation of one of several ways that are watched at once: as of a camera of that name, and whether it
+    /// reached its publisher is its own.
+    pub fn of_way(&self, name: &str) -> Arc<Self> {
+        Arc::new(Self {
+            metrics: self.metrics.of_camera(name),
+            clock: self.clock,
+            camera: Some(name.to_owned()),
+            unreached: Arc::default(),
             shared: Arc::clone(&self.shared),
         })
     }
@@ -131,7 +144,7 @@ impl Observation {
 
     /// A viewer has not reached its publisher.
     pub(super) fn unreached(&self, failure: Failure) {
-        *self.shared.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        *self.unreached.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
     }
 
     /// A viewer reached its publisher.
@@ -141,7 +154,7 @@ impl Observation {
 
     /// Reason why a viewer has not reached its publisher once, if it has not.
     pub fn take_unreached(&self) -> Option<Failure> {
-        let mut unreached = self.shared.unreached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unreached = self.unreached.lock().unwrap_or_else(PoisonError::into_inner);
         unreached.take()
     }
 
@@ -172,12 +185,12 @@ impl Observation {
             told: Mutex::new((Instant::now(), 0, 0)),
             requests: OnceLock::new(),
             meter_step: energy.meter.as_ref().map(|meter| meter.about().step),
-            unreached: Mutex::default(),
         };
         let observation = Arc::new(Self {
             metrics: metrics.clone(),
             clock: Clock::default(),
             camera: None,
+            unreached: Arc::default(),
             shared: Arc::new(shared),
         });
         if let Some(url) = &options.metrics {

@@ -447,6 +447,7 @@ fn the_documented_table_is_that_of_the_program() {
         (FailureKind::Keys, "keys"),
         (FailureKind::Config, "configuration"),
         (FailureKind::Limit, "key limit"),
+        (FailureKind::Alarm, "alarm"),
     ];
     let mut wanted: Vec<(u8, &str)> = kinds.map(|(kind, name)| (kind.exit_code(), name)).to_vec();
     wanted.insert(0, (0, "done"));

@@ -3,6 +3,7 @@
 mod addresses;
 mod archive_nodes;
 mod archives;
+mod beside;
 mod camera_off;
 mod cameras;
 mod capture;

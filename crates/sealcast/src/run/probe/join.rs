@@ -284,12 +284,14 @@ mod tests {
         let decoded = began + Duration::from_nanos(wall - clock.wall(began));
         Examined {
             number,
+            arrived: decoded,
             decoded,
             decode_time: Duration::from_millis(1),
             queued: Duration::ZERO,
             examining: Duration::from_micros(300),
             strip: None,
             colour: None,
+            hash: None,
             session_clock: None,
             capture: None,
         }

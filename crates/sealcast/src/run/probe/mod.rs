@@ -5,8 +5,10 @@
 //!                                 event client ─┘
 //! ```
 //!
-//! Each arrow is a bounded queue that loses nothing (the module `stages`).
+//! Each arrow is a bounded queue that loses nothing (the module `stages`). To compare two ways to the same camera, each
+//! has the first stages, and the last one is another (the module `beside`).
 
+mod beside;
 mod join;
 mod readings;
 mod rows;
@@ -23,6 +25,7 @@ use std::time::Instant;
 use sealcast_proto::events::{EventCounts, EventTicket};
 use tokio::sync::{oneshot, watch};
 
+pub use self::beside::{Beside, BesideOptions, Control, Outcome, PairBy, Way};
 use self::join::{Join, ProbeLogs, Results};
 use self::stages::{DecodedPicture, Finding, FrameCounts, Passing, PassingCounts, ProbeSink, examine, passing};
 use super::Clock;
@@ -84,7 +87,11 @@ impl Probe {
         let join = Join::new(clock, server, logs);
         let joining = spawn("join events", move || join.run(&findings))?;
         let counts = found.counts();
-        let examining = spawn("examine pictures", move || examine(&decoded, &found))?;
+        let examining = spawn("examine pictures", move || {
+            examine(&decoded, false, |examined| found.pass(Finding::Examined(examined)));
+            // The last stage ends first only after a failure, which it reports.
+            found.pass(Finding::End);
+        })?;
         let sink = ProbeSink::new(pictures.clone(), options.program);
         let probe = Self {
             pictures,

@@ -34,6 +34,11 @@ impl Readings {
         self.widest = self.widest.max(uncertainty_ms);
     }
 
+    /// True if there are any.
+    pub(super) fn any(&self) -> bool {
+        self.count > 0
+    }
+
     /// A row of the table.
     fn row(&self, name: &str) -> String {
         let mut row = format!("{name:<26}{:>7}", self.count);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::clock::ClockEstimate;
 
+use super::beside::PictureHash;
 use super::spectrum::{ColourEvent, Detector};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Picture, ReceivedFrame, StreamInfo};
@@ -94,6 +95,7 @@ pub(super) struct CaptureStamp {
 pub(super) struct DecodedPicture {
     number: u64,
     picture: Picture,
+    arrived: Instant,
     decoded: Instant,
     decode_time: Duration,
     session_clock: Option<ClockEstimate>,
@@ -103,6 +105,8 @@ pub(super) struct DecodedPicture {
 /// What was found in a picture.
 pub(super) struct Examined {
     pub(super) number: u64,
+    /// The instant at which the frame was there, opened and not yet decoded.
+    pub(super) arrived: Instant,
     /// The instant at which the decoded picture was there: what comes later is this program's own work.
     pub(super) decoded: Instant,
     pub(super) decode_time: Duration,
@@ -111,6 +115,8 @@ pub(super) struct Examined {
     pub(super) examining: Duration,
     pub(super) strip: Option<CardClock>,
     pub(super) colour: Option<ColourEvent>,
+    /// What it looks like, if pictures are compared.
+    pub(super) hash: Option<PictureHash>,
     /// The publisher's clock, if frames come in a session.
     pub(super) session_clock: Option<ClockEstimate>,
     pub(super) capture: Option<CaptureStamp>,
@@ -190,6 +196,7 @@ impl Sink for ProbeSink {
         let passed = self.pictures.pass(Some(DecodedPicture {
             number: frame.number,
             picture,
+            arrived: frame.opened,
             decoded,
             decode_time: self.decoder.time().unwrap_or_default(),
             session_clock,
@@ -226,30 +233,36 @@ pub(super) fn picture_queue() -> (Passing<Option<DecodedPicture>>, Receiver<Opti
     passing(MAX_PICTURES)
 }
 
-/// The second stage: looks for events in pictures until they end.
-pub(super) fn examine(pictures: &Receiver<Option<DecodedPicture>>, found: &Passing<Finding>) {
+/// The second stage: looks for events in pictures until they end, or `found` returns false because the next stage has.
+/// With `hashes` it also notes what they look like.
+pub(super) fn examine(
+    pictures: &Receiver<Option<DecodedPicture>>,
+    hashes: bool,
+    mut found: impl FnMut(Box<Examined>) -> bool,
+) {
     let mut detector = Detector::default();
     while let Ok(Some(decoded)) = pictures.recv() {
         let began = Instant::now();
         let strip = read_clock(&decoded.picture);
         let colour = detector.take(&decoded.picture);
-        let finding = Finding::Examined(Box::new(Examined {
+        let hash = hashes.then(|| PictureHash::of(&decoded.picture)).flatten();
+        let examined = Box::new(Examined {
             number: decoded.number,
+            arrived: decoded.arrived,
             decoded: decoded.decoded,
             decode_time: decoded.decode_time,
             queued: began - decoded.decoded,
             examining: began.elapsed(),
             strip,
             colour,
+            hash,
             session_clock: decoded.session_clock,
             capture: decoded.capture,
-        }));
-        if !found.pass(finding) {
+        });
+        if !found(examined) {
             return;
         }
     }
-    // The receiver ends first only after a failure, which it reports.
-    let _ = found.queue.send(Finding::End);
 }
 
 #[cfg(test)]
