@@ -119,7 +119,7 @@ fn without_options_players_need_the_password_that_is_printed_and_not_logged() {
 fn players_keep_their_url_over_restarts_of_the_gateway_as_long_as_nobody_else_can_read_the_password() {
     let near = near();
     let port = free_port();
-    let file = near.homes[1].path().join("password-players");
+    let file = near.homes[1].path().join("keys/password-players");
     let printed = || near.printing(port).line();
     let url = printed();
     assert_eq!(printed(), url, "the gateway has started again");
