@@ -8,7 +8,7 @@ import { resolve } from "node:path";
 
 import { build } from "esbuild";
 
-import { ROOT } from "./bundle.mjs";
+import { COMMON, ROOT } from "./bundle.mjs";
 
 const FOLDER = "test/page";
 
@@ -21,7 +21,8 @@ if (chosen.length === 0) {
 }
 // One file, so that all tests share one browser, and run one after the other.
 await build({
-  absWorkingDir: ROOT, bundle: true, format: "esm", target: "es2022", platform: "node", logLevel: "warning",
+  ...COMMON,
+  platform: "node",
   stdin: { contents: chosen.map((name) => `import "./${FOLDER}/${name}";`).join("\n"), resolveDir: ROOT },
   outfile: "dist/test-page/tests.mjs", sourcemap: "inline", external: ["playwright-core", "axe-core"],
 });
