@@ -155,8 +155,8 @@ fn an_invite_is_for_as_many_as_it_says_and_leads_to_the_page_too() {
     let (_, list, _) = run(home.path(), &["peers", "list"]);
     assert_eq!(
         list.matches("the two").count(),
-        5,
-        "two peers, their sessions and their invite: {list}"
+        4,
+        "two peers and their sessions; their invite is used up: {list}"
     );
     for (wrong, words) in [
         (["--uses", "0"], "from 1 to"),
