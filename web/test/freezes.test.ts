@@ -1,11 +1,9 @@
 // Freezes of the picture.
 
-import { test } from "node:test";
-
 import { Freezes } from "../src/media/freezes.ts";
-import { same } from "./support/harness.ts";
+import { same, test } from "./support/harness.ts";
 
-void test("a picture that stands for far longer than usual is a freeze", () => {
+test("a picture that stands for far longer than usual is a freeze", () => {
   // The program's test has the same rows: interval in ms, one that is longer, and whether that is a freeze.
   const rows: readonly [number, number, boolean][] = [
     [40, 189, false], [40, 190, true], [100, 299, false], [100, 300, true], [1_000, 2_999, false], [1_000, 3_000, true],
@@ -27,7 +25,7 @@ void test("a picture that stands for far longer than usual is a freeze", () => {
   }
 });
 
-void test("before an interval is usual nothing is a freeze", () => {
+test("before an interval is usual nothing is a freeze", () => {
   const freezes = new Freezes();
   let now = 0;
   for (const seconds of [0, 5, 1, 7, 2, 3]) {
