@@ -12,7 +12,7 @@ pub(crate) use compare::compared;
 use crate::harness::environment::Environment;
 use crate::harness::{self, Definition, Estimate, Results};
 
-/// What is measured.
+/// Definition of the measurement.
 const PARTS: &str = include_str!("../../definitions/board.toml");
 /// Version of the file.
 const FORMAT: u32 = 1;
@@ -63,7 +63,7 @@ pub(crate) struct Board {
     /// The load average when it was measured.
     pub(crate) load: String,
     figures: Vec<Figure>,
-    /// What could not be measured, with the reason.
+    /// Figures that could not be measured, with the reason.
     pub(crate) missing: Vec<String>,
 }
 

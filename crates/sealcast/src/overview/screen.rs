@@ -33,7 +33,7 @@ impl Page {
     pub(crate) fn peers(&self, overview: &PeersOverview) -> String {
         let mut parts = Vec::new();
         let peers = &overview.peers;
-        // Whom one that is used up has admitted, the peers say.
+        // The list of peers names those whom a used-up invite has admitted.
         let invites: Vec<&InviteRow> = overview.invites.iter().filter(|invite| invite.uses_left > 0).collect();
         if peers.is_empty() {
             parts.push("nobody is listed yet: `sealcast invite` makes a ticket for somebody".to_owned());

@@ -130,7 +130,7 @@ pub(super) struct SourceStanding {
 /// State of the source as viewers are told of it.
 #[derive(Clone, Debug)]
 pub(super) struct SourceState {
-    /// Whether it gives pictures.
+    /// State of the source: pictures come, or why none do.
     pub(super) standing: SourceStanding,
     /// Orientation of its pictures, once it said that they are turned.
     pub(super) orientation: Option<Orientation>,
@@ -156,7 +156,7 @@ impl StandingWatch {
         }
     }
 
-    /// Whether it gives pictures now.
+    /// State of the source now.
     pub(super) fn now(&self) -> SourceStanding {
         self.state.borrow().standing.clone()
     }
