@@ -22,6 +22,7 @@ mod installed;
 mod kernels;
 mod licences;
 mod load;
+mod locks;
 mod loopback;
 mod manual;
 mod masked;
@@ -55,7 +56,7 @@ const USAGE: &str = "\
 cargo xtask COMMAND
 
  Three tiers:
-  check                     format, tidy, clippy: before each commit
+  check                     format, tidy, lock files, clippy: before each commit
   test                      install what the tests need (Debian packages), then run everything a change must not break
   nightly [--seconds N]     `test`, then the checks that take long or measure: the suite under load, on one processor
                             and as on other machines, network runs in real time, costs, 4K, soak, fuzzing for N
@@ -262,6 +263,7 @@ fn on_other_machines(names: &[&str], summary: &mut Summary) -> bool {
 fn check(summary: &mut Summary) -> bool {
     summary.step("format", checks::format);
     summary.step("tidy", tidy::step);
+    summary.step("locks", locks::step);
     summary.step("clippy", checks::clippy)
 }
 
