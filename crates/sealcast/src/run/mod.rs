@@ -69,6 +69,7 @@ mod retry;
 mod runtime_settings;
 mod serve_member;
 mod serve_viewer;
+mod session_role;
 mod session_task;
 mod shape;
 mod sink_thread;

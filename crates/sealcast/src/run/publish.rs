@@ -274,7 +274,6 @@ async fn keep_connected(
                     carrier,
                     remote,
                 } = connected;
-                let at = format!("the viewer at {remote}");
                 let delivery = Delivery {
                     rate: Some(cameras.rate()),
                     has_others: reach.has_others(),
@@ -301,7 +300,7 @@ async fn keep_connected(
                 let departure = serve_viewer(Arc::clone(cameras), pending, stop.clone()).await;
                 reach.ended(departure.stood);
                 note_end(&mut attempts, &departure, began);
-                refusal(&at, &departure).map(|failure| (failure, departure.reason))
+                refusal(&departure).map(|failure| (failure, departure.reason))
             }
             Err(failure) => Some((failure, None)),
         };
@@ -342,15 +341,16 @@ async fn over(mut is_over: watch::Receiver<bool>, stop: &watch::Receiver<bool>) 
 }
 
 /// The failure that the end of a session with a listening viewer means, if there is one.
-fn refusal(at: &str, departure: &Departure) -> Option<Failure> {
+fn refusal(departure: &Departure) -> Option<Failure> {
+    let at = format!("the viewer at {}", departure.remote);
     match (&departure.ended, departure.reason) {
         (_, Some(CloseReason::NotAuthorised)) => Some(Failure::new(
             FailureKind::Refused,
             format!("{at} does not let us in"),
             "ask it for a ticket with an invite, or to allow your peer id",
         )),
-        (_, Some(CloseReason::Replaced)) => last_words_failure(at, CloseReason::Replaced, ""),
-        (connection::Ended::Session(SessionError::Handshake(error)), _) => Some(handshake_failure(at, *error)),
+        (_, Some(CloseReason::Replaced)) => last_words_failure(&at, CloseReason::Replaced, ""),
+        (connection::Ended::Session(SessionError::Handshake(error)), _) => Some(handshake_failure(&at, *error)),
         _ => None,
     }
 }

@@ -22,7 +22,8 @@ use super::media_sender::MediaSender;
 use super::queue::Queued;
 use super::runtime_settings::SettingsReceiver;
 use super::serve_member::MOST_WAIT;
-use super::session_task::{Role, SessionTask};
+use super::session_role::Role;
+use super::session_task::SessionTask;
 use super::{FrameQueue, serve_member};
 use crate::media::{Codec, Track};
 use crate::meter::labels::DropCause;
@@ -97,6 +98,8 @@ pub(super) struct Departure {
     pub(super) reason: Option<CloseReason>,
     /// True if the session was established.
     pub(super) stood: bool,
+    /// Address of the other end, for display.
+    pub(super) remote: String,
 }
 
 pub(super) type Task<T> = SessionTask<T, NoMedia>;
@@ -177,6 +180,7 @@ async fn serve<T: Transport>(
         ended,
         reason: task.last_words.as_ref().map(|(reason, _)| *reason),
         stood: task.established,
+        remote: std::mem::take(&mut task.remote),
     };
     task.say_goodbye(GOODBYE_PATIENCE).await;
     departure

@@ -24,68 +24,11 @@ use super::lent::Lender;
 use super::phases::SessionPhase;
 use super::retry::turned_on;
 use super::runtime_settings::announce;
+use super::session_role::Role;
 use crate::keys::entropy;
 use crate::keys::peers::{KnownEnd, Refusal};
 use crate::meter::labels::{self, TurnedAway};
 use crate::transport::{Place, Transport};
-
-/// One end of a session: a publisher's or a viewer's, with or without a gateway. [`SessionTask::run`] calls its
-/// methods.
-pub(super) trait Role<T: Transport>: Sized {
-    /// Receives the session's media.
-    type Listener: Listener;
-    /// Result of [`wait`](Self::wait): the reason for the wake-up.
-    type Woken;
-
-    /// True if this end sends the media.
-    const PUBLISHES: bool;
-    /// Name of the peer in logs, such as "viewer".
-    const PEER: &'static str;
-    /// Reason sent to the peer when the program stops.
-    const STOPPING: &'static str;
-
-    /// Decide on a peer that has proved its identity: admit it, or close with a reason. Called on the responder only,
-    /// never on the end that connects.
-    fn admit(&mut self, _task: &mut SessionTask<T, Self::Listener>, _peer: &Peer) -> Input<'static> {
-        Input::Close(CloseReason::NotAuthorised, "nobody is let in here")
-    }
-
-    /// Returns the reason, in words, if this end does not have what its peer wishes.
-    fn lacks(&mut self, _peer: &Peer) -> Option<&'static str> {
-        None
-    }
-
-    /// Words for the log when the session is established.
-    fn established_words(&self) -> &'static str;
-
-    /// The camera that the session is of, where there are several. It is asked for once the session is established.
-    fn camera(&self) -> Option<CameraName> {
-        None
-    }
-
-    /// The session is established.
-    fn established(&mut self, task: &mut SessionTask<T, Self::Listener>) -> Result<(), Ended>;
-
-    /// Handle an event specific to this role. The task has already logged it.
-    fn event(&mut self, _task: &mut SessionTask<T, Self::Listener>, _event: Event) -> Result<(), Ended> {
-        Ok(())
-    }
-
-    /// Forward the media received from the session, before anything is sent to the peer.
-    async fn received(&mut self, _task: &mut SessionTask<T, Self::Listener>) -> Result<(), Ended> {
-        Ok(())
-    }
-
-    /// Send all pending data, after all received messages have been processed.
-    fn send(&mut self, task: &mut SessionTask<T, Self::Listener>) -> Result<(), Ended>;
-
-    /// Wait for work that does not come from the session. Cancel-safe.
-    async fn wait(&mut self) -> Self::Woken;
-
-    /// Do that work. Returns true if only [`send`](Self::send) must follow before the next wait: media from elsewhere
-    /// need not wait until the session's carrier has been read.
-    fn woken(&mut self, task: &mut SessionTask<T, Self::Listener>, woken: Self::Woken) -> Result<bool, Ended>;
-}
 
 /// A session on its carrier, with the state common to all roles.
 pub(super) struct SessionTask<T, L> {
@@ -189,6 +132,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         self.evicted = matches!(ended, Ended::Evicted);
         // The peer's close message may still be among the events.
         let _ = self.take_events(role);
+        self.note_where();
         self.connection.leave_phase();
         self.presence = None;
         ended
@@ -410,6 +354,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
     where
         R: Role<T, Listener = L>,
     {
+        self.note_where();
         // The other end has kept the secret already, and will ask for it: it comes before all words.
         if let Some(known) = self.known.as_mut().filter(|known| known.enrols())
             && let Some(secret) = self.connection.session.take_enrolment()
@@ -428,6 +373,13 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             self.observation.selection(Selection::All);
         }
         role.established(self)
+    }
+
+    /// Where several addresses were tried together, one of them has answered.
+    fn note_where(&mut self) {
+        if let Some(address) = self.connection.transport.answered_at() {
+            self.remote = address.to_string();
+        }
     }
 
     /// The peer told where it can be reached.

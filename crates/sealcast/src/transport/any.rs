@@ -11,7 +11,7 @@ use sealcast_proto::group_media::SealedFrame;
 use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::session::Carrier;
 use sealcast_proto::unit::Unit;
-use sealcast_proto::wire::{Malformed, MessageLength, MulticastGroup, TransportKind};
+use sealcast_proto::wire::{Address, Malformed, MessageLength, MulticastGroup, TransportKind};
 use tokio::io::DuplexStream;
 use tokio::net::TcpListener;
 
@@ -275,6 +275,10 @@ impl Transport for AnyTransport {
 
     fn follow(&mut self) -> Option<SocketAddr> {
         each!(self, transport => transport.follow())
+    }
+
+    fn answered_at(&self) -> Option<&Address> {
+        each!(self, transport => transport.answered_at())
     }
 
     fn hear_multicast(&mut self, group: MulticastGroup) -> io::Result<()> {

@@ -24,7 +24,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sealcast_proto::group_media::SealedFrame;
-use sealcast_proto::wire::{AddressBytes, Malformed, MessageLength, MulticastGroup, TransportKind, write_framed};
+use sealcast_proto::wire::{
+    Address, AddressBytes, Malformed, MessageLength, MulticastGroup, TransportKind, write_framed,
+};
 
 pub use address_limits::{AddressLimits, Limits, Place};
 pub use advertised::Advertised;
@@ -155,6 +157,12 @@ pub trait Transport: Send {
     /// The address that the last message came from is proved: send everything there from now on. Returns it for
     /// display. A stream has a fixed peer, so the default does nothing.
     fn follow(&mut self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// The address at which the other end answered, as it was given, where several were tried together. By default it
+    /// is the one that was connected to.
+    fn answered_at(&self) -> Option<&Address> {
         None
     }
 

@@ -1,7 +1,7 @@
 //! Several addresses of one end, of which the first at which a connection stands is taken (protocol.md §6, after
 //! RFC 8305).
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -37,6 +37,18 @@ pub(super) struct Place {
     pub(super) at: SocketAddr,
     /// As it was given.
     pub(super) address: Address,
+}
+
+impl Place {
+    /// That of an address which was given as it is.
+    pub(super) fn of(at: SocketAddr) -> Self {
+        let host = match at.ip() {
+            IpAddr::V4(ip) => Host::V4(ip),
+            IpAddr::V6(ip) => Host::V6(ip),
+        };
+        let address = Address { host, port: at.port() };
+        Self { at, address }
+    }
 }
 
 /// The places of these addresses, in their order and each once.
@@ -141,10 +153,7 @@ impl Target for Place {
 ///
 /// # Errors
 /// None succeeded; in words, for each place that was tried.
-pub(super) async fn first<P: Target, T, F>(
-    places: Vec<P>,
-    connect: impl Fn(P) -> F,
-) -> Result<(SocketAddr, T), Vec<String>>
+pub(super) async fn first<P: Target, T, F>(places: Vec<P>, connect: impl Fn(P) -> F) -> Result<(P, T), Vec<String>>
 where
     F: Future<Output = Result<T, String>>,
 {
@@ -153,16 +162,16 @@ where
     loop {
         if let Some(place) = waiting.next() {
             let connecting = timeout(PATIENCE, connect(place.clone()));
-            running.push(async move { (place.at(), connecting.await) });
+            running.push(async move { (place, connecting.await) });
         }
         tokio::select! {
-            Some((at, outcome)) = running.next() => {
+            Some((place, outcome)) = running.next() => {
                 let why = match outcome {
-                    Ok(Ok(connection)) => return Ok((at, connection)),
+                    Ok(Ok(connection)) => return Ok((place, connection)),
                     Ok(Err(why)) => why,
                     Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
                 };
-                failed.push(if alone { why } else { format!("{at}: {why}") });
+                failed.push(if alone { why } else { format!("{}: {why}", place.at()) });
             }
             () = sleep(STAGGER), if waiting.len() > 0 => {}
             else => return Err(failed),

@@ -30,7 +30,7 @@ pub struct Reach {
 }
 
 /// The place at which a connection stood: over UDP it is known when the first answer comes.
-pub(super) type Stood = Arc<OnceLock<SocketAddr>>;
+pub(super) type Stood = Arc<OnceLock<Place>>;
 
 /// An address that the other end told.
 struct Told {
@@ -45,7 +45,8 @@ pub struct Connected {
     pub transport: AnyTransport,
     /// The properties of the transport that the session must know.
     pub carrier: Carrier,
-    /// Address of the other end, for display.
+    /// Address of the other end, for display. Where several are tried and none has answered yet, the ticket's first:
+    /// the transport knows [which answered](super::Transport::answered_at).
     pub remote: String,
 }
 
@@ -105,7 +106,9 @@ impl Reach {
 
     /// The session of the last connection is over; `established` if it ever was one with the pinned identity.
     pub fn ended(&mut self, established: bool) {
-        let Some(at) = self.stood.get().copied() else { return };
+        let Some(at) = self.stood.get().map(|place| place.at) else {
+            return;
+        };
         self.doubted.retain(|doubted| *doubted != at);
         if !established {
             // The oldest doubt is given up where there are too many.
@@ -140,16 +143,14 @@ impl Reach {
         let hint = "check the name and the network";
         let places = self.ordered(places.map_err(|failed| self.unreached(&failed, hint))?);
         self.tried.clone_from(&places);
-        let (first, alone) = (places[0].clone(), places.len() == 1);
         let (transport, carrier) = self.carry(places, role, unit, metrics).await?;
-        let own = self.ticket.addresses().next();
-        let at = self.stood.get().or(alone.then_some(&first.at));
-        let place = self.tried.iter().find(|place| Some(&place.at) == at);
-        let shown = place.map(|place| &place.address).or(own.as_ref());
+        let alone = self.tried.first().filter(|_| self.tried.len() == 1);
+        let place = self.stood.get().or(alone).map(|place| place.address.clone());
+        let shown = place.or_else(|| self.ticket.addresses().next());
         Ok(Connected {
             transport,
             carrier,
-            remote: shown.map_or_else(String::new, Address::to_string),
+            remote: shown.map_or_else(String::new, |address| address.to_string()),
         })
     }
 
@@ -214,10 +215,10 @@ impl Reach {
     }
 
     /// Note where a connection stood.
-    fn stand<T>(&self, outcome: std::result::Result<(SocketAddr, T), Vec<String>>, hint: &str) -> Result<T> {
-        let (at, connection) = outcome.map_err(|failed| self.unreached(&failed, hint))?;
+    fn stand<T>(&self, outcome: std::result::Result<(Place, T), Vec<String>>, hint: &str) -> Result<T> {
+        let (place, connection) = outcome.map_err(|failed| self.unreached(&failed, hint))?;
         // It is empty: each attempt has one of its own.
-        let _ = self.stood.set(at);
+        let _ = self.stood.set(place);
         Ok(connection)
     }
 
@@ -270,7 +271,7 @@ mod tests {
     fn stood(reach: &mut Reach, at: &str, established: bool) {
         reach
             .stood
-            .set(at.parse().expect("an address"))
+            .set(Place::of(at.parse().expect("an address")))
             .expect("one in each attempt");
         reach.ended(established);
     }

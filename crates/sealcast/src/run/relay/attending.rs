@@ -14,7 +14,8 @@ use super::line::{SessionLine, Wish};
 use crate::keys::seen_groups::SeenGroups;
 use crate::run::connection::{Ended, Listener};
 use crate::run::group::GROUP_STREAM;
-use crate::run::session_task::{Role, SessionTask};
+use crate::run::session_role::Role;
+use crate::run::session_task::SessionTask;
 use crate::transport::AnyTransport;
 
 /// Takes the frames that a camera sends before it knows that they come through a relay, and leaves them. An enrolment

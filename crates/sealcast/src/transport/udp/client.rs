@@ -4,6 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use sealcast_proto::wire::Address;
+
 use super::peer::UdpTransport;
 use super::socket::{DatagramSocket, Sent, bind_any};
 use super::{Path, Runs};
@@ -21,8 +23,7 @@ const REBIND_AFTER: Duration = Duration::from_secs(3);
 /// # Errors
 /// This machine can send to none of them, or no socket can be opened; in words.
 pub(in crate::transport) fn connect(places: &[Place], stood: Stood, metrics: Metrics) -> Result<UdpTransport, String> {
-    let addresses: Vec<SocketAddr> = places.iter().map(|place| place.at).collect();
-    let far = FarEnd::open(&addresses, stood).map_err(|error| format!("no socket: {error}"))?;
+    let far = FarEnd::open(places, stood).map_err(|error| format!("no socket: {error}"))?;
     let far = far.ok_or("this machine has no address of the same family")?;
     Ok(UdpTransport::connected(far, metrics))
 }
@@ -32,7 +33,8 @@ pub(in crate::transport) fn connect(places: &[Place], stood: Stood, metrics: Met
 /// # Errors
 /// No socket can be opened.
 pub fn connect_any(addresses: &[SocketAddr], metrics: Metrics) -> io::Result<Option<UdpTransport>> {
-    let far = FarEnd::open(&addresses[..addresses.len().min(MAX_TRIED)], Stood::default())?;
+    let places: Vec<Place> = addresses.iter().copied().take(MAX_TRIED).map(Place::of).collect();
+    let far = FarEnd::open(&places, Stood::default())?;
     Ok(far.map(|far| UdpTransport::connected(far, metrics)))
 }
 
@@ -40,7 +42,7 @@ pub fn connect_any(addresses: &[SocketAddr], metrics: Metrics) -> io::Result<Opt
 pub(super) struct FarEnd {
     pub(super) socket: DatagramSocket,
     /// Possible addresses of the peer; only one remains after it has answered.
-    candidates: Vec<SocketAddr>,
+    candidates: Vec<Candidate>,
     /// Number of them that are sent to, of those that can be, from the front.
     open: usize,
     /// The one that answered.
@@ -51,12 +53,23 @@ pub(super) struct FarEnd {
     failing: Option<Instant>,
 }
 
+/// A possible address of the peer.
+struct Candidate {
+    /// Its address for the socket that there is.
+    to: SocketAddr,
+    place: Place,
+}
+
 impl FarEnd {
-    fn open(addresses: &[SocketAddr], stood: Stood) -> io::Result<Option<Self>> {
-        let socket = bind_any(addresses.iter().any(SocketAddr::is_ipv6))?;
-        let mut candidates: Vec<SocketAddr> = addresses.iter().map(|&address| socket.fit(address)).collect();
+    fn open(places: &[Place], stood: Stood) -> io::Result<Option<Self>> {
+        let socket = bind_any(places.iter().any(|place| place.at.is_ipv6()))?;
+        let candidate = |place: &Place| Candidate {
+            to: socket.fit(place.at),
+            place: place.clone(),
+        };
+        let mut candidates: Vec<Candidate> = places.iter().map(candidate).collect();
         // Without IPv6 on this machine the socket can only use the IPv4 addresses.
-        candidates.retain(|address| address.is_ipv4() == socket.local_address().is_ipv4());
+        candidates.retain(|candidate| candidate.to.is_ipv4() == socket.local_address().is_ipv4());
         Ok((!candidates.is_empty()).then_some(Self {
             socket,
             candidates,
@@ -70,17 +83,20 @@ impl FarEnd {
     /// Continue from a new port and, after a change of networks, from a new local address.
     pub(super) fn rebind(&mut self) -> io::Result<()> {
         self.socket = bind_any(self.socket.local_address().is_ipv6())?;
-        self.candidates = self
-            .candidates
-            .iter()
-            .map(|&address| self.socket.fit(address))
-            .collect();
+        for candidate in &mut self.candidates {
+            candidate.to = self.socket.fit(candidate.place.at);
+        }
         Ok(())
     }
 
     /// The peer's address, as far as it is known.
     pub(super) fn path(&self) -> Path {
-        Path::to(self.candidates[0])
+        Path::to(self.candidates[0].to)
+    }
+
+    /// The address at which it answered, as it was given; `None` until it does.
+    pub(super) fn answered_at(&self) -> Option<&Address> {
+        self.stood.get().map(|place| &place.address)
     }
 
     pub(super) fn send(&mut self, bytes: &[u8], segment: usize) -> Sent {
@@ -88,8 +104,8 @@ impl FarEnd {
         self.open = (self.open + 1).min(self.candidates.len());
         let (mut sent, mut left) = (Sent::default(), self.open);
         // Report the result of the first address that can be sent to.
-        for (nth, &candidate) in self.candidates.iter().enumerate() {
-            let tried = self.socket.try_send_run(Path::to(candidate), bytes, segment);
+        for (nth, candidate) in self.candidates.iter().enumerate() {
+            let tried = self.socket.try_send_run(Path::to(candidate.to), bytes, segment);
             if nth == 0 || sent.unreachable > 0 {
                 sent = tried;
             }
@@ -125,12 +141,15 @@ impl FarEnd {
     /// True if a datagram comes from an address that we sent to. The first one with our connection number decides
     /// which of the addresses is the peer's.
     pub(super) fn recognises(&mut self, path: Path, connection: Option<u32>) -> bool {
-        let known = self.candidates.contains(&path.remote);
-        if known && self.stood.get().is_none() && connection.is_some() && connection == self.connection {
-            self.candidates.retain(|&candidate| candidate == path.remote);
-            let _ = self.stood.set(path.shown());
+        let Some(nth) = self.candidates.iter().position(|candidate| candidate.to == path.remote) else {
+            return false;
+        };
+        if self.stood.get().is_none() && connection.is_some() && connection == self.connection {
+            self.candidates.swap(0, nth);
+            self.candidates.truncate(1);
+            let _ = self.stood.set(self.candidates[0].place.clone());
         }
-        known
+        true
     }
 
     pub(super) fn receive(&mut self, runs: &mut Runs) -> io::Result<bool> {
@@ -161,7 +180,7 @@ mod tests {
         let (sockets, other) = ([bind(), bind(), bind()], bind());
         let addresses = sockets.each_ref().map(|socket| socket.local_addr().expect("bound"));
         let stood = Stood::default();
-        let far = FarEnd::open(&addresses, Arc::clone(&stood)).expect("a socket");
+        let far = FarEnd::open(&addresses.map(Place::of), Arc::clone(&stood)).expect("a socket");
         let mut far = far.expect("this machine has the addresses");
         let send = |far: &mut FarEnd, mark| {
             let datagram = [0, 0, 0, 7, mark];
@@ -179,6 +198,6 @@ mod tests {
         }
         let arrived = sockets.each_ref().map(marks);
         assert_eq!(arrived, [vec![1, 2, 3, 4, 5], vec![2, 3, 4, 5, 6], vec![3, 4, 5]]);
-        assert_eq!(stood.get(), Some(&addresses[1]));
+        assert_eq!(stood.get(), Some(&Place::of(addresses[1])));
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use sealcast_proto::wire::{
-    LENGTH_PREFIX, MAX_DATAGRAM, Malformed, MessageLength, MulticastGroup, connection_of, message_length,
+    Address, LENGTH_PREFIX, MAX_DATAGRAM, Malformed, MessageLength, MulticastGroup, connection_of, message_length,
 };
 use tokio::task::coop::consume_budget;
 
@@ -335,6 +335,13 @@ impl Transport for UdpTransport {
         };
         *path = last;
         Some(last.shown())
+    }
+
+    fn answered_at(&self) -> Option<&Address> {
+        match &self.way {
+            PeerSocket::Connected(far) => far.answered_at(),
+            PeerSocket::Accepted { .. } => None,
+        }
     }
 
     fn hear_multicast(&mut self, group: MulticastGroup) -> io::Result<()> {

@@ -31,7 +31,8 @@ use crate::run::connection::{Ended, NoMedia};
 use crate::run::media_sender::MediaSender;
 use crate::run::registry::{Lost, Snapshot, shown};
 use crate::run::runtime_settings::SettingsReceiver;
-use crate::run::session_task::{Role, SessionTask};
+use crate::run::session_role::Role;
+use crate::run::session_task::SessionTask;
 use crate::transport::Transport;
 
 /// Number of requests that are remembered with their answers, to repeat an answer that was lost.

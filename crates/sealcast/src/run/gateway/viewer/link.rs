@@ -27,7 +27,8 @@ use crate::run::ended::{handshake_failure, last_words_failure};
 use crate::run::exchange::HandshakeTimer;
 use crate::run::offer::CarrierConfig;
 use crate::run::retry::turned_on;
-use crate::run::session_task::{Role, SessionTask};
+use crate::run::session_role::Role;
+use crate::run::session_task::SessionTask;
 use crate::run::{Observation, Offer};
 use crate::transport::{AnyTransport, Connected, Reach};
 
