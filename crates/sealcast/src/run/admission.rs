@@ -28,7 +28,7 @@ pub(super) const REVOKED: &str = "not admitted any more: removed from the lists"
 /// Text of the close message to a session whose place another one has.
 const REPLACED: &str = "all places were taken, and another session has the place of this one";
 /// The same to a viewer beside a relay whose challenges were answered.
-const ANSWERED: &str = "all places were taken, and another viewer waits for its answer: ask again in a minute";
+const ANSWERED: &str = "all places were taken, and another viewer waits for its answer";
 
 /// Decides on peers that have proved their identity. Only who changes the lists waits for a disk.
 pub struct Admission {

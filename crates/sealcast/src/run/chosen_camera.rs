@@ -10,6 +10,7 @@ use sealcast_proto::wire::{CameraName, CloseReason};
 use super::camera::Camera;
 use super::camera_telling::CameraTelling;
 use super::connection::Ended;
+use super::ended::happened;
 use super::registry::Lost;
 use super::serve_viewer::{Task, ViewerRole};
 use crate::transport::Transport;
@@ -27,17 +28,18 @@ impl ViewerRole {
             name => self.seen.camera(name.as_str(), &seer),
         };
         let Some(camera) = camera else {
-            return Some("there is no camera of that name here");
+            return Some("there is no camera of that name here; `sealcast cameras TICKET` lists the cameras");
         };
         self.turn_to(camera);
         self.lists = wish.media == WishedMedia::Cameras;
         match wish.media {
             WishedMedia::Packets => Some(
-                "this publisher has pictures and no packets for a gateway: `sealcast watch TICKET --to \
+                "this publisher has pictures and no packets for a gateway; `sealcast watch TICKET --to \
                  rtsp://127.0.0.1:8554/NAME` serves players, or run `sealcast gateway camera` in its place",
             ),
             WishedMedia::NothingYet if self.shared.group.is_none() => Some(
-                "this publisher seals for no group, so there is nothing for relays and archives: add --group there",
+                "this publisher seals for no group, so there is nothing for relays and archives; have it started with \
+                 --group",
             ),
             WishedMedia::NothingYet | WishedMedia::Frames | WishedMedia::Cameras => None,
         }
@@ -59,8 +61,9 @@ impl ViewerRole {
         // One that leaves says so when all that it gave is sent.
         let gone = !self.shared.leaves() && self.seen.lost(Some(name), &self.shared, &seer) == Some(Lost::Gone);
         if gone && self.list_due.is_none() {
-            let words = "there is no camera of that name here any more";
-            tracing::info!(viewer = %task.name(), camera = name, "{words}, or not for this viewer");
+            let words = "there is no camera of that name here any more; `sealcast cameras TICKET` lists the \
+                         cameras";
+            tracing::info!(viewer = %task.name(), camera = name, "{}, or not for this viewer", happened(words));
             task.handle(Input::Close(CloseReason::NotOffered, words))?;
             return Err(Ended::Closed);
         }

@@ -58,34 +58,44 @@ pub(super) fn handshake_outcome(ended: &Ended) -> HandshakeOutcome {
     }
 }
 
-/// The failure that a publisher's close message means for a viewer; `None` if the stream ended normally.
+/// Separates what happened from the advice in the text of a close message, as in a [`Failure`] that is shown.
+const ADVICE: &str = "; ";
+
+/// The text of a close message without its advice, which is for the other end.
+pub(super) fn happened(text: &str) -> &str {
+    text.split_once(ADVICE).map_or(text, |(happened, _)| happened)
+}
+
+/// The failure that a publisher's close message means for a viewer; `None` if the stream ended normally. The advice is
+/// that of the text, which knows more than its reason, or else that for the reason.
 pub(super) fn last_words_failure(remote: &str, reason: CloseReason, text: &str) -> Option<Failure> {
-    let said = if text.is_empty() {
-        reason.to_string()
-    } else {
-        format!("{reason}: {text}")
-    };
-    let broken = |kind, hint: &str| Some(Failure::new(kind, format!("{remote} said {said}"), hint));
-    match reason {
-        CloseReason::EndOfStream => None,
-        CloseReason::NotAuthorised => broken(
+    let (kind, hint) = match reason {
+        CloseReason::EndOfStream => return None,
+        CloseReason::NotAuthorised => (
             FailureKind::Refused,
             "ask the publisher for a ticket with an invite, or to allow your peer id",
         ),
-        CloseReason::TooManyViewers => broken(FailureKind::Refused, "try again when somebody has left"),
-        CloseReason::NotOffered => broken(
-            FailureKind::Refused,
-            "take another ticket, or start the program that it says; `sealcast cameras TICKET` lists the cameras",
-        ),
-        CloseReason::Replaced => broken(
+        CloseReason::TooManyViewers => (FailureKind::Refused, "try again when somebody has left"),
+        CloseReason::NotOffered => (FailureKind::Refused, "ask for the ticket of an end that has it"),
+        CloseReason::Replaced => (
             FailureKind::Network,
             "it is tried again in a minute; if another program has this identity, give it one of its own, and if all \
              places of the publisher are taken, raise --max-viewers there",
         ),
-        CloseReason::KeyLimit => broken(FailureKind::Limit, "connect again: a new session has new keys"),
-        CloseReason::SourceFailed => broken(FailureKind::Network, "the publisher's camera has to come back"),
-        _ => broken(FailureKind::Network, "the publisher may come back"),
-    }
+        CloseReason::KeyLimit => (FailureKind::Limit, "connect again: a new session has new keys"),
+        CloseReason::SourceFailed => (FailureKind::Network, "the publisher's camera has to come back"),
+        _ => (FailureKind::Network, "the publisher may come back"),
+    };
+    let (happened, advice) = match text.split_once(ADVICE) {
+        Some((happened, advice)) => (happened, advice),
+        None => (text, hint),
+    };
+    let colon = if happened.is_empty() { "" } else { ": " };
+    Some(Failure::new(
+        kind,
+        format!("{remote} said {reason}{colon}{happened}"),
+        advice,
+    ))
 }
 
 /// The failure that an unsuccessful handshake means for a viewer.
@@ -150,7 +160,9 @@ mod tests {
     use sealcast_proto::keys::PeerId;
     use sealcast_testkit::words::accusation;
 
+    use super::super::admission::REVOKED;
     use super::*;
+    use crate::keys::peers::Refusal;
 
     /// All that a user is told of this end, before a session was established and after.
     fn said(ended: Ended) -> String {
@@ -160,6 +172,59 @@ mod tests {
             _ => hints.join("; "),
         };
         format!("{}; {failure}", ended.in_words().unwrap_or_default())
+    }
+
+    #[test]
+    fn each_refusal_has_the_one_advice_that_helps_with_it() {
+        const INVITE: &str = "ask the publisher for a ticket with an invite, or to allow your peer id";
+        const ARCHIVE: &str =
+            "it is no archive's node of this camera; have its peer id named there with --archive-node";
+        let refusals = [
+            (Refusal::Unknown, "not on the allow list and no valid invite", INVITE),
+            (
+                Refusal::Unproved,
+                "enrolled, but the secret of the enrolment was not proved",
+                INVITE,
+            ),
+            (
+                Refusal::SecretOfAnother,
+                "the secret of another peer was proved",
+                INVITE,
+            ),
+            (Refusal::InviteUsed, "this invite has been used", INVITE),
+            (Refusal::InviteExpired, "this invite has expired", INVITE),
+            (
+                Refusal::TooManyEnrolled,
+                "as many peers are enrolled as one end may have",
+                "have one removed, or your peer id allowed",
+            ),
+            (
+                Refusal::NoPlace,
+                "all places are taken",
+                "try again when somebody has left",
+            ),
+            (
+                Refusal::NotOffered("no such camera; list them"),
+                "no such camera",
+                "list them",
+            ),
+        ];
+        let refusals = refusals.map(|(refusal, what, hint)| (refusal.reason(), refusal.words(), what, hint));
+        let (archive, archive_hint) = ARCHIVE.split_once("; ").expect("it has an advice");
+        let others = [
+            (CloseReason::NotAuthorised, REVOKED, REVOKED, INVITE),
+            (CloseReason::NotAuthorised, ARCHIVE, archive, archive_hint),
+            (CloseReason::GoingAway, "", "", "the publisher may come back"),
+        ];
+        for (reason, text, what, hint) in refusals.into_iter().chain(others) {
+            let failure = last_words_failure("camera:9553", reason, text).expect("no end of a stream");
+            let said = [reason.to_string(), what.to_owned()];
+            let said: Vec<String> = said.into_iter().filter(|part| !part.is_empty()).collect();
+            assert_eq!(failure.what, format!("camera:9553 said {}", said.join(": ")));
+            assert_eq!(failure.hint, hint, "{text}");
+            // The publisher's own log gives nobody the advice that is for the viewer.
+            assert_eq!(happened(text), what);
+        }
     }
 
     #[test]

@@ -168,13 +168,14 @@ impl Offer {
             return false;
         }
         if self.known.end_of(ticket).1.is_enrolled() {
-            tracing::info!("{failure}: trying again by the enrolment that this identity has");
+            tracing::info!("{}: trying again by the enrolment that this identity has", failure.what);
             return true;
         }
         let mut without = ticket.clone();
         without.invite = None;
         if self.known.end_of(&without).1.is_enrolled() {
-            tracing::info!("{failure}: trying again by the enrolment that this identity has of an earlier ticket");
+            let failed = &failure.what;
+            tracing::info!("{failed}: trying again by the enrolment that this identity has of an earlier ticket");
             reach.leave_out_invite();
             return true;
         }

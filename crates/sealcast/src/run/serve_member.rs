@@ -10,6 +10,7 @@ use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, GroupMessage, Hearing, MediaFrom};
 
 use super::connection::Ended;
+use super::ended::happened;
 use super::group::{GROUP_STREAM, MemberSession, Membership, Told};
 use super::serve_viewer::{Subscription, Task, ViewerRole, Woken};
 use crate::transport::Transport;
@@ -31,10 +32,10 @@ pub(super) async fn wait(membership: &mut Option<Membership>, ready: bool) -> Wo
 /// Ends the session of who wants to be an archive's node and is none here, or the other way round.
 pub(super) fn refuse_archive<T: Transport>(task: &mut Task<T>, media: MediaFrom) -> Result<(), Ended> {
     let words = match media {
-        MediaFrom::Sealed => "it is no archive's node of this camera: name it with --archive-node",
-        _ => "an archive's node of this camera watches nothing: use another identity",
+        MediaFrom::Sealed => "it is no archive's node of this camera; have its peer id named there with --archive-node",
+        _ => "an archive's node of this camera watches nothing; use another identity",
     };
-    tracing::warn!(viewer = %task.name(), "refused: {words}");
+    tracing::warn!(viewer = %task.name(), "refused: {}", happened(words));
     task.handle(Input::Close(CloseReason::NotAuthorised, words))?;
     Err(Ended::Closed)
 }

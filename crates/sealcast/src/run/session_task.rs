@@ -18,7 +18,7 @@ use super::admission::{Admission, Admitted, Dismissal, Entry};
 use super::admitted_places::{AdmittedPlaces, NoPlace};
 use super::attendance::Presence;
 use super::connection::{Connection, Ended, Listener};
-use super::ended::{handshake_outcome, turned_away};
+use super::ended::{handshake_outcome, happened, turned_away};
 use super::exchange::HandshakeTimer;
 use super::lent::Lender;
 use super::phases::SessionPhase;
@@ -205,7 +205,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 Input::Admit
             }
             Err(refusal) => {
-                let words = format_args!("refused a {kind}: {} (peer {})", refusal.words(), peer.id);
+                let words = format_args!("refused a {kind}: {} (peer {})", happened(refusal.words()), peer.id);
                 self.observation
                     .metrics
                     .turned_away(TurnedAway::NotAdmitted, from, &words);
@@ -364,7 +364,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
         if let Some(why) = role.lacks(&facts.peer) {
             // Who connected learns the wish of who listens here; who listens has judged it already.
-            tracing::warn!(peer = %facts.peer.id, from = self.remote, "refused a {}: {why}", R::PEER);
+            tracing::warn!(peer = %facts.peer.id, from = self.remote, "refused a {}: {}", R::PEER, happened(why));
             return self.handle(Input::Close(CloseReason::NotOffered, why));
         }
         self.camera = role.camera();

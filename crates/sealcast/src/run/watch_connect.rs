@@ -242,7 +242,7 @@ impl ConnectingViewer {
         };
         let Some(line) = &self.line else { return Err(failure) };
         if self.reach.ticket().transport != TransportKind::Relay {
-            tracing::info!("{failure}: asking through the relay");
+            tracing::info!("{}: asking through the relay", failure.what);
         }
         let RelayedStream { stream, relay } = line.open().await?;
         let transport = AnyTransport::Relayed(Box::new(StreamTransport::new(stream)));

@@ -178,15 +178,17 @@ impl Refusal {
         }
     }
 
-    /// The text of the close message.
+    /// The text of the close message. Advice stands after a semicolon, where that for its reason would be another.
     pub fn words(self) -> &'static str {
         match self {
             Self::Unknown => "not on the allow list and no valid invite",
-            Self::Unproved => "enrolled, but the secret of the enrolment was not proved: ask for a new ticket",
+            Self::Unproved => "enrolled, but the secret of the enrolment was not proved",
             Self::SecretOfAnother => "the secret of another peer was proved",
-            Self::InviteUsed => "this invite has been used: ask for a new ticket",
-            Self::InviteExpired => "this invite has expired: ask for a new ticket",
-            Self::TooManyEnrolled => "as many peers are enrolled as one end may have",
+            Self::InviteUsed => "this invite has been used",
+            Self::InviteExpired => "this invite has expired",
+            Self::TooManyEnrolled => {
+                "as many peers are enrolled as one end may have; have one removed, or your peer id allowed"
+            }
             Self::NoPlace => "all places are taken",
             Self::NotOffered(why) => why,
         }

@@ -151,9 +151,11 @@ impl<T: Transport> Role<T> for SessionRole {
         let wish = peer.wish?;
         match wish.media {
             WishedMedia::Packets if wish.camera == CameraName::NONE => None,
-            WishedMedia::Packets => Some("cameras of a gateway are named by the paths that players ask for"),
+            WishedMedia::Packets => {
+                Some("cameras of a gateway are named by the paths that players ask for; leave out --camera")
+            }
             WishedMedia::Frames | WishedMedia::NothingYet | WishedMedia::Cameras => Some(
-                "this is a camera gateway, which has packets for players and no pictures: take its ticket to \
+                "this is a camera gateway, which has packets for players and no pictures; take its ticket to \
                  `sealcast gateway viewer`",
             ),
         }
