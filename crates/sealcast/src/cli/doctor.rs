@@ -188,6 +188,8 @@ fn named_files(config: &Config, file: Option<&Path>) -> Vec<NamedFile> {
         ("watch.ticket", file_of(watch.ticket.as_ref())),
         ("gateway.peer_file", gateway.peer_file.clone()),
         ("gateway.peer", file_of(gateway.peer.as_ref())),
+        ("probe.from", file_of(probe.from.as_ref())),
+        ("probe.beside", file_of(probe.beside.as_ref())),
         ("probe.ticket_file", probe.ticket_file.clone()),
         ("probe.events", file_of(probe.events.as_ref())),
         ("record.ticket_file", record.ticket_file.clone()),
@@ -254,17 +256,20 @@ fn folders(config: &Config, home: Option<&Path>) -> Vec<PathBuf> {
     folders
 }
 
-/// The cameras that `publish` and `gateway camera` would use. Those that cannot be read are findings about the
+/// The cameras that `publish`, `gateway camera` and `probe` would use. Those that cannot be read are findings about the
 /// configuration and about files.
 fn cameras(settings: &Settings) -> Vec<RtspOptions> {
     let config = &settings.config;
-    let mut cameras = Vec::new();
-    for source in all_sources(config) {
-        let url = source.read().ok().and_then(|url| url.parse::<SourceUrl>().ok());
-        if let Some(SourceUrl::Rtsp(options)) = url {
-            cameras.push(options);
-        }
-    }
+    let published = all_sources(config)
+        .into_iter()
+        .filter_map(|source| source.read().ok()?.parse().ok());
+    let probed = [&config.probe.from, &config.probe.beside];
+    let probed = probed.into_iter().filter_map(|url| url.as_ref()?.parse().ok());
+    let rtsp = |url: SourceUrl| match url {
+        SourceUrl::Rtsp(options) => Some(options),
+        _ => None,
+    };
+    let mut cameras: Vec<RtspOptions> = published.chain(probed).filter_map(rtsp).collect();
     if config.gateway.camera_file.is_some() {
         let configured = gateway::configured_cameras(settings).unwrap_or_default();
         cameras.extend(configured.into_iter().map(|camera| camera.definition));
@@ -278,7 +283,11 @@ fn sources(settings: &Settings) -> Vec<NamedSource> {
     let demo = settings.origin("demo.source").map(|_| config.demo.source.clone());
     let published = all_sources(config).into_iter().filter_map(|source| source.read().ok());
     let published = published.map(|url| ("publish.source", Some(url.to_string())));
-    let others = [("demo.source", demo), ("probe.from", config.probe.from.clone())];
+    let others = [
+        ("demo.source", demo),
+        ("probe.from", config.probe.from.clone()),
+        ("probe.beside", config.probe.beside.clone()),
+    ];
     let of = |(option, url): (_, Option<String>)| url.map(|url| NamedSource { option, url });
     published.chain(others).filter_map(of).collect()
 }
@@ -344,6 +353,34 @@ mod tests {
         }
         assert_eq!(subject.cameras.len(), 2);
         assert_eq!(subject.sources.len(), 2);
+    }
+
+    #[test]
+    fn both_ways_of_a_comparison_are_examined_whatever_they_are() {
+        let ways = |from: &str, beside: &str| {
+            let subject = examined(&format!("[probe]\nfrom = \"{from}\"\nbeside = \"{beside}\"\n"));
+            let of = |options: Vec<&'static str>| -> Vec<&str> {
+                let both = options.into_iter().filter(|option| option.starts_with("probe."));
+                both.collect()
+            };
+            let files = of(subject.files.iter().map(|file| file.option).collect());
+            let looked_at = subject.sources.iter().filter(|source| look_at(source).is_some());
+            (
+                files,
+                of(looked_at.map(|source| source.option).collect()),
+                subject.cameras.len(),
+            )
+        };
+        let none: Vec<&str> = Vec::new();
+        let both = vec!["probe.from", "probe.beside"];
+        assert_eq!(ways("test:", "test:160x120"), (none.clone(), both.clone(), 0));
+        assert_eq!(ways("@/etc/near", "@/etc/far"), (both, none.clone(), 0));
+        let (near, far) = ("rtsp://127.0.0.1:9/front", "rtsps://127.0.0.1:10/front");
+        assert_eq!(ways(near, far), (none, vec![], 2));
+        assert_eq!(
+            ways("test:", "@/etc/far"),
+            (vec!["probe.beside"], vec!["probe.from"], 0)
+        );
     }
 
     #[test]
