@@ -8,13 +8,13 @@ const ACCUSING: [&str; 10] = [
 /// The accusing word in a message, if there is one. Such words belong to refused tags and replays: said of a lost link
 /// or of a foreign server they teach their reader to pass over the true alarm.
 pub fn accusation(said: &str) -> Option<&'static str> {
-    let said = without_session_words(&said.to_lowercase());
+    let said = without_fingerprints(&said.to_lowercase());
     ACCUSING.into_iter().find(|word| said.contains(word))
 }
 
-/// A log without the words by which people compare sessions: they are drawn at random, and "attack" is one of them.
-fn without_session_words(said: &str) -> String {
-    let mut pieces = said.split("words=\"");
+/// A log without the words of fingerprints: they follow from keys, and "attack" is one of the list.
+fn without_fingerprints(said: &str) -> String {
+    let mut pieces = said.split("fingerprint=\"");
     let mut kept = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         kept += piece.split_once('"').map_or("", |(_, rest)| rest);

@@ -187,7 +187,7 @@ fn keygen(args: &KeygenArgs) -> Result<()> {
     if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
         output::print(&format!("{words}\n"))?;
     } else {
-        tracing::info!(words, "to compare aloud");
+        tracing::info!(fingerprint = words, "to compare aloud");
     }
     Ok(())
 }

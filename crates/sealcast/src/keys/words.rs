@@ -1,4 +1,4 @@
-//! Six words for a peer id, which two people compare aloud (keys.md §1).
+//! The fingerprint of a peer id: six words, which two people compare aloud (keys.md §1).
 
 use std::sync::LazyLock;
 

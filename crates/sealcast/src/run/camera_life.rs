@@ -177,13 +177,13 @@ impl CameraLife {
 
 /// Says in the log what is published, as far as the source is there: of which camera, if there are several.
 fn announce(camera: Option<&str>, source: &str, opened: Option<&(dyn Source + 'static)>, publisher: &PeerId) {
-    let words = words_of(publisher);
+    let fingerprint = words_of(publisher);
     match opened.map(Source::info) {
         Some(info) => {
             let (codec, size) = (info.codec.name(), format!("{}x{}", info.width, info.height));
-            tracing::info!(camera, source, codec, size, words, "publishing");
+            tracing::info!(camera, source, codec, size, fingerprint, "publishing");
         }
-        None => tracing::info!(camera, source, words, "publishing once the source is there"),
+        None => tracing::info!(camera, source, fingerprint, "publishing once the source is there"),
     }
 }
 

@@ -403,7 +403,7 @@ impl Observation {
             mechanism = facts.mechanism,
             suite = facts.suite.name,
             ms = format!("{:.2}", row.duration_ms.unwrap_or_default()),
-            words = crate::keys::words::words_of(&facts.peer.id),
+            fingerprint = crate::keys::words::words_of(&facts.peer.id),
             "{what}"
         );
         self.handshake(row, exchange);

@@ -36,7 +36,13 @@ fn a_publisher_hands_out_a_ticket_and_a_link_with_an_invite_each() {
         "one invite admits one"
     );
     assert_eq!(page.cert_hashes.len(), 2);
-    program.says("words=");
+    program.says("fingerprint=");
+    let said = program.said();
+    let fingerprint = said
+        .split("fingerprint=\"")
+        .nth(1)
+        .and_then(|rest| rest.split('"').next());
+    assert_eq!(fingerprint.map_or(0, |words| words.split(' ').count()), 6, "{said}");
     let hashes = page.cert_hashes;
     assert_eq!(program.stop(), 0);
 
