@@ -176,7 +176,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l pair-by -d '
 clock\t''
 event\t''
 content\t''"
-complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l alarm -d 'With --beside: tell when it is later than this, exit code 10' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l alarm -d 'With --beside: tell when it is later than this, or stands still; exit code 10' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand probe" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r -f -a "aes-256-gcm\t''
 aes-128-gcm\t''
 aegis-128x4\t''

@@ -513,12 +513,13 @@ options! {
                 .brief("With --beside: auto, clock, event or content")
         }
 
-        /// With --beside, tell when the other way is later by more than this in the median of ten seconds, and end with
+        /// With --beside, tell when the other way is later by more than this in the median of ten seconds, or one of
+        /// the two has no picture for longer than this, and than two seconds, while the other goes on; and end with
         /// exit code 10; in milliseconds without a unit
         alarm: Option<Millis> {
             flag("alarm", "TIME", PROBE)
                 .example("20ms")
-                .brief("With --beside: tell when it is later than this, exit code 10")
+                .brief("With --beside: tell when it is later than this, or stands still; exit code 10")
         }
     }
 

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,14 @@ use sealcast_testkit::attack::Proxy;
 use sealcast_testkit::media::path;
 use sealcast_testkit::program::{PATIENCE, Program, home, invite, publish, sealcast, until};
 
+/// While it is locked, a relay passes nothing on.
+type Hold = Arc<Mutex<()>>;
+
 /// A relay of TCP that passes on everything from this port, what comes back so much later. It ends with the test.
-fn delaying(target: u16, delay: Duration) -> u16 {
+fn delaying(target: u16, delay: Duration, hold: &Hold) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
+    let hold = Arc::clone(hold);
     thread::spawn(move || {
         for near in listener.incoming().map_while(Result::ok) {
             let Ok(far) = TcpStream::connect(("127.0.0.1", target)) else {
@@ -27,14 +32,14 @@ fn delaying(target: u16, delay: Duration) -> u16 {
                 stream.try_clone().expect("a descriptor")
             });
             let [near_too, far_too] = both;
-            pass(near, far_too, Duration::ZERO);
-            pass(far, near_too, delay);
+            pass(near, far_too, Duration::ZERO, Hold::default());
+            pass(far, near_too, delay, Arc::clone(&hold));
         }
     });
     port
 }
 
-fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration) {
+fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration, hold: Hold) {
     let (sender, taken) = channel::<(Instant, Vec<u8>)>();
     thread::spawn(move || {
         let mut bytes = [0; 1 << 16];
@@ -47,6 +52,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration) {
     thread::spawn(move || {
         for (due, bytes) in taken {
             thread::sleep(due.saturating_duration_since(Instant::now()));
+            drop(hold.lock().expect("no test failed with it"));
             if to.write_all(&bytes).is_err() {
                 break;
             }
@@ -70,7 +76,11 @@ fn rows(file: &Path, compared: &str, by: &str) -> Vec<Vec<String>> {
 fn a_way_that_is_later_is_said_to_be_with_its_control_and_raises_the_alarm() {
     let (ours, theirs) = (home(), home());
     let publisher = publish(ours.path(), "test:320x240@25", &[]);
-    let port = delaying(Proxy::port_of(&publisher.ticket), Duration::from_millis(500));
+    let port = delaying(
+        Proxy::port_of(&publisher.ticket),
+        Duration::from_millis(500),
+        &Hold::default(),
+    );
     let logs = theirs.path().join("logs");
     let mut command = sealcast(theirs.path());
     command.args(["probe", &publisher.ticket, "--log-dir", path(&logs), "--alarm", "100ms"]);
@@ -105,6 +115,33 @@ fn a_way_that_is_later_is_said_to_be_with_its_control_and_raises_the_alarm() {
     assert!(
         beside.iter().all(|row| row[3] == row[4] && row[9] == "true"),
         "the same numbers of frames"
+    );
+}
+
+#[test]
+fn a_way_that_stands_still_raises_the_alarm_by_its_name_and_is_told_of_when_it_goes_on() {
+    let (ours, theirs) = (home(), home());
+    let publisher = publish(ours.path(), "test:320x240@25", &[]);
+    let hold = Hold::default();
+    let port = delaying(Proxy::port_of(&publisher.ticket), Duration::ZERO, &hold);
+    let logs = theirs.path().join("logs");
+    let mut command = sealcast(theirs.path());
+    command.args(["probe", &publisher.ticket, "--log-dir", path(&logs), "--alarm", "1s"]);
+    command.args(["--beside", &Proxy::redirect(&publisher.ticket, port)]);
+    let mut probe = Program::run("the probe", command);
+    let file = logs.join("probe_beside.csv");
+    until("A is compared with B", || !rows(&file, "beside", "clock").is_empty());
+    let held = hold.lock().expect("nobody failed with it");
+    probe.says("alarm: way B stands still, and way A goes on", PATIENCE);
+    drop(held);
+    probe.says("way B gives pictures again", PATIENCE);
+    probe.signal("INT");
+    let code = probe.ends(PATIENCE);
+    let said = probe.said();
+    assert_eq!(code, 10, "{said}");
+    assert!(
+        said.contains("way=\"B\" since=") && said.contains("stood still"),
+        "{said}"
     );
 }
 

@@ -1,8 +1,9 @@
-//! The alarm: B is later than it may be. It reads no clock.
+//! The alarm: B is later than it may be, or one of them stands still. It reads no clock.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::stillness::Stillness;
 use crate::meter::statistics::median;
 
 /// The median of this time counts, so that a single late picture raises no alarm.
@@ -33,6 +34,8 @@ pub(super) struct Alarm {
     pub(super) times: u64,
     /// The greatest median of a window while it was raised, in ms.
     pub(super) greatest: f64,
+    /// Which way stands still.
+    pub(super) still: Stillness,
 }
 
 impl Alarm {
@@ -43,6 +46,7 @@ impl Alarm {
             raised: None,
             times: 0,
             greatest: f64::NEG_INFINITY,
+            still: Stillness::new(limit),
         }
     }
 

@@ -4,9 +4,12 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+
 use super::alarm::{Alarm, Change};
 use super::comparison::{Comparison, Finding};
 use super::pairing::{By, Pair, Side, Sight, Taken};
+use super::stillness::StillChange;
 use super::{Control, Way};
 use crate::failure::Result;
 use crate::meter::logs::LogFile;
@@ -120,6 +123,11 @@ impl Compare {
             _ => return Ok(()),
         };
         let since = |instant: Instant| instant.saturating_duration_since(self.origin);
+        if let Some(alarm) = self.results.alarm.as_mut().filter(|_| current.control.is_none()) {
+            for change in alarm.still.take(side, since(seen.decoded)) {
+                tell_still(change, |at| self.clock.wall(self.origin + at));
+            }
+        }
         current.comparison.take(&Sight {
             side,
             taken: Taken {
@@ -206,6 +214,28 @@ fn tell_alarm(change: Change) {
             difference_ms = format!("{ms:.1}"),
             seconds = lasted.as_secs(),
             "the alarm is over"
+        ),
+    }
+}
+
+fn tell_still(change: StillChange, wall: impl Fn(Duration) -> u64) {
+    match change {
+        StillChange::Raised(side, since, lasts) => tracing::warn!(
+            way = side.name(),
+            since = format!(
+                "{:.0}",
+                Timestamp::from_nanosecond(wall(since).into()).unwrap_or(Timestamp::MAX)
+            ),
+            seconds = lasts.as_secs(),
+            "alarm: way {} stands still, and way {} goes on",
+            side.name(),
+            side.other().name()
+        ),
+        StillChange::Over(side, lasted) => tracing::warn!(
+            way = side.name(),
+            seconds = lasted.as_secs(),
+            "way {} gives pictures again",
+            side.name()
         ),
     }
 }

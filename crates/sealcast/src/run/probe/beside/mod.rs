@@ -18,6 +18,7 @@ mod comparison;
 mod differences;
 mod pairing;
 mod picture_hash;
+mod stillness;
 mod way;
 mod words;
 
@@ -125,7 +126,7 @@ pub struct BesideOptions {
     pub names: [String; 2],
     /// How pictures are paired.
     pub pair_by: PairBy,
-    /// Tell when B is later than A by more than this.
+    /// Tell when B is later than A by more than this, or one of them stands still for longer.
     pub alarm: Option<Duration>,
     /// Folder for the log.
     pub log_dir: Option<PathBuf>,

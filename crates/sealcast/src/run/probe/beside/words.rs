@@ -7,7 +7,7 @@ use super::alarm::Alarm;
 use super::compare::Results;
 use super::comparison::{Finding, MIN_SHARE, Verdict};
 use super::differences::{Estimate, Judged};
-use super::pairing::{By, Counts};
+use super::pairing::{By, Counts, Side};
 use super::{BesideOptions, Control};
 use crate::failure::{Failure, FailureKind};
 use crate::run::probe::readings;
@@ -41,12 +41,12 @@ pub(super) fn outcome(options: &BesideOptions, results: &Results) -> Outcome {
     }
     text.push('\n');
     table(&mut text, results);
-    let failure = match finding.map(|finding| (finding, &finding.verdict)) {
+    let unfound = match finding.map(|finding| (finding, &finding.verdict)) {
         Some((_, Verdict::Judged(by, judged, _))) => {
             let control = results.control.as_ref().map(|(control, finding)| (*control, finding));
             say(&mut text, format_args!("\n{}", found(*by, judged, control)));
             notes(&mut text, judged, rates);
-            results.alarm.as_ref().and_then(|alarm| alarmed(options, alarm))
+            None
         }
         Some((finding, verdict)) => Some(unfound(options, verdict, finding.time)),
         None => Some(Failure::new(
@@ -55,7 +55,15 @@ pub(super) fn outcome(options: &BesideOptions, results: &Results) -> Outcome {
             format!("run it for longer, as with {ENOUGH}"),
         )),
     };
-    Outcome { text, failure }
+    let alarmed = results.alarm.as_ref().and_then(|alarm| alarmed(options, alarm));
+    if let (Some(_), Some(unfound)) = (&alarmed, &unfound) {
+        // A way that stood still has few pairs, and it is the alarm that was asked for.
+        say(&mut text, format_args!("{}", unfound.what));
+    }
+    Outcome {
+        text,
+        failure: alarmed.or(unfound),
+    }
 }
 
 fn say(text: &mut String, line: std::fmt::Arguments<'_>) {
@@ -184,8 +192,8 @@ fn unfound(options: &BesideOptions, verdict: &Verdict, time: Duration) -> Failur
     let source = |what: String, hint: String| Failure::new(FailureKind::Source, what, hint);
     match verdict {
         Verdict::Silent(side) => {
-            let (name, way) = (["A", "B"][*side as usize], &options.names[*side as usize]);
-            let what = format!("way {name}, {way}, gave no picture to compare");
+            let way = &options.names[*side as usize];
+            let what = format!("way {}, {way}, gave no picture to compare", side.name());
             source(what, "try it alone, with `sealcast probe`".to_owned())
         }
         Verdict::Short(pairs) => source(
@@ -219,29 +227,42 @@ fn why_unpaired(furthest: Option<(By, Counts)>, seconds: f64) -> String {
     )
 }
 
+/// The failure that the alarm was raised, if it was.
 fn alarmed(options: &BesideOptions, alarm: &Alarm) -> Option<Failure> {
     let limit = options.alarm.unwrap_or_default().as_millis();
-    (alarm.times > 0).then(|| {
-        let times = match alarm.times {
-            1 => "once".to_owned(),
-            times => format!("{times} times"),
-        };
-        let what = format!(
-            "B was later than A by more than {limit} ms {times}, at most by {:.1} ms in ten seconds",
+    let mut what = Vec::new();
+    if alarm.times > 0 {
+        what.push(format!(
+            "B was later than A by more than {limit} ms {}, at most by {:.1} ms in ten seconds",
+            times(alarm.times),
             alarm.greatest
-        );
-        Failure::new(
-            FailureKind::Alarm,
-            what,
-            "the warnings before say when; probe_beside.csv has each picture",
-        )
-    })
+        ));
+    }
+    for side in Side::BOTH {
+        let still = alarm.still.of(side);
+        if still.times > 0 {
+            let (way, seconds) = (&options.names[side as usize], still.longest.as_secs());
+            what.push(format!(
+                "way {}, {way}, stood still {}, for {seconds} s at most",
+                side.name(),
+                times(still.times)
+            ));
+        }
+    }
+    let hint = "the warnings before say when; probe_beside.csv has each picture";
+    (!what.is_empty()).then(|| Failure::new(FailureKind::Alarm, what.join(", and "), hint))
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::PairBy;
-    use super::super::pairing::Side;
     use super::*;
 
     fn judged(ms: f64, half: f64) -> Judged {
@@ -341,6 +362,34 @@ mod tests {
                 .text
                 .contains("There is no control")
         );
+    }
+
+    #[test]
+    fn a_way_that_stood_still_is_the_alarm_even_where_too_few_pairs_are_left() {
+        let mut alarm = Alarm::new(Duration::from_millis(20));
+        for (side, second) in [(Side::B, 1), (Side::A, 1)]
+            .into_iter()
+            .chain((2..40).map(|at| (Side::A, at)))
+        {
+            let _ = alarm.still.take(side, Duration::from_secs(second)).count();
+        }
+        let verdict = Verdict::Short(40);
+        let results = Results {
+            beside: Some(Finding {
+                verdict,
+                ..finding(judged(0.0, 1.0))
+            }),
+            alarm: Some(alarm),
+            ..Results::default()
+        };
+        let outcome = outcome(&options(), &results);
+        let failure = outcome.failure.expect("an alarm");
+        assert_eq!(failure.kind, FailureKind::Alarm);
+        assert_eq!(
+            failure.what,
+            "way B, rtsp://gateway/1, stood still once, for 38 s at most"
+        );
+        assert!(outcome.text.contains("too few pairs for a finding"), "{}", outcome.text);
     }
 
     #[test]

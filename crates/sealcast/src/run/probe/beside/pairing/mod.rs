@@ -39,7 +39,16 @@ impl Side {
     /// Both, in order.
     pub(super) const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    fn other(self) -> Self {
+    /// Its name in messages.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::B => "B",
+        }
+    }
+
+    /// The other one.
+    pub(super) fn other(self) -> Self {
         match self {
             Self::A => Self::B,
             Self::B => Self::A,
