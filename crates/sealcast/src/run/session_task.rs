@@ -30,6 +30,10 @@ use crate::keys::peers::{KnownEnd, Refusal};
 use crate::meter::labels::{self, TurnedAway};
 use crate::transport::{Place, Transport};
 
+/// Maximum of lists of addresses in a session that are written to the disk when they are told: a peer could tell others
+/// endlessly. The last one is kept when the session ends.
+const MAX_KEPT_AT_ONCE: u32 = 64;
+
 /// A session on its carrier, with the state common to all roles.
 pub(super) struct SessionTask<T, L> {
     pub(super) connection: Connection<T>,
@@ -63,6 +67,8 @@ pub(super) struct SessionTask<T, L> {
     pub(super) told: Option<Vec<Address>>,
     /// The first camera that the peer told: of a session that named none it is the one that it is of.
     pub(super) told_camera: Option<CameraName>,
+    /// Number of times that what the peer told of its addresses was kept at once.
+    kept: u32,
     /// Lends the session to whoever has frames for it, if that is somebody else.
     pub(super) lender: Option<Lender>,
 }
@@ -97,6 +103,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             telling: None,
             told: None,
             told_camera: None,
+            kept: 0,
             lender: None,
         }
     }
@@ -386,6 +393,10 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
     fn note_told(&mut self, addresses: &[Address]) {
         if self.told.as_deref() == Some(addresses) {
             return;
+        }
+        if let Some(known) = self.known.as_ref().filter(|_| self.kept < MAX_KEPT_AT_ONCE) {
+            self.kept += 1;
+            known.told(addresses);
         }
         let shown: Vec<String> = addresses.iter().map(Address::to_string).collect();
         tracing::debug!(

@@ -48,10 +48,11 @@ impl ConnectingViewer {
     /// Nothing is connected yet.
     pub(super) fn new(state: Arc<ViewerState>, ticket: Ticket, stop: watch::Receiver<bool>) -> Self {
         let attempts = Attempts::new(state.offer.attended);
+        let known = state.offer.known.clone();
         Self {
             wish: state.offer.wish,
             state,
-            reach: Reach::new(ticket),
+            reach: Reach::new(ticket, known),
             stop,
             line: None,
             recorder: None,

@@ -12,6 +12,7 @@ use super::race::{self, Given, MAX_TRIED, Place};
 use super::{AnyTransport, StreamTransport, quic, tcp, udp, web};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
+use crate::keys::peers::KnownPeers;
 use crate::meter::metrics::Metrics;
 use crate::platform::addresses::is_for_others;
 
@@ -21,6 +22,8 @@ pub struct Reach {
     ticket: Ticket,
     /// Addresses that the other end told, at most [`MAX_ADDRESSES`].
     told: Vec<Told>,
+    /// Keeps them over a restart.
+    known: KnownPeers,
     /// Places where something stood of which no session came, at most [`MAX_TRIED`]: tried last.
     doubted: Vec<SocketAddr>,
     /// Places of the last attempt.
@@ -51,15 +54,19 @@ pub struct Connected {
 }
 
 impl Reach {
-    /// By the addresses of this ticket.
-    pub fn new(ticket: Ticket) -> Self {
-        Self {
+    /// By the addresses of this ticket, and those that are kept of its end.
+    pub fn new(ticket: Ticket, known: KnownPeers) -> Self {
+        let kept = known.told(&ticket);
+        let mut reach = Self {
             ticket,
             told: Vec::new(),
+            known,
             doubted: Vec::new(),
             tried: Vec::new(),
             stood: Stood::default(),
-        }
+        };
+        reach.learn(kept);
+        reach
     }
 
     /// The ticket.
@@ -79,7 +86,19 @@ impl Reach {
 
     /// The other end told its addresses, or said nothing of them. They take the place of those that never answered.
     pub fn told(&mut self, addresses: Option<Vec<Address>>) {
-        let Some(addresses) = addresses else { return };
+        if let Some(addresses) = addresses {
+            self.learn(addresses);
+            self.keep();
+        }
+    }
+
+    /// Keep over a restart what was told.
+    fn keep(&self) {
+        let told: Vec<Address> = self.told.iter().map(|told| told.address.clone()).collect();
+        self.known.keep_told(&self.ticket.peer, self.ticket.transport, &told);
+    }
+
+    fn learn(&mut self, addresses: Vec<Address>) {
         let before = std::mem::take(&mut self.told);
         let own: Vec<Address> = self.ticket.addresses().collect();
         let for_others = |address: &Address| match address.host {
@@ -126,6 +145,7 @@ impl Reach {
         // It is found, and not by those.
         self.told
             .retain(|told| told.answered || !tried.iter().any(|place| place.address == told.address));
+        self.keep();
     }
 
     /// Connect at the first address at which a connection stands. `role` is that of this end, and `unit` its sealing
@@ -248,7 +268,7 @@ mod tests {
     fn reach() -> Reach {
         let id = PeerId([7; 32]);
         let text = format!("sealcast://{}/{id}?transport=tcp&addr=192.0.2.2", OWN[0]);
-        Reach::new(text.parse().expect("a ticket"))
+        Reach::new(text.parse().expect("a ticket"), KnownPeers::nowhere())
     }
 
     fn addresses(texts: &[&str]) -> Option<Vec<Address>> {

@@ -247,6 +247,27 @@ fn another_machine_at_the_first_address_delays_a_viewer_and_does_not_stop_it() {
 }
 
 #[test]
+fn a_viewer_that_was_killed_finds_its_publisher_where_that_told_it_before() {
+    let Some(cable) = Cable::lay() else { return };
+    cable.address(FAR, "10.9.0.2/24");
+    cable.address(NEAR, "10.9.0.1/24");
+    let [camera, viewer] = [home(), home()];
+    let publisher = cable.publish(camera.path(), "--listen tcp://0.0.0.0:21008 --invite-uses 1");
+    let ticket = &publisher.ticket;
+    let first = cable.watch(viewer.path(), ticket, "600");
+    publisher.program.says("a viewer watches", PATIENCE);
+    cable.address(NEAR, "10.9.0.3/24");
+    first.says("10.9.0.1:21008, 10.9.0.3:21008", PATIENCE);
+    first.signal("KILL");
+    drop(first);
+    cable.ip(NEAR, "addr del 10.9.0.1/24 dev cam0");
+    // Linux removes further addresses of a network with its first one.
+    cable.ip(NEAR, "addr replace 10.9.0.3/24 dev cam0");
+    let second = cable.watch(viewer.path(), ticket, "600");
+    second.says("at=\"10.9.0.3:21008\"", PATIENCE);
+}
+
+#[test]
 fn a_publisher_whose_address_changed_is_found_where_it_told_that_it_is() {
     for carrier in ["tcp", "udp", "quic"] {
         let Some(cable) = Cable::lay() else { return };

@@ -1,4 +1,5 @@
-//! Secrets of the connecting end: for each listening end that enrolled it, that of later handshakes.
+//! Secrets of the connecting end: for each listening end that enrolled it, that of later handshakes, and where it told
+//! that it can be reached.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use sealcast_proto::keys::{PeerId, PresharedKey, PskName};
-use sealcast_proto::wire::Ticket;
+use sealcast_proto::wire::{Address, MAX_ADDRESSES, Ticket, TransportKind};
 use zeroize::Zeroizing;
 
 use super::lines;
@@ -19,16 +20,22 @@ use crate::private_file::{self, read_secret};
 const MAX_KNOWN: usize = 1024;
 /// Maximum number of invites noted for one peer id. One more removes the oldest.
 const MAX_KEPT: usize = 8;
+/// The first word of a line with an address that the peer told.
+const TOLD: &str = "addr";
+/// Maximum number of such lines for one peer id: each transport has its own port.
+const MAX_TOLD: usize = 4 * MAX_ADDRESSES;
 
 /// Secrets that an account keeps of the enrolments of one of its identities: `known/OWN-ID` has a file for each peer
 /// id, with a line for each invite that enrolled this identity there, the last one at the end:
 ///
 /// ```text
 /// INVITE SECRET ADDRESS
+/// addr TRANSPORT://ADDRESS
 /// ```
 ///
 /// A listening end keeps one secret for each peer, that of its last enrolment, so all lines have the same. The address
-/// is where the peer was found then, for the user: it decides nothing.
+/// is where the peer was found then, for the user: it decides nothing. The lines after them, at most four for each
+/// transport, are where it told that it can be reached by that.
 #[derive(Clone, Default)]
 pub struct KnownPeers {
     /// `known/OWN-ID`.
@@ -39,6 +46,7 @@ pub struct KnownPeers {
 pub struct KnownEnd {
     known: KnownPeers,
     peer: PeerId,
+    transport: TransportKind,
     address: String,
     proves: Proves,
     /// Held until the enrolment is kept, or the attempt is over.
@@ -59,6 +67,13 @@ struct Kept {
     invite: PskName,
     secret: PresharedKey,
     address: String,
+}
+
+/// An address that a peer told in a session over this transport.
+#[derive(Clone, PartialEq, Eq)]
+struct Told {
+    transport: String,
+    address: Address,
 }
 
 /// Turn to be enrolled at a peer, of several programs with one identity and one ticket.
@@ -97,7 +112,7 @@ impl KnownPeers {
     pub fn end_of(&self, ticket: &Ticket) -> (Option<PresharedKey>, KnownEnd) {
         let invite = ticket.invite.as_ref().map(PresharedKey::from_invite);
         let name = invite.as_ref().map(PresharedKey::name);
-        let mut newest_first = self.read(&ticket.peer).into_iter().rev();
+        let mut newest_first = self.read(&ticket.peer).0.into_iter().rev();
         let kept = newest_first.find(|kept| name.is_none_or(|name| kept.invite == name));
         let (psk, proves) = match (kept, name) {
             (Some(kept), _) => {
@@ -110,6 +125,7 @@ impl KnownPeers {
         let end = KnownEnd {
             known: self.clone(),
             peer: ticket.peer,
+            transport: ticket.transport,
             address: format!("{}://{}:{}", ticket.transport.name(), ticket.host, ticket.port),
             proves,
             turn: None,
@@ -140,30 +156,96 @@ impl KnownPeers {
         let others = fs::read_dir(own.parent()?).ok()?.flatten().map(|entry| entry.path());
         others.filter(|dir| dir != own && dir.is_dir()).find_map(|dir| {
             let id = PeerId::parse(dir.file_name()?.to_str()?)?;
-            let kept = Self { dir: Some(dir) }.read(&ticket.peer);
+            let (kept, _) = Self { dir: Some(dir) }.read(&ticket.peer);
             kept.iter().any(|kept| kept.invite == name).then_some(id)
         })
     }
 
-    /// Secrets that are kept for a peer, oldest first. What cannot be read is left out with a warning.
-    fn read(&self, peer: &PeerId) -> Vec<Kept> {
+    /// Secrets that are kept for a peer, oldest first, and addresses that it told. What cannot be read is left out with
+    /// a warning.
+    fn read(&self, peer: &PeerId) -> (Vec<Kept>, Vec<Told>) {
         let path = self.dir.as_ref().map(|dir| dir.join(peer.to_string()));
         let Some(path) = path.filter(|path| path.exists()) else {
-            return Vec::new();
+            return Default::default();
         };
         let text = match read_secret(&path) {
             Ok(text) => text,
             Err(failure) => {
                 tracing::warn!("{failure}");
-                return Vec::new();
+                return Default::default();
             }
         };
         let kept: Vec<Kept> = text.lines().filter_map(parse).take(MAX_KEPT).collect();
-        if kept.len() < text.lines().count() {
+        let told: Vec<Told> = text.lines().filter_map(parse_told).take(MAX_TOLD).collect();
+        if kept.len() + told.len() < text.lines().count() {
             tracing::warn!(file = %path.display(), "lines without a kept secret, or too many, are left out");
         }
-        kept
+        (kept, told)
     }
+
+    /// The addresses that the end of a ticket told over its transport, where it has enrolled this one.
+    pub fn told(&self, ticket: &Ticket) -> Vec<Address> {
+        let (_, told) = self.read(&ticket.peer);
+        let same = told
+            .into_iter()
+            .filter(|told| told.transport == ticket.transport.name());
+        same.map(|told| told.address).take(MAX_ADDRESSES).collect()
+    }
+
+    /// Keep these addresses of a peer, over this transport, in place of those that are kept: a restart shall not forget
+    /// where it went. Nothing is kept of a peer that has not enrolled this one.
+    pub fn keep_told(&self, peer: &PeerId, transport: TransportKind, addresses: &[Address]) {
+        let Some(dir) = &self.dir else { return };
+        // Whoever is enrolled at this moment writes the file, and will be told again.
+        let Ok(_lock) = claim::lock(&dir.join(format!(".{peer}")), Duration::ZERO) else {
+            return;
+        };
+        let (kept, before) = self.read(peer);
+        let others = before.iter().filter(|told| told.transport != transport.name()).cloned();
+        let new = addresses.iter().take(MAX_ADDRESSES).map(|address| Told {
+            transport: transport.name().to_owned(),
+            address: address.clone(),
+        });
+        let told: Vec<Told> = others.chain(new).take(MAX_TOLD).collect();
+        if !kept.is_empty() && told != before {
+            self.write(peer, &kept, &told);
+        }
+    }
+
+    fn write(&self, peer: &PeerId, kept: &[Kept], told: &[Told]) {
+        let Some(dir) = &self.dir else { return };
+        let path = dir.join(peer.to_string());
+        let mut text = Zeroizing::new(String::with_capacity(4096));
+        for Kept {
+            invite,
+            secret,
+            address,
+        } in kept
+        {
+            // Writing into a string cannot fail.
+            let _ = writeln!(text, "{invite} {} {address}", lines::secret_text(secret).as_str());
+        }
+        // Who is not enrolled any more is told nothing.
+        for Told { transport, address } in told.iter().filter(|_| !kept.is_empty()) {
+            let _ = writeln!(text, "{TOLD} {transport}://{address}");
+        }
+        let made = private_file::create_folder(dir);
+        match made.and_then(|()| private_file::replace_secret(&path, text.as_bytes())) {
+            Ok(()) => forget_oldest(dir),
+            Err(error) => tracing::warn!(
+                file = %path.display(),
+                "the secret of the enrolment cannot be kept ({error}): keep the ticket, its invite is needed again"
+            ),
+        }
+    }
+}
+
+fn parse_told(line: &str) -> Option<Told> {
+    let (transport, address) = line.strip_prefix(TOLD)?.strip_prefix(' ')?.split_once("://")?;
+    Some(Told {
+        transport: transport.to_owned(),
+        address: address.parse().ok()?,
+    })
 }
 
 fn parse(line: &str) -> Option<Kept> {
@@ -204,7 +286,7 @@ impl KnownEnd {
     /// impossible, this is logged, and the next connection proves the invite again.
     pub fn keep(&mut self, secret: &PresharedKey) {
         let Proves::Invite(invite) = self.proves else { return };
-        let mut kept = self.known.read(&self.peer);
+        let (mut kept, told) = self.known.read(&self.peer);
         kept.retain(|earlier| earlier.invite != invite);
         for earlier in &mut kept {
             earlier.secret = secret.clone();
@@ -215,7 +297,7 @@ impl KnownEnd {
             address: self.address.clone(),
         });
         let excess = kept.len().saturating_sub(MAX_KEPT);
-        self.write(&kept[excess..]);
+        self.known.write(&self.peer, &kept[excess..], &told);
         self.proves = Proves::Kept(secret.name());
         self.turn = None;
     }
@@ -223,33 +305,15 @@ impl KnownEnd {
     /// The other end has refused this one in words: forget the secret that was proved.
     pub fn forget(&self) {
         if let Proves::Kept(name) = self.proves {
-            let mut kept = self.known.read(&self.peer);
+            let (mut kept, told) = self.known.read(&self.peer);
             kept.retain(|kept| kept.secret.name() != name);
-            self.write(&kept);
+            self.known.write(&self.peer, &kept, &told);
         }
     }
 
-    fn write(&self, kept: &[Kept]) {
-        let Some(dir) = &self.known.dir else { return };
-        let path = dir.join(self.peer.to_string());
-        let mut text = Zeroizing::new(String::with_capacity(4096));
-        for Kept {
-            invite,
-            secret,
-            address,
-        } in kept
-        {
-            // Writing into a string cannot fail.
-            let _ = writeln!(text, "{invite} {} {address}", lines::secret_text(secret).as_str());
-        }
-        let made = private_file::create_folder(dir);
-        match made.and_then(|()| private_file::replace_secret(&path, text.as_bytes())) {
-            Ok(()) => forget_oldest(dir),
-            Err(error) => tracing::warn!(
-                file = %path.display(),
-                "the secret of the enrolment cannot be kept ({error}): keep the ticket, its invite is needed again"
-            ),
-        }
+    /// The other end told where it can be reached: keep that.
+    pub fn told(&self, addresses: &[Address]) {
+        self.known.keep_told(&self.peer, self.transport, addresses);
     }
 }
 
@@ -391,6 +455,47 @@ mod tests {
             (proved(&known[0], 1, None), proved(&known[1], 1, None)),
             (first, second)
         );
+    }
+
+    fn addresses(texts: &[&str]) -> Vec<Address> {
+        texts.iter().map(|text| text.parse().expect("an address")).collect()
+    }
+
+    #[test]
+    fn addresses_that_a_peer_told_are_kept_for_each_transport_beside_its_enrolment_alone() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let known = || KnownPeers::at(home.path(), &OWN);
+        let (tcp, udp) = (
+            ticket(1, Some(1)),
+            Ticket {
+                transport: TransportKind::Udp,
+                ..ticket(1, Some(1))
+            },
+        );
+        let told = addresses(&["10.9.0.3:1", "[fd00::7]:1", "camera.example:2"]);
+        known().end_of(&tcp).1.told(&told);
+        assert_eq!(known().told(&tcp), [], "it was never enrolled there");
+        let kept = keep(&known(), 1, 1, 9);
+        known().end_of(&tcp).1.told(&told);
+        known().end_of(&udp).1.told(&addresses(&["10.9.0.4:2"]));
+        assert_eq!(
+            (known().told(&tcp), known().told(&udp)),
+            (told.clone(), addresses(&["10.9.0.4:2"]))
+        );
+        assert_eq!(proved(&known(), 1, None), kept, "the secret stays");
+        let newer = keep(&known(), 1, 2, 10);
+        assert_eq!((proved(&known(), 1, None), known().told(&tcp)), (newer, told));
+        // What comes later takes their place, and what is too much is left out.
+        let many: Vec<String> = (1..10).map(|port| format!("10.9.0.5:{port}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        known().keep_told(&tcp.peer, tcp.transport, &addresses(&many));
+        assert_eq!(known().told(&tcp), addresses(&many[..MAX_ADDRESSES]));
+        known().keep_told(&tcp.peer, tcp.transport, &[]);
+        assert_eq!((known().told(&tcp), known().told(&udp).len()), (vec![], 1));
+        // Who was removed there keeps none.
+        known().end_of(&ticket(1, None)).1.forget();
+        keep(&known(), 1, 3, 11);
+        assert_eq!(known().told(&udp), []);
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl Link {
     ) -> Self {
         let attended = offer.attended;
         Self {
-            reach: Reach::new(ticket),
+            reach: Reach::new(ticket, offer.known.clone()),
             offer,
             budget,
             observation,
