@@ -546,7 +546,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
 }
 
 /// Wait until the place is taken away; forever if there is none. Cancel-safe.
-async fn evicted(place: Option<&Place>) {
+pub(in crate::run) async fn evicted(place: Option<&Place>) {
     match place {
         Some(place) => place.evicted().await,
         None => std::future::pending().await,

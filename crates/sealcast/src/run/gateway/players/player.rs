@@ -26,6 +26,7 @@ use crate::meter::metrics::Metrics;
 use crate::meter::peer_bytes::Held;
 use crate::meter::stage::Stage;
 use crate::rtsp::{RtpPorts, Senders};
+use crate::run::session_task::evicted;
 use crate::run::task_timer::TaskTimer;
 use crate::transport::udp::Path;
 use crate::transport::{Progress, TcpTransport, Transport};
@@ -66,6 +67,8 @@ enum End {
     Unread,
     Idle,
     NotLoggedIn,
+    /// Its place was given to another before it had logged in.
+    Evicted,
 }
 
 /// A request that waits for the link's answer.
@@ -184,7 +187,9 @@ impl End {
     /// Says in the log why a player is gone that watched.
     fn tell(&self, player: SocketAddr) {
         match self {
-            Self::Closed | Self::Broken(_) | Self::Idle | Self::NotLoggedIn => tracing::info!(%player, "{self}"),
+            Self::Closed | Self::Broken(_) | Self::Idle | Self::NotLoggedIn | Self::Evicted => {
+                tracing::info!(%player, "{self}")
+            }
             Self::Machine(_) | Self::Camera(_) | Self::Slow | Self::Unread => tracing::warn!(%player, "{self}"),
         }
     }
@@ -199,6 +204,7 @@ impl End {
             Self::Broken(_) | Self::Camera(_) => TurnedAway::Broken,
             Self::Slow | Self::Idle | Self::NotLoggedIn => TurnedAway::Slow,
             Self::Unread => TurnedAway::Unread,
+            Self::Evicted => TurnedAway::Crowded,
         };
         metrics.turned_away(reason, &player, self);
     }
@@ -214,6 +220,7 @@ impl fmt::Display for End {
             Self::Slow => write!(f, "cut off: it took nothing for {} s", SLOW_PATIENCE.as_secs()),
             Self::Unread => f.write_str("cut off: it asks and does not read the answers"),
             Self::NotLoggedIn => write!(f, "cut off: it did not log in within {} s", LOGIN_PATIENCE.as_secs()),
+            Self::Evicted => f.write_str("its place was given to another: it had not logged in yet"),
             Self::Idle => f.write_str("cut off: it asked for nothing in time"),
         }
     }
@@ -255,6 +262,7 @@ impl Player {
                         self.forward_report(channel, report.to_vec());
                     }
                 }
+                () = evicted(self.place.not_logged_in.as_ref()) => return Err(End::Evicted),
                 () = self.timer.until(due) => self.take_due(deadline, login, patience)?,
             }
         }
