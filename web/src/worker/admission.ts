@@ -6,7 +6,7 @@ import { type CameraStore, type Guest, MAX_GUESTS } from "../store/camera-store.
 
 /** Nanoseconds for which an invite lives: a day. */
 const LIFE = 86_400_000_000_000n;
-const USED_UP = "the invite was used up, withdrawn or has expired: ask for a new ticket";
+const USED_UP = "the invite was used up, withdrawn or has expired";
 
 /** What is decided on a peer that has proved its identity. */
 export type Decision =
