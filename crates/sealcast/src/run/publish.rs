@@ -258,8 +258,7 @@ async fn keep_connected(
     is_over: watch::Receiver<bool>,
 ) -> Result<()> {
     let common = &cameras.common;
-    let mut attempts = Attempts::new(common.offer.attended);
-    let mut reach = Reach::new(ticket.clone(), common.offer.known.clone());
+    let (mut attempts, mut reach) = (Attempts::new(common.offer.attended), Reach::new(ticket.clone()));
     loop {
         let metrics = common.observation.metrics.clone();
         let connect = reach.connect(Role::Publisher, common.offer.unit, metrics);

@@ -52,7 +52,7 @@ impl ConnectingViewer {
         Self {
             wish: state.offer.wish,
             state,
-            reach: Reach::new(ticket, known),
+            reach: Reach::new(ticket).kept_in(known),
             stop,
             line: None,
             recorder: None,

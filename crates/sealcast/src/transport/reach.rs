@@ -54,19 +54,24 @@ pub struct Connected {
 }
 
 impl Reach {
-    /// By the addresses of this ticket, and those that are kept of its end.
-    pub fn new(ticket: Ticket, known: KnownPeers) -> Self {
-        let kept = known.told(&ticket);
-        let mut reach = Self {
+    /// By the addresses of this ticket.
+    pub fn new(ticket: Ticket) -> Self {
+        Self {
             ticket,
             told: Vec::new(),
-            known,
+            known: KnownPeers::nowhere(),
             doubted: Vec::new(),
             tried: Vec::new(),
             stood: Stood::default(),
-        };
-        reach.learn(kept);
-        reach
+        }
+    }
+
+    /// Also by what its end told before, which is kept there over a restart.
+    #[must_use]
+    pub fn kept_in(mut self, known: KnownPeers) -> Self {
+        self.learn(known.told(&self.ticket));
+        self.known = known;
+        self
     }
 
     /// The ticket.
@@ -268,7 +273,7 @@ mod tests {
     fn reach() -> Reach {
         let id = PeerId([7; 32]);
         let text = format!("sealcast://{}/{id}?transport=tcp&addr=192.0.2.2", OWN[0]);
-        Reach::new(text.parse().expect("a ticket"), KnownPeers::nowhere())
+        Reach::new(text.parse().expect("a ticket"))
     }
 
     fn addresses(texts: &[&str]) -> Option<Vec<Address>> {

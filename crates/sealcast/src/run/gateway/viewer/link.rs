@@ -72,7 +72,7 @@ impl Link {
     ) -> Self {
         let attended = offer.attended;
         Self {
-            reach: Reach::new(ticket, offer.known.clone()),
+            reach: Reach::new(ticket).kept_in(offer.known.clone()),
             offer,
             budget,
             observation,
