@@ -10,17 +10,27 @@ const PERIOD: Duration = Duration::from_secs(60);
 pub struct Telling {
     total: u64,
     told: Option<Instant>,
+    /// So many of the first are all said.
+    first: u64,
 }
 
 impl Telling {
-    /// Counts one more. Returns the total so far if that is to be said: it is a power of two, or nothing was said for
-    /// a minute.
+    /// The first so many are said, whenever they happen: each matters where they are few.
+    pub fn after(first: u64) -> Self {
+        Self {
+            first,
+            ..Self::default()
+        }
+    }
+
+    /// Counts one more. Returns the total so far if that is to be said: it is one of the first or a power of two, or
+    /// nothing was said for a minute.
     pub fn count(&mut self, now: Instant) -> Option<u64> {
         self.total += 1;
         let rested = self
             .told
             .is_none_or(|told| now.saturating_duration_since(told) >= PERIOD);
-        if !rested && !self.total.is_power_of_two() {
+        if !rested && self.total > self.first && !self.total.is_power_of_two() {
             return None;
         }
         self.told = Some(now);
@@ -48,6 +58,13 @@ mod tests {
         assert_eq!(telling.count(after(119)), None);
         assert_eq!(telling.count(after(120)), Some(5004));
         assert_eq!(telling.total(), 5004);
+    }
+
+    #[test]
+    fn the_first_are_told_each_time_where_they_matter() {
+        let (mut telling, begin) = (Telling::after(6), Instant::now());
+        let told: Vec<u64> = (0..40).filter_map(|_| telling.count(begin)).collect();
+        assert_eq!(told, [1, 2, 3, 4, 5, 6, 8, 16, 32]);
     }
 
     #[test]

@@ -2,22 +2,32 @@
 //! Camera).
 
 use super::away::utc;
+use std::time::Instant;
+
 use crate::meter::metrics::Metrics;
+use crate::meter::telling::Telling;
 use crate::sink::OnAway;
 
+/// Number of changes that are all logged: a camera goes off and on again some times. A publisher may say it endlessly.
+const LOGGED: u64 = 64;
+
 /// Follows whether the camera is off.
-#[derive(Default)]
 pub(super) struct CameraNotice {
     /// Since when it is off, by the publisher's wall clock in ns, and why.
     off: Option<(u64, String)>,
     /// Function that shows it.
     shows: Option<OnAway>,
+    changes: Telling,
 }
 
 impl CameraNotice {
     /// One that is shown as well.
     pub(super) fn shown_by(shows: Option<OnAway>) -> Self {
-        Self { off: None, shows }
+        Self {
+            off: None,
+            shows,
+            changes: Telling::after(LOGGED),
+        }
     }
 
     /// The publisher said it, perhaps once more.
@@ -26,17 +36,16 @@ impl CameraNotice {
         if off == self.off {
             return;
         }
-        match &off {
-            Some((since, why)) => {
-                let words = format!("the camera is off since {}, because {why}", utc(*since));
-                tracing::warn!("{words}; this viewer waits for it");
-                self.show(Some(words));
-            }
-            None => {
-                tracing::info!("the camera is on again");
-                self.show(None);
+        let words = off
+            .as_ref()
+            .map(|(since, why)| format!("the camera is off since {}, because {why}", utc(*since)));
+        if self.changes.count(Instant::now()).is_some() {
+            match &words {
+                Some(words) => tracing::warn!("{words}; this viewer waits for it"),
+                None => tracing::info!("the camera is on again"),
             }
         }
+        self.show(words);
         metrics.camera_off(off.is_some());
         self.off = off;
     }

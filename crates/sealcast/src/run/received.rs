@@ -134,7 +134,7 @@ impl Receiver {
             wants_keyframe: false,
             counted: InboundCounts::default(),
             age: PictureAge::default(),
-            camera: CameraNotice::default(),
+            camera: CameraNotice::shown_by(None),
             proofs: Arc::new(GroupProofs::new(false)),
             seen: SeenGroups::nowhere(),
             forged: Telling::default(),

@@ -1,7 +1,8 @@
 //! The cameras in service, the peers that may see them, and the changes when the configuration is read again.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use sealcast_proto::keys::PeerId;
 use sealcast_proto::wire::{CameraName, MAX_CAMERAS};
@@ -10,6 +11,7 @@ use tokio::sync::watch;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::keys::peers::CameraLimit;
+use crate::meter::telling::Telling;
 use crate::run::ByHand;
 
 /// A camera as its owner configured it.
@@ -82,11 +84,16 @@ impl<D, C> Entry<D, C> {
 /// The cameras; no two have the same name. A camera ends when the last reference to it is dropped.
 pub(super) struct Registry<D, C> {
     entries: Vec<Entry<D, C>>,
+    /// Denials in all sessions, as far as they belong in the log: strangers cause them too.
+    denials: Arc<Mutex<Telling>>,
 }
 
 impl<D, C> Default for Registry<D, C> {
     fn default() -> Self {
-        Self { entries: Vec::new() }
+        Self {
+            entries: Vec::new(),
+            denials: Arc::default(),
+        }
     }
 }
 
@@ -125,6 +132,14 @@ impl Changes {
     }
 }
 
+impl<D, C> Registry<D, C> {
+    /// Counts a denial. Returns how many there were, if that is to be said.
+    fn denied(&self) -> Option<u64> {
+        let mut denials = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
+        denials.count(Instant::now())
+    }
+}
+
 impl<D: PartialEq, C> Registry<D, C> {
     /// The registry for a new set of cameras. Unchanged cameras continue; `start` is called for all others, and leaves
     /// out those that it cannot start.
@@ -134,6 +149,7 @@ impl<D: PartialEq, C> Registry<D, C> {
         mut start: impl FnMut(Option<&str>, &Arc<D>) -> Option<Arc<C>>,
     ) -> (Self, Changes) {
         let (mut next, mut changes) = (Self::default(), Changes::default());
+        next.denials = Arc::clone(&self.denials);
         for Configured {
             name,
             definition,
@@ -239,9 +255,10 @@ impl<D: PartialEq, C> Snapshot<D, C> {
         let (registry, peer) = (self.registry.borrow(), &seer.peer);
         if let Some(hidden) = registry.at(name, |_| true).filter(|entry| !entry.admits(seer))
             && self.denied.insert(hidden.name.clone())
+            && let Some(total) = registry.denied()
         {
             let camera = shown(hidden.name.as_deref());
-            tracing::warn!(%peer, camera, "this peer may not see the camera: it is told that there is none");
+            tracing::warn!(%peer, camera, total, "this peer may not see the camera: it is told that there is none");
         }
         let seen = registry.at(name, |entry| entry.admits(seer))?;
         Some(Arc::clone(&seen.camera))
@@ -413,6 +430,20 @@ mod tests {
         );
         let said: Vec<_> = snapshot.denied.into_iter().collect();
         assert_eq!(said, [Some("a".to_owned())], "what is not there is not hidden");
+    }
+
+    #[test]
+    fn who_asks_again_and_again_for_what_it_may_not_see_fills_no_log() {
+        let (registry, ..) = renewed(&Named::default(), &[("a=1", &[FRIEND])]);
+        let (registry, ..) = renewed(&registry, &[("a=1", &[FRIEND]), ("b=2", &[])]);
+        let denials = Arc::clone(&registry.denials);
+        let (_sender, registry) = watch::channel(registry);
+        for _session in 0..1000 {
+            let mut snapshot = Snapshot::new(registry.clone());
+            assert!((0..3).all(|_| snapshot.camera("a", &all(STRANGER)).is_none()));
+        }
+        let mut denials = denials.lock().expect("nobody failed with it");
+        assert_eq!((denials.total(), denials.count(Instant::now())), (1000, None));
     }
 
     #[test]

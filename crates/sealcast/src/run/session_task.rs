@@ -28,8 +28,11 @@ use super::session_role::Role;
 use crate::keys::entropy;
 use crate::keys::peers::{KnownEnd, Refusal};
 use crate::meter::labels::{self, TurnedAway};
+use crate::meter::telling::Telling;
 use crate::transport::{Place, Transport};
 
+/// Number of lists of cameras that are all logged, in a session.
+const LISTS_LOGGED: u64 = 16;
 /// Maximum of lists of addresses in a session that are written to the disk when they are told: a peer could tell others
 /// endlessly. The last one is kept when the session ends.
 const MAX_KEPT_AT_ONCE: u32 = 64;
@@ -67,6 +70,8 @@ pub(super) struct SessionTask<T, L> {
     pub(super) told: Option<Vec<Address>>,
     /// The first camera that the peer told: of a session that named none it is the one that it is of.
     pub(super) told_camera: Option<CameraName>,
+    /// Lists of cameras that the peer told, as far as they belong in the log.
+    pub(super) lists: Telling,
     /// Number of times that what the peer told of its addresses was kept at once.
     kept: u32,
     /// Lends the session to whoever has frames for it, if that is somebody else.
@@ -103,6 +108,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             telling: None,
             told: None,
             told_camera: None,
+            lists: Telling::after(LISTS_LOGGED),
             kept: 0,
             lender: None,
         }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::Peer;
 use sealcast_proto::session::{Delivery, Event, Input, SessionError};
@@ -372,7 +372,8 @@ impl Role<AnyTransport> for WatchingRole<'_> {
             Event::CameraTold { on, since, why } => task.listener.camera_told(on, since, &why),
             Event::CamerasTold(names) => match self.cameras {
                 Some(told) => drop(told.send_replace(names)),
-                None => tell_cameras(&names, self.camera),
+                None if task.lists.count(Instant::now()).is_some() => tell_cameras(&names, self.camera),
+                None => {}
             },
             _ => {}
         }

@@ -13,6 +13,7 @@ mod port;
 mod quic_port;
 mod records;
 mod relay_client;
+mod told;
 mod udp;
 mod udp_port;
 mod web_port;

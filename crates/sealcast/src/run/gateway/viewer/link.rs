@@ -228,10 +228,10 @@ impl Role<AnyTransport> for LinkRole<'_> {
         Ok(())
     }
 
-    fn event(&mut self, _: &mut Task, event: Event) -> Result<(), Ended> {
+    fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
         match event {
             Event::Gateway(message) => self.link.cameras.take_message(message),
-            Event::CamerasTold(names) => self.link.tell_paths(&names),
+            Event::CamerasTold(names) if task.lists.count(Instant::now()).is_some() => self.link.tell_paths(&names),
             _ => {}
         }
         Ok(())
