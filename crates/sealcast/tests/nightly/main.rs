@@ -6,4 +6,5 @@ mod costs;
 mod gateway_soak;
 mod guest;
 mod local_cameras;
+mod publisher_kills;
 mod relays;
