@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::Mode;
 use rustix::process::{geteuid, umask};
@@ -15,10 +16,15 @@ use crate::file_lock::FileLock;
 
 /// Maximum length in bytes of a secret file: an identity has 73 bytes, a ticket at most 512; a file of cameras is the
 /// longest.
-const MAX_SECRET_FILE: u64 = 4096;
+pub const MAX_SECRET_FILE: u64 = 4096;
 
 /// Maximum length in bytes of an allow list.
 const MAX_LIST_FILE: u64 = 4 << 20;
+
+/// Beginning of the names of temporary files.
+const TEMPORARY: &str = ".sealcast";
+/// Age from which a temporary file is nobody's any more.
+const LEFTOVER: Duration = Duration::from_secs(3600);
 
 /// Mode of every file that the program creates: its owner alone may read it.
 const PRIVATE: u32 = 0o600;
@@ -131,12 +137,27 @@ pub fn replace_secret(path: &Path, secret: &[u8]) -> io::Result<()> {
     File::open(folder_of(path))?.sync_all()
 }
 
+/// Remove the temporary files of programs that were killed while they wrote a file here: what they hold may be a secret
+/// that was withdrawn since. Those of this hour stay: somebody may be writing one. What cannot be removed stays, too.
+pub fn remove_leftovers(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_left = |entry: &fs::DirEntry| {
+        let own = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
+        let found = entry.metadata().ok().filter(|found| own && found.is_file());
+        let age = found.and_then(|found| found.modified().ok()?.elapsed().ok());
+        age.is_some_and(|age| age > LEFTOVER)
+    };
+    for entry in entries.filter(is_left) {
+        let _ = fs::remove_file(entry.path());
+    }
+}
+
 /// A new temporary file, which has mode 0600, in the folder of `path`.
 fn written_beside(path: &Path, secret: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     // The library's error names the temporary file.
     let named = |error: io::Error| io::Error::from(error.kind());
     let mut file = tempfile::Builder::new()
-        .prefix(".sealcast")
+        .prefix(TEMPORARY)
         .tempfile_in(folder_of(path))
         .map_err(named)?;
     file.write_all(secret)?;
@@ -313,6 +334,24 @@ mod tests {
 
     fn set_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own file");
+    }
+
+    #[test]
+    fn what_killed_programs_left_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let at = |name: &str| folder.path().join(name);
+        let long_ago = std::time::SystemTime::now() - 2 * LEFTOVER;
+        for (name, is_old) in [(".sealcastAbCdEf", true), (".sealcastGhIjKl", false), ("invites", true)] {
+            let file = File::create(at(name)).expect("created");
+            if is_old {
+                file.set_modified(long_ago).expect("our own file");
+            }
+        }
+        fs::create_dir(at(".sealcastFolder")).expect("made");
+        remove_leftovers(folder.path());
+        let left = [".sealcastAbCdEf", ".sealcastGhIjKl", "invites", ".sealcastFolder"].map(|name| at(name).exists());
+        assert_eq!(left, [false, true, true, true]);
+        remove_leftovers(&at("nowhere"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use sealcast_proto::keys::PeerId;
 
 use crate::failure::{Failure, FailureKind, Result};
-use crate::private_file::update_secret;
+use crate::private_file::{remove_leftovers, update_secret};
 
 /// Folder of the numbers.
 const EPOCHS: &str = "epochs";
@@ -46,6 +46,7 @@ impl EpochNumbers {
             self.next += BLOCK;
             return Ok(first..self.next);
         };
+        remove_leftovers(file.parent().unwrap_or(file));
         // Two programs with one identity must not be given the same numbers.
         let reserved = update_secret(file, |text| {
             let first: u64 = match text {

@@ -89,7 +89,10 @@ impl PeerStore {
         let mut store = Self::at(dir, PROGRAM_PATIENCE);
         store.runs = true;
         match private_file::create_folder(dir).and_then(|()| claim(&dir.join(RUNNING))) {
-            Ok(file) => store.claim = Some(file),
+            Ok(file) => {
+                private_file::remove_leftovers(dir);
+                store.claim = Some(file);
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let who = holder_in_words(&dir.join(RUNNING));
                 let what = format!("another program{who} runs with the lists in {}", dir.display());
