@@ -133,7 +133,12 @@ fn addresses_that_a_peer_told_are_kept_for_each_transport_beside_its_enrolment_a
     known().keep_told(&tcp.peer, tcp.transport, &[]);
     assert_eq!((known().told(&tcp), known().told(&udp).len()), (vec![], 1));
     // However long names are, the secret can be read.
-    let name = |nth: usize| format!("{}.n{nth}:9", ["a".repeat(60), "b".repeat(60), "c".repeat(60)].join("."));
+    let name = |nth: usize| {
+        format!(
+            "{}.n{nth}:9",
+            ["a".repeat(60), "b".repeat(60), "c".repeat(60)].join(".")
+        )
+    };
     let names: Vec<String> = (0..4).map(name).collect();
     let names = addresses(&names.iter().map(String::as_str).collect::<Vec<_>>());
     for transport in [
