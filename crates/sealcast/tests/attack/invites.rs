@@ -10,7 +10,7 @@ use sealcast_testkit::program::{free_port, write_private};
 
 const CARD: &str = "test:160x120@10";
 const STRANGER: &str = "not on the allow list and no valid invite";
-const USED: &str = "this invite has been used: ask for a new ticket";
+const USED: &str = "this invite has been used";
 const GONE: &str = "the invite or the enrolment is not known there any more";
 const REVOKED: &str = "not admitted any more: removed from the lists";
 const READ_AGAIN: &str = "the lists of peers were read again";
