@@ -78,6 +78,26 @@ pub fn clip(name: &str, scratch: &Path) -> PathBuf {
     made
 }
 
+/// Four seconds of [`STREET`] coded as H.265, with a keyframe each second.
+pub fn h265_clip(dir: &Path) -> PathBuf {
+    let (from, made) = (clip(STREET, dir), dir.join("h265.mp4"));
+    let coding = [
+        "-t",
+        "4",
+        "-c:v",
+        "libx265",
+        "-preset",
+        "ultrafast",
+        "-g",
+        "25",
+        "-bf",
+        "0",
+    ];
+    let quiet = ["-x265-params", "log-level=error", "-tag:v", "hvc1", "-an"];
+    ffmpeg(&[&["-i", path(&from)][..], &coding, &quiet, &[path(&made)]].concat());
+    made
+}
+
 /// The path as text.
 pub fn path(path: &Path) -> &str {
     path.to_str().expect("test paths are UTF-8")

@@ -1,5 +1,7 @@
 //! The media part of a session description (SDP, RFC 8866), as cameras write it: which media there are, in which
-//! formats. Only `m=` and `a=` lines are looked at, so that what is odd about the session keeps no medium away.
+//! formats. Only `m=`, `c=` and `a=` lines are looked at, so that what is odd about the session keeps no medium away.
+
+use core::net::IpAddr;
 
 use super::{Format, aac};
 use crate::rtsp::{MAX_TRACKS, Track};
@@ -65,6 +67,10 @@ pub struct MediaDescription {
 pub struct Medium {
     /// Its kind.
     pub kind: MediaKind,
+    /// Port that its packets are sent to, if they are sent without being asked for; 0 otherwise.
+    pub port: u16,
+    /// Address that they are sent to then, if it is said.
+    pub address: Option<IpAddr>,
     /// Formats in the order of the camera, at most [`MAX_FORMATS`], each payload type once.
     pub formats: Vec<Format>,
     /// True for sound or data that the camera wants to be sent to it.
@@ -167,6 +173,8 @@ fn name(text: &str) -> String {
 #[derive(Default)]
 struct Drafts {
     media: Vec<Draft>,
+    /// Address of the media that say none themselves.
+    address: Option<IpAddr>,
     /// True behind the last medium that is taken.
     full: bool,
 }
@@ -177,8 +185,12 @@ impl Drafts {
             Some(('m', value)) => {
                 self.full = self.media.len() == usize::from(MAX_TRACKS);
                 if !self.full {
-                    self.media.push(Draft::new(value));
+                    self.media.push(Draft::new(value, self.address));
                 }
+            }
+            Some(('c', value)) if !self.full => {
+                let place = self.media.last_mut().map(|draft| &mut draft.medium.address);
+                *place.unwrap_or(&mut self.address) = address(value);
             }
             Some(('a', value)) if !self.full && line.len() <= MAX_LINE => {
                 if let Some(medium) = self.media.last_mut() {
@@ -226,15 +238,18 @@ impl Found {
 
 impl Draft {
     /// Begins a medium with the value of its `m=` line: kind, port, profile and payload types.
-    fn new(line: &str) -> Self {
+    fn new(line: &str, address: Option<IpAddr>) -> Self {
         let mut fields = line.split_ascii_whitespace();
         let kind = match name(fields.next().unwrap_or("-")) {
             kind if kind == "video" => MediaKind::Video,
             kind if kind == "audio" => MediaKind::Audio,
             kind => MediaKind::Other(kind),
         };
-        let profile = fields.nth(1).unwrap_or_default();
+        let port = fields.next().and_then(|port| port.split('/').next()?.parse().ok());
+        let profile = fields.next().unwrap_or_default();
         let mut medium = Medium {
+            port: port.unwrap_or(0),
+            address,
             encrypted: profile.to_ascii_uppercase().contains("RTP/SAVP"),
             kind,
             ..Medium::default()
@@ -313,6 +328,11 @@ impl Draft {
         }
         medium
     }
+}
+
+/// Reads the address of `IN IP4 192.0.2.1/127`.
+fn address(value: &str) -> Option<IpAddr> {
+    value.split_ascii_whitespace().nth(2)?.split('/').next()?.parse().ok()
 }
 
 /// Splits the payload type off an attribute's value.

@@ -52,7 +52,7 @@ async fn tried(source: &str) -> Result<Report> {
         Failure::new(
             FailureKind::Usage,
             what,
-            "name a camera, rtsp://HOST/PATH or v4l2:/dev/video0, or file:CLIP.mp4",
+            "name a camera, rtsp://HOST/PATH or v4l2:/dev/video0, rtp://127.0.0.1:5600, or file:CLIP.mp4",
         )
     })
 }

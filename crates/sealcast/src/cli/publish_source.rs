@@ -83,7 +83,7 @@ impl Opening {
             Err(failure) if waits && matches!(failure.kind, FailureKind::Source | FailureKind::Refused) => {
                 // A camera that encodes by itself is not slowed down.
                 let rate = match url {
-                    SourceUrl::Rtsp(_) => passed_through(rate),
+                    SourceUrl::Rtsp(_) | SourceUrl::Rtp(_) => passed_through(rate),
                     _ => rate,
                 };
                 (Err(failure), rate)

@@ -90,7 +90,8 @@ options! {
     /// Settings of `publish`. All but the source also hold for `gateway camera`.
     publish: Publish {
         /// Where frames come from: test:[WxH@fps], file:CLIP[?loop], v4l2:/dev/video0, rtsp://…,
-        /// rtsps://…?fingerprint=…, gst:PIPELINE, or - for standard input. docs/cameras.md has the options of cameras
+        /// rtsps://…?fingerprint=…, rtp://127.0.0.1:5600, file:STREAM.sdp, gst:PIPELINE, or - for standard input.
+        /// docs/cameras.md has the options of cameras
         source: Option<String> {
             positional("SOURCE", PUBLISH).excludes("camera").secret("a password").example("test:640x480@25")
                 .brief("Camera or file: rtsp://HOST/PATH, v4l2:/dev/video0, file:CLIP.mp4, test:")

@@ -9,7 +9,8 @@ use super::finding::{Finding, Report};
 use crate::failure::{Failure, FailureKind};
 use crate::media::Codec;
 use crate::rtsp::{RtspOptions, Transport};
-use crate::source::rtsp::{Facts, Trial, trial, without_address};
+use crate::source::rtp::Facts;
+use crate::source::rtsp::{Trial, trial, without_address};
 
 /// Time for which the camera is played over each transport.
 const TRIAL: Duration = Duration::from_secs(6);

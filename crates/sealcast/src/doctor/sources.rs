@@ -1,6 +1,7 @@
 //! Whether the files and cameras of this machine that a configuration names as sources can be used.
 
 use super::finding::{Finding, Report};
+use crate::source::rtp::port::try_ports;
 use crate::source::v4l2::look;
 use crate::source::{self, SourceUrl};
 
@@ -21,8 +22,9 @@ pub fn look_at(named: &NamedSource) -> Option<Report> {
     Some(Report { findings })
 }
 
-/// Looks at a file or a camera of this machine; a camera does not stream for it. Other sources are not looked at here:
-/// cameras of the network are asked by [`super::cameras`], standard input has nothing yet, and a pipeline would run.
+/// Looks at a file, a port or a camera of this machine; a camera does not stream for it. Other sources are not looked
+/// at here: cameras of the network are asked by [`super::cameras`], standard input has nothing yet, and a pipeline
+/// would run.
 pub(super) fn check(named: &NamedSource) -> Option<Finding> {
     let saw = match named.url.parse().ok()? {
         SourceUrl::File(..) | SourceUrl::Test(_) => source::open(&named.url).map(|source| {
@@ -30,6 +32,7 @@ pub(super) fn check(named: &NamedSource) -> Option<Finding> {
             format!("{} of {}x{}", info.codec.name(), info.width, info.height)
         }),
         SourceUrl::V4l2(options) => look(&options),
+        SourceUrl::Rtp(options) => try_ports(&options),
         SourceUrl::Rtsp(_) | SourceUrl::Gst(_) | SourceUrl::Stdin(..) => return None,
     };
     let NamedSource { option, url } = named;
@@ -51,6 +54,8 @@ mod tests {
         let at = |name: &str| folder.path().join(name).display().to_string();
         std::fs::write(at("clip.mp4"), "no video").expect("written");
         let (clip, away) = (format!("file:{}", at("clip.mp4")), format!("file:{}", at("away.mp4")));
+        let taken = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let busy = format!("rtp://{}", taken.local_addr().expect("bound"));
         let wrong = Some((Verdict::Wrong, Some(FailureKind::Source)));
         for (url, found) in [
             ("test:160x120@25", Some((Verdict::Ok, None))),
@@ -59,6 +64,7 @@ mod tests {
             (&away, wrong),
             ("v4l2:/dev/video250", wrong),
             ("v4l2:/dev/null", wrong),
+            (&busy, wrong),
             ("rtsp://192.0.2.1/", None),
             ("-", None),
         ] {

@@ -14,7 +14,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use sealcast_proto::timeline::Jump;
 
-use super::labels::{Direction, DoorAnswer, RecordKind, RtcpRefusal};
+use super::labels::{Direction, DoorAnswer, RecordKind, RtcpRefusal, Stranger};
 use super::metrics::BuildInfo;
 use super::stage::{Stage, StageTimes};
 
@@ -136,6 +136,12 @@ pub(super) fn rtcp_refused(registry: &mut Registry) -> Counts {
 pub(super) fn timeline_jumps(registry: &mut Registry) -> Counts {
     let help = "Jumps of the source's time stamps against when its frames came";
     Counts::register(registry, "source_timeline_jumps", help, "cause", Jump::NAMES)
+}
+
+/// Counts what strangers send to a source.
+pub(super) fn source_strangers(registry: &mut Registry) -> Counts {
+    let help = "Packets at the source's ports that were not taken because of whom they are";
+    Counts::register(registry, "source_strangers", help, "cause", Stranger::NAMES)
 }
 
 pub(super) fn door_answers(registry: &mut Registry) -> Counts {

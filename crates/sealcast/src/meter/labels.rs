@@ -54,6 +54,18 @@ label_values! {
 }
 
 label_values! {
+    /// Reason why a packet at a source's port counts for nothing.
+    Stranger {
+        /// It is from another address than the only one that counts.
+        Address => "address",
+        /// It is no RTP.
+        Format => "format",
+        /// It is of another source (SSRC) than the one that counts.
+        Source => "source",
+    }
+}
+
+label_values! {
     /// Contents of a record.
     RecordKind {
         /// A frame or a part of one.

@@ -12,7 +12,7 @@ use super::camera::CameraMeter;
 use super::delivery::Delivery;
 use super::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer};
 use super::labels::{
-    Direction, DropCause, HandshakeOutcome, OpenFailure, OverheadKind, RecordKind, RekeyCause, RtcpRefusal,
+    Direction, DropCause, HandshakeOutcome, OpenFailure, OverheadKind, RecordKind, RekeyCause, RtcpRefusal, Stranger,
 };
 use super::peer_bytes::PeerBytes;
 use super::program::ProgramMeter;
@@ -21,7 +21,7 @@ use super::shape::ShapeReport;
 use super::stage::{Stage, StageSnapshot, StageTimes};
 pub use super::totals::Totals;
 use super::turned_away::TurnedAwayMeter;
-use crate::source::Lost;
+use crate::source::{Lost, Strangers};
 
 /// Bytes that one sealed record carries in addition to coded frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -232,6 +232,22 @@ impl Metrics {
     pub fn source_jumped(&self, jumps: Jumps) {
         let counts = jumps.counts();
         counts.for_each(|(jump, count)| self.own.timeline_jumps.add(jump as usize, count));
+    }
+
+    /// Counts packets of strangers at the source's ports.
+    pub fn strangers_at_source(&self, strangers: Strangers) {
+        let Strangers {
+            address,
+            format,
+            source,
+        } = strangers;
+        for (cause, count) in [
+            (Stranger::Address, address),
+            (Stranger::Format, format),
+            (Stranger::Source, source),
+        ] {
+            self.own.source_strangers.add(cause as usize, count);
+        }
     }
 
     /// Counts `count` packets of players that were not passed on to a camera.

@@ -10,4 +10,4 @@ pub(crate) use connect::{Place, RtspConnection, connect};
 pub(crate) use link::{CameraLink, LinkError, LinkEvent};
 pub(crate) use options::PASSWORD_VARIABLE;
 pub use options::{RtspOptions, Transport};
-pub(crate) use ports::{RtpPorts, Senders, after_others, send_from};
+pub(crate) use ports::{RtpPorts, Senders, after_others, each_datagram, send_from};

@@ -40,6 +40,21 @@ fn receive(came: &mut Runs, socket: &DatagramSocket, mut take: impl FnMut(Socket
     }
 }
 
+/// Passes all that comes to a socket to `take`, each datagram with its sender and when it came. Calls `passed` after
+/// those that came together, when the tasks that were given them had their turn.
+pub(crate) async fn each_datagram(
+    socket: Arc<DatagramSocket>,
+    mut take: impl FnMut(SocketAddr, &[u8], Instant),
+    passed: impl Fn(),
+) {
+    loop {
+        socket.readable().await;
+        CAME.with_borrow_mut(|came| receive(came, &socket, &mut take));
+        after_others().await;
+        passed();
+    }
+}
+
 /// Let the tasks that were just given packets run first: this task would only look for more packets.
 pub(crate) async fn after_others() {
     let mut waited = false;
@@ -107,7 +122,7 @@ impl RtpPorts {
             let first = OnceLock::new();
             let mut named = Named::new(if rtcp { UNNAMED_REPORTS } else { UNNAMED });
             // Each packet has memory of its own: it may be kept longer than those beside it.
-            let mut take = move |sender: SocketAddr, packet: &[u8], arrived: Instant| {
+            let take = move |sender: SocketAddr, packet: &[u8], arrived: Instant| {
                 // Drop datagrams from other senders: anybody can send to this port.
                 let Some(senders) = senders.get().filter(|_| sender.ip().to_canonical() == from) else {
                     return;
@@ -122,14 +137,7 @@ impl RtpPorts {
                     Senders::First | Senders::Any => take(channel, Bytes::copy_from_slice(packet), arrived),
                 }
             };
-            receiving.spawn(async move {
-                loop {
-                    socket.readable().await;
-                    CAME.with_borrow_mut(|came| receive(came, &socket, &mut take));
-                    after_others().await;
-                    passed();
-                }
-            });
+            receiving.spawn(each_datagram(socket, take, passed));
         }
         self.tracks.retain(|other| other.track != track);
         self.tracks.push(Pair {

@@ -10,7 +10,7 @@ use super::away::{Away, Nudge, Pauses};
 use super::clock::nanos;
 use crate::failure::{Failure, Result};
 use crate::media::{Frame, SoundInfo, Track};
-use crate::source::{Lost, Source, Stopping, contain};
+use crate::source::{Lost, Source, Stopping, Strangers, contain};
 
 /// Opens the source again.
 pub struct Reopen {
@@ -122,6 +122,8 @@ pub(super) struct SourceFeed {
     said: Jumps,
     /// Losses since the last call of [`take_lost`](Self::take_lost).
     lost: Lost,
+    /// Packets of strangers since the last call of [`take_strangers`](Self::take_strangers).
+    strangers: Strangers,
     /// Another source has taken the place of the first since the last call of [`take_reopened`](Self::take_reopened).
     reopened: bool,
 }
@@ -141,6 +143,7 @@ impl SourceFeed {
             jumps: Jumps::default(),
             said: Jumps::default(),
             lost: Lost::default(),
+            strangers: Strangers::default(),
             reopened: false,
         }
     }
@@ -183,6 +186,11 @@ impl SourceFeed {
         std::mem::take(&mut self.lost)
     }
 
+    /// The packets of strangers since the last call.
+    pub(super) fn take_strangers(&mut self) -> Strangers {
+        std::mem::take(&mut self.strangers)
+    }
+
     /// The jumps of a camera's clock since the last call.
     pub(super) fn take_jumps(&mut self) -> Jumps {
         std::mem::take(&mut self.jumps)
@@ -214,6 +222,7 @@ impl SourceFeed {
         loop {
             let next = contain(|| self.source.next());
             self.lost += self.source.take_lost();
+            self.strangers += self.source.take_strangers();
             self.note_jumps();
             match next {
                 Ok(Some(frame)) if frame.track == Track::Sound && !self.with_sound => {}

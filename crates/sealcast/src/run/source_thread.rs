@@ -180,10 +180,11 @@ fn pump(
     Ok(())
 }
 
-/// Counts what the source lost, and the jumps of its clock.
+/// Counts what the source lost, the jumps of its clock, and what strangers sent to it.
 fn count(metrics: &Metrics, feed: &mut SourceFeed) {
     metrics.lost_at_source(feed.take_lost());
     metrics.source_jumped(feed.take_jumps());
+    metrics.strangers_at_source(feed.take_strangers());
 }
 
 fn record_stages(metrics: &Metrics, frame: &Frame) {

@@ -26,8 +26,10 @@ mod picture_encoder;
 mod predicted;
 mod raw;
 mod reconnect;
+pub(crate) mod rtp;
 pub(crate) mod rtsp;
 mod stdin;
+mod strangers;
 pub mod test_card;
 mod url;
 pub mod v4l2;
@@ -42,8 +44,9 @@ pub use lost::Lost;
 pub(crate) use mp4_track::{JPEG_OBJECT_TYPE, matrix_of};
 pub use pace::Pacer;
 pub use raw::RawSource;
-pub use rtsp::RtspSource;
+pub use rtp::options::RtpOptions;
 pub(crate) use sound::dops;
+pub use strangers::Strangers;
 pub(crate) use url::{Options, file_path};
 pub use url::{SOURCE_URLS, SourceUrl, open, open_picture, parse_rate};
 
@@ -140,6 +143,11 @@ pub trait Source: Send {
     /// Frames got the times at which they came then.
     fn take_jumps(&mut self) -> Jumps {
         Jumps::default()
+    }
+
+    /// Packets since the last call that were not taken, because of whom they are.
+    fn take_strangers(&mut self) -> Strangers {
+        Strangers::default()
     }
 
     /// True if the source may wait without loss until somebody watches (a file played once); false if it must run on

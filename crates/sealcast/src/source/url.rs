@@ -7,8 +7,11 @@ use url::Url;
 
 use super::coded::sane_rate;
 use super::file::{self, FileOptions};
+use super::rtp::options::RtpOptions;
+use super::rtp::port::RtpSource;
+use super::rtsp::RtspSource;
 use super::v4l2::{V4l2Options, V4l2Source};
-use super::{Encoding, GstOptions, RtspSource, Source, contain, stdin, test_card};
+use super::{Encoding, GstOptions, Source, contain, stdin, test_card};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
 use crate::rtsp::RtspOptions;
@@ -16,7 +19,10 @@ use crate::suggest;
 
 /// Forms of a source URL, for help and error messages.
 pub const SOURCE_URLS: &str = "rtsp://HOST/PATH for a camera of the network, v4l2:/dev/video0 for one of this machine, \
-     file:CLIP.mp4, test: for a test card, gst:PIPELINE, or - for standard input";
+     rtp://127.0.0.1:5600 for packets that are sent to it, file:CLIP.mp4, test: for a test card, gst:PIPELINE, \
+     or - for standard input";
+/// Ending of a file that describes a stream, instead of holding one.
+const DESCRIPTION: &str = "sdp";
 
 /// A parsed source URL.
 #[derive(Clone, Debug)]
@@ -27,6 +33,8 @@ pub enum SourceUrl {
     File(PathBuf, FileOptions),
     /// `rtsp://…` or `rtsps://…`: a camera.
     Rtsp(RtspOptions),
+    /// `rtp://ADDRESS:PORT`, or `file:STREAM.sdp`: packets that come without being asked for.
+    Rtp(RtpOptions),
     /// `v4l2:DEVICE`: a camera of this machine.
     V4l2(V4l2Options),
     /// `gst:PIPELINE`: a pipeline of GStreamer.
@@ -56,6 +64,10 @@ impl FromStr for SourceUrl {
             "test" => test_card::check(rest).map(|()| Self::Test(rest.to_owned())),
             "file" => {
                 let (path, mut options) = Options::split(rest);
+                let named = file_path(path)?;
+                if named.extension().is_some_and(|ending| ending == DESCRIPTION) {
+                    return RtpOptions::described(&named, options).map(Self::Rtp);
+                }
                 let file = FileOptions {
                     looped: options.flag("loop"),
                     rate: options.take("fps").map(|fps| parse_rate(&fps)).transpose()?,
@@ -63,8 +75,9 @@ impl FromStr for SourceUrl {
                     encoding: Encoding::take(&mut options)?,
                 };
                 options.finish("loop, fps=N, unpaced, and bitrate, bitrate_max, gop and quantizer of raw pictures")?;
-                Ok(Self::File(file_path(path)?, file))
+                Ok(Self::File(named, file))
             }
+            "rtp" => RtpOptions::parse(rest.strip_prefix("//").unwrap_or(rest)).map(Self::Rtp),
             "v4l2" => Ok(Self::V4l2(V4l2Options::parse(rest)?)),
             "gst" => Ok(Self::Gst(GstOptions::parse(rest)?)),
             _ if ["rtsp", "rtsps"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
@@ -100,8 +113,10 @@ pub fn open(url: &str) -> Result<Box<dyn Source>> {
 /// As [`open`].
 pub fn open_picture(url: &str) -> Result<Box<dyn Source>> {
     let mut url = url.parse()?;
-    if let SourceUrl::Rtsp(options) = &mut url {
-        options.sound = false;
+    match &mut url {
+        SourceUrl::Rtsp(options) => options.sound = false,
+        SourceUrl::Rtp(options) => options.sound = false,
+        _ => {}
     }
     contain(|| open_parsed(url))
 }
@@ -111,6 +126,7 @@ fn open_parsed(url: SourceUrl) -> Result<Box<dyn Source>> {
         SourceUrl::Test(rest) => test_card::open(&rest),
         SourceUrl::File(path, options) => file::open(&path, options),
         SourceUrl::Rtsp(options) => Ok(Box::new(RtspSource::open(options)?)),
+        SourceUrl::Rtp(options) => Ok(Box::new(RtpSource::open(options)?)),
         SourceUrl::V4l2(options) => Ok(Box::new(V4l2Source::open(options)?)),
         #[cfg(feature = "gst")]
         SourceUrl::Gst(options) => Ok(Box::new(super::gst::GstSource::open(&options)?)),
@@ -232,6 +248,7 @@ mod tests {
         ] {
             assert!(matches!(parse(camera), SourceUrl::Rtsp(_)), "{camera}");
         }
+        assert!(matches!(parse("rtp://127.0.0.1:5600?codec=h265"), SourceUrl::Rtp(_)));
         assert!(matches!(parse("gst:videotestsrc ! x264enc"), SourceUrl::Gst(_)));
         assert!(matches!(parse("v4l2:/dev/video0?fps=15"), SourceUrl::V4l2(_)));
         let SourceUrl::File(path, options) = parse("file:a dir/clip.mp4?loop&fps=29.97") else {
@@ -284,6 +301,7 @@ mod tests {
             "file:x?quantizer=5",
             "file://elsewhere/x",
             "-?loop",
+            "rtp://0.0.0.0:5600",
             "v4l2:",
             "v4l2:/dev/video0?size=big",
             "gst:",
@@ -295,7 +313,7 @@ mod tests {
         assert_eq!(failure.hint, "did you mean file:clip.mp4?");
         let failure = "ftp:x".parse::<SourceUrl>().expect_err("another scheme");
         assert!(
-            ["test:", "file:", "v4l2:", "rtsp://", "gst:", "-"]
+            ["test:", "file:", "v4l2:", "rtsp://", "rtp://", "gst:", "-"]
                 .iter()
                 .all(|url| failure.hint.contains(url)),
             "{failure}"

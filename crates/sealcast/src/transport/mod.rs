@@ -40,8 +40,8 @@ pub(crate) use relayed::{RelayedStream, relayed_sessions};
 pub(crate) use stream::ByteStream;
 pub use stream::StreamTransport;
 pub use tcp::TcpTransport;
-pub(crate) use url::parse_address;
 pub use url::{DEFAULT_PORT, ListenUrl};
+pub(crate) use url::{cannot_listen, parse_address, parse_local_address};
 pub use web::{Alteration, BrowserTransport, DEFAULT_WEB_PORT, PageSessions, WebListener, WebStream, WebUrl, page_tls};
 
 /// Result of waiting on a transport.

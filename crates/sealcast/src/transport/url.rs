@@ -92,7 +92,7 @@ fn check_multicast(address: SocketAddr, group: Option<SocketAddr>) -> Result<()>
 }
 
 /// The failure to open a socket that listens at `scheme://address`.
-pub(super) fn cannot_listen(scheme: &str, address: SocketAddr, error: &io::Error) -> Failure {
+pub(crate) fn cannot_listen(scheme: &str, address: SocketAddr, error: &io::Error) -> Failure {
     let hint = match error.kind() {
         io::ErrorKind::AddrInUse => "another program listens there: stop it or choose another port",
         io::ErrorKind::PermissionDenied => "choose a port above 1023",
@@ -114,6 +114,12 @@ pub(crate) fn parse_address(text: &str, default_port: u16) -> Option<SocketAddr>
         .unwrap_or(text);
     let address: IpAddr = bare.parse().ok()?;
     Some((address, default_port).into())
+}
+
+/// As [`parse_address`], of this machine, which may be called `localhost`.
+pub(crate) fn parse_local_address(text: &str, default_port: u16) -> Option<SocketAddr> {
+    let local = text.strip_prefix("localhost").map(|port| format!("127.0.0.1{port}"));
+    parse_address(local.as_deref().unwrap_or(text), default_port)
 }
 
 impl ListenUrl {

@@ -1,12 +1,12 @@
 //! Streams of any source served to RTSP players by `watch --to rtsp:`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use sealcast::source::Source;
 use sealcast_proto::rtp::RtpPacket;
 use sealcast_proto::rtsp::Method;
 use sealcast_testkit::gateways::{Plain, Player, digests_by_ffmpeg};
-use sealcast_testkit::media::{BUNNY, STREET, clip, ffmpeg, path, pictures, unpaced};
+use sealcast_testkit::media::{BUNNY, STREET, clip, ffmpeg, h265_clip, path, pictures, unpaced};
 use sealcast_testkit::program::{
     PATIENCE, Program, Publisher, file_url, free_port, home, publish, sealcast, succeeds_once, until, watch,
     write_private,
@@ -45,26 +45,6 @@ impl Served {
     }
 }
 
-/// The clip coded as H.265, with a keyframe each second.
-fn h265(dir: &Path) -> PathBuf {
-    let (from, made) = (clip(STREET, dir), dir.join("h265.mp4"));
-    let coding = [
-        "-t",
-        "4",
-        "-c:v",
-        "libx265",
-        "-preset",
-        "ultrafast",
-        "-g",
-        "25",
-        "-bf",
-        "0",
-    ];
-    let quiet = ["-x265-params", "log-level=error", "-tag:v", "hvc1", "-an"];
-    ffmpeg(&[&["-i", path(&from)][..], &coding, &quiet, &[path(&made)]].concat());
-    made
-}
-
 /// Checks that ffmpeg shows pictures of the clip, and no others.
 fn shows_the_clip(served: &Served, clip: &Path, transport: &str) {
     let original = pictures(&["-i", path(clip)]);
@@ -87,7 +67,7 @@ fn shows_the_clip(served: &Served, clip: &Path, transport: &str) {
 #[test]
 fn ffmpeg_shows_every_codec_that_has_a_form_over_tcp_and_udp() {
     let dir = home();
-    for clip in [clip(STREET, dir.path()), h265(dir.path()), jpeg_clip(dir.path())] {
+    for clip in [clip(STREET, dir.path()), h265_clip(dir.path()), jpeg_clip(dir.path())] {
         let served = Served::start(&format!("{}?loop", file_url(&clip)), "");
         for transport in ["tcp", "udp"] {
             shows_the_clip(&served, &clip, transport);

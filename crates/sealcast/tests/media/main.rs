@@ -8,6 +8,7 @@ mod h264_slices;
 mod http_sink;
 mod late_sound;
 mod recordings;
+mod rtp_senders;
 mod rtsp_cameras;
 mod rtsp_sound;
 mod rtsps_cameras;

@@ -19,7 +19,7 @@ use sealcast_testkit::servers::{gstreamer, jpeg_clip, vlc};
 
 /// The NAL units of an access unit that contain the picture. Parameter sets and supplemental information are left out,
 /// since servers may send them differently.
-fn slices(data: &[u8]) -> Vec<Vec<u8>> {
+pub(super) fn slices(data: &[u8]) -> Vec<Vec<u8>> {
     nal_units(data)
         .filter(|nal| matches!(nal[0] & 0x1f, 1..=5))
         .map(<[u8]>::to_vec)

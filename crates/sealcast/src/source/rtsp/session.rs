@@ -1,87 +1,29 @@
 //! One RTSP session with a camera: from DESCRIBE to TEARDOWN.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use sealcast_proto::rtp::MediaDescription;
 use sealcast_proto::rtsp::{
     CameraEvent, CarriedHeader, CarriedStatus, Channel, Oddities, Parameters, TrackSet, Verb, announced_times,
 };
-use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout, timeout_at};
 
-use super::choice::choose;
-use super::facts::Facts;
-use super::reader::{Arrived, Streams};
-use super::words::{answered, ended, lost, silent};
+use super::super::Strangers;
+use super::super::rtp::choice::choose;
+use super::super::rtp::reader::{Arrived, Streams};
+use super::super::rtp::{self, Datagram, Datagrams, Facts, lost};
+use super::words::{answered, ended, silent};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{SoundInfo, StreamInfo};
 use crate::rtsp::{CameraLink, LinkError, LinkEvent, Place, RtspOptions, connect};
 
 /// Time for the camera to confirm the TEARDOWN.
 const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
-/// Most packets, and most bytes of them, that came over UDP and wait to be looked at.
-const MAX_WAITING: (usize, usize) = (2048, 8 << 20);
 /// Interval of the receiver reports over UDP, by which some cameras see that somebody is there, and which keep the ways
 /// through address translation open.
 const REPORT: Duration = Duration::from_secs(5);
 /// A receiver report about no source (RFC 3550, section 6.4.2), from source 1.
 const RECEIVER_REPORT: [u8; 8] = [0x80, 201, 0, 1, 0, 0, 0, 1];
-
-/// A packet that came over UDP.
-struct Datagram {
-    channel: Channel,
-    packet: Bytes,
-    came: Instant,
-}
-
-/// The packets that came over UDP, on their way from the ports' tasks.
-struct Datagrams {
-    sender: mpsc::Sender<Datagram>,
-    receiver: mpsc::Receiver<Datagram>,
-    /// Bytes of the packets that wait.
-    waiting: Arc<AtomicUsize>,
-}
-
-impl Datagrams {
-    fn new() -> Self {
-        let (sender, receiver) = mpsc::channel(MAX_WAITING.0);
-        Self {
-            sender,
-            receiver,
-            waiting: Arc::default(),
-        }
-    }
-
-    /// Function that takes the packets of ports. What does not fit is dropped, as it could be on the way.
-    fn taker(&self) -> impl Fn(Channel, Bytes, Instant) + Clone + Send + 'static {
-        let (sender, waiting) = (self.sender.clone(), Arc::clone(&self.waiting));
-        move |channel, packet, came| {
-            let bytes = packet.len();
-            let before = waiting.fetch_add(bytes, Ordering::Relaxed);
-            let fits = before + bytes <= MAX_WAITING.1;
-            let datagram = Datagram { channel, packet, came };
-            if !fits || sender.try_send(datagram).is_err() {
-                waiting.fetch_sub(bytes, Ordering::Relaxed);
-            }
-        }
-    }
-
-    async fn next(&mut self) -> Datagram {
-        match self.receiver.recv().await {
-            Some(datagram) => self.taken(datagram),
-            // There is always a sender.
-            None => std::future::pending().await,
-        }
-    }
-
-    fn taken(&self, datagram: Datagram) -> Datagram {
-        self.waiting.fetch_sub(datagram.packet.len(), Ordering::Relaxed);
-        datagram
-    }
-}
 
 /// Has a camera describe itself.
 async fn describe(link: &mut CameraLink, began: Instant) -> std::result::Result<Vec<u8>, LinkError> {
@@ -104,7 +46,7 @@ async fn describe(link: &mut CameraLink, began: Instant) -> std::result::Result<
 }
 
 /// An RTSP session in the playing state.
-pub(super) struct Session {
+pub(in crate::source) struct Session {
     options: RtspOptions,
     link: CameraLink,
     /// Time 0 of the client.
@@ -119,28 +61,6 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Connects to the camera and starts playing. If a camera that described itself does not play picture and sound
-    /// together, it is called again for the picture alone: no sound keeps the picture away.
-    ///
-    /// # Errors
-    /// The camera cannot be reached, refuses the login, or has no picture that is carried.
-    pub(super) async fn connect(options: &RtspOptions, deadline: Instant) -> Result<Self> {
-        let (failure, described) = match Self::connect_once(options, options.sound, deadline).await {
-            Ok(session) => return Ok(session),
-            Err(failed) => failed,
-        };
-        if !described || !options.sound || failure.kind != FailureKind::Source {
-            return Err(failure);
-        }
-        let Ok(mut session) = Self::connect_once(options, false, deadline).await else {
-            return Err(failure);
-        };
-        let camera = options.shown();
-        tracing::warn!(camera, reason = %failure.what, "sound is left out: the camera does not play with it");
-        session.streams.keep_sound_away();
-        Ok(session)
-    }
-
     /// Connects once. A failure comes with whether the camera had described itself, in two streams.
     async fn connect_once(
         options: &RtspOptions,
@@ -319,47 +239,6 @@ impl Session {
         (!self.over_udp.is_empty()).then_some(self.report)
     }
 
-    /// Waits for the next frame, of the picture or the sound. `None` if none came until `until`.
-    ///
-    /// # Errors
-    /// The connection to the camera ended.
-    pub(super) async fn receive(&mut self, until: Instant) -> Result<Option<Arrived>> {
-        loop {
-            if let Some(arrived) = self.streams.next() {
-                return Ok(Some(arrived));
-            }
-            if Instant::now() >= until {
-                return Ok(None);
-            }
-            self.turn(Some(until))
-                .await
-                .map_err(|error| match self.streams.complaint() {
-                    Some(complaint) => lost(&self.options, &format!("{error}, and {complaint} before")),
-                    None => ended(&self.options, &error),
-                })?;
-        }
-    }
-
-    /// Description of the stream.
-    pub(super) fn info(&self) -> StreamInfo {
-        self.streams.info()
-    }
-
-    /// Description of the sound, if there is some.
-    pub(super) fn sound(&self) -> Option<SoundInfo> {
-        self.streams.sound()
-    }
-
-    /// Number of pictures that came damaged since the last call: at least one wherever packets are missing.
-    pub(super) fn take_damaged(&mut self) -> u64 {
-        self.streams.take_damaged()
-    }
-
-    /// Reason why no picture came of late, in words that follow the camera's name.
-    pub(super) fn silence(&self) -> String {
-        self.streams.silence(!self.over_udp.is_empty())
-    }
-
     /// Offer of the camera.
     pub(super) fn description(&self) -> &MediaDescription {
         &self.description
@@ -374,10 +253,81 @@ impl Session {
     pub(super) fn facts(&self) -> &Facts {
         self.streams.facts()
     }
+}
 
-    /// Sends TEARDOWN, and waits a moment for the camera to confirm it.
-    pub(super) async fn tear_down(mut self) {
+impl rtp::Session for Session {
+    type Options = RtspOptions;
+    const AGAIN: &'static str = "calling the camera again";
+
+    fn shown(options: &RtspOptions) -> &str {
+        options.shown()
+    }
+
+    fn reconnects(options: &RtspOptions) -> bool {
+        options.reconnect
+    }
+
+    /// Connects to the camera and starts playing. If a camera that described itself does not play picture and sound
+    /// together, it is called again for the picture alone: no sound keeps the picture away.
+    async fn connect(options: &RtspOptions, deadline: Instant) -> Result<Self> {
+        let (failure, described) = match Self::connect_once(options, options.sound, deadline).await {
+            Ok(session) => return Ok(session),
+            Err(failed) => failed,
+        };
+        if !described || !options.sound || failure.kind != FailureKind::Source {
+            return Err(failure);
+        }
+        let Ok(mut session) = Self::connect_once(options, false, deadline).await else {
+            return Err(failure);
+        };
+        let camera = options.shown();
+        tracing::warn!(camera, reason = %failure.what, "sound is left out: the camera does not play with it");
+        session.streams.keep_sound_away();
+        Ok(session)
+    }
+
+    async fn receive(&mut self, until: Instant) -> Result<Option<Arrived>> {
+        loop {
+            if let Some(arrived) = self.streams.next() {
+                return Ok(Some(arrived));
+            }
+            if Instant::now() >= until {
+                return Ok(None);
+            }
+            self.turn(Some(until))
+                .await
+                .map_err(|error| match self.streams.complaint() {
+                    Some(complaint) => lost(self.options.shown(), &format!("{error}, and {complaint} before")),
+                    None => ended(&self.options, &error),
+                })?;
+        }
+    }
+
+    fn info(&self) -> StreamInfo {
+        self.streams.info()
+    }
+
+    fn sound(&self) -> Option<SoundInfo> {
+        self.streams.sound()
+    }
+
+    fn take_damaged(&mut self) -> u64 {
+        self.streams.take_damaged()
+    }
+
+    fn silence(&self) -> String {
+        self.streams.silence(match self.over_udp.is_empty() {
+            false => "it plays, and nothing comes over UDP: a firewall may be between, try ?transport=tcp",
+            true => "it plays, and sends nothing",
+        })
+    }
+
+    async fn tear_down(mut self) {
         let _ = timeout(TEARDOWN_PATIENCE, self.ask(Verb::Teardown)).await;
+    }
+
+    fn take_strangers(&mut self) -> Strangers {
+        self.streams.take_strangers()
     }
 }
 

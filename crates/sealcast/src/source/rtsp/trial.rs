@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use sealcast_proto::rtp::MediaDescription;
 use sealcast_proto::rtsp::Oddities;
 
-use super::facts::Facts;
+use super::super::SOURCE_PATIENCE;
+use super::super::rtp::{Facts, Session as _};
 use super::session::Session;
-use super::{SOURCE_PATIENCE, words};
+use super::words;
 use crate::failure::Result;
 use crate::media::{SoundInfo, StreamInfo};
 use crate::rtsp::RtspOptions;

@@ -2,17 +2,12 @@
 
 use sealcast_proto::rtsp::CameraError;
 
+use super::super::rtp::lost;
 use crate::failure::{Failure, FailureKind, SourceFault};
 use crate::rtsp::{LinkError, PASSWORD_VARIABLE, RtspOptions};
 
 /// Status of a camera that does not support the requested transport.
 const UNSUPPORTED_TRANSPORT: u16 = 461;
-
-/// The failure for a camera that was reachable before.
-pub(super) fn lost(options: &RtspOptions, what: &str) -> Failure {
-    let hint = "check the camera and the network to it";
-    Failure::new(FailureKind::Source, format!("{} failed: {what}", options.shown()), hint)
-}
 
 /// The failure for a camera that said nothing in time.
 pub(super) fn silent(options: &RtspOptions) -> Failure {
@@ -37,7 +32,7 @@ pub(super) fn ended(options: &RtspOptions, error: &LinkError) -> Failure {
             ),
             "check the port: cameras have RTSP at 554, and their web page at 80 or 8080",
         ),
-        error => lost(options, &error.to_string()),
+        error => lost(options.shown(), &error.to_string()),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::private_file::read_secret_line;
 use crate::source::Options;
-use crate::transport::parse_address;
+use crate::transport::parse_local_address;
 
 /// Default port for players.
 const DEFAULT_PORT: u16 = 8554;
@@ -42,10 +42,7 @@ impl FromStr for PlayersUrl {
         let (user, password, open) = (options.take("user"), options.take("password"), options.flag("open"));
         options.finish(OPTIONS)?;
         let (authority, path) = place.split_once('/').unwrap_or((place, ""));
-        let local = authority
-            .strip_prefix("localhost")
-            .map(|port| format!("127.0.0.1{port}"));
-        let address = parse_address(local.as_deref().unwrap_or(authority), DEFAULT_PORT)
+        let address = parse_local_address(authority, DEFAULT_PORT)
             .ok_or_else(|| usage("it begins with no address of this machine", example))?;
         let path = path.trim_matches('/').to_owned();
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);

@@ -7,36 +7,36 @@ use super::super::coded::sane_rate;
 use crate::media::{Codec, FrameRate};
 
 /// The tracks that are taken.
-pub(super) struct Choice {
-    pub(super) picture: Picture,
-    pub(super) sound: Option<Sound>,
+pub(in crate::source) struct Choice {
+    pub(in crate::source) picture: Picture,
+    pub(in crate::source) sound: Option<Sound>,
     /// Sound that is left out, and why.
-    pub(super) left_out: Option<String>,
+    pub(in crate::source) left_out: Option<String>,
 }
 
 /// The track of the picture.
-pub(super) struct Picture {
-    pub(super) track: Track,
-    pub(super) codec: Codec,
-    pub(super) payload_type: u8,
-    pub(super) clock_rate: u32,
-    pub(super) depacketizer: Depacketizer,
-    pub(super) rate: Option<FrameRate>,
+pub(in crate::source) struct Picture {
+    pub(in crate::source) track: Track,
+    pub(in crate::source) codec: Codec,
+    pub(in crate::source) payload_type: u8,
+    pub(in crate::source) clock_rate: u32,
+    pub(in crate::source) depacketizer: Depacketizer,
+    pub(in crate::source) rate: Option<FrameRate>,
 }
 
 /// The track of the sound.
-pub(super) struct Sound {
-    pub(super) track: Track,
-    pub(super) payload_type: u8,
-    pub(super) clock_rate: u32,
-    pub(super) depacketizer: SoundDepacketizer,
+pub(in crate::source) struct Sound {
+    pub(in crate::source) track: Track,
+    pub(in crate::source) payload_type: u8,
+    pub(in crate::source) clock_rate: u32,
+    pub(in crate::source) depacketizer: SoundDepacketizer,
 }
 
 /// Chooses the first picture and the first sound that can be carried. Sound that cannot be leaves the picture.
 ///
 /// # Errors
 /// The camera's words for what it has instead of a picture.
-pub(super) fn choose(description: &MediaDescription, with_sound: bool) -> Result<Choice, String> {
+pub(in crate::source) fn choose(description: &MediaDescription, with_sound: bool) -> Result<Choice, String> {
     let picture = description.tracks().find_map(|(track, medium)| picture(track, medium));
     let picture = picture.ok_or_else(|| names(description))?;
     let (mut sound, mut left_out) = (None, None);

@@ -9,6 +9,7 @@ use sealcast_proto::rtp::{
 };
 use sealcast_proto::rtsp::{Channel, Track as RtspTrack, TrackSet};
 
+use super::super::Strangers;
 use super::super::coded::{MAX_FRAME_BYTES, MediaError};
 use super::super::mjpeg::image_size;
 use super::super::predicted::Predicted;
@@ -24,15 +25,15 @@ const MAX_READY: usize = 1 << 20;
 #[derive(Debug)]
 pub(in crate::source) struct Arrived {
     /// Medium of the frame.
-    pub(super) track: Track,
-    pub(super) keyframe: bool,
+    pub(in crate::source) track: Track,
+    pub(in crate::source) keyframe: bool,
     /// True if packets before it were lost.
-    pub(super) lost: bool,
+    pub(in crate::source) lost: bool,
     /// Time on the clock of the picture's stream, in nanoseconds.
-    pub(super) stamp: i64,
+    pub(in crate::source) stamp: i64,
     /// Time when its last packet arrived.
-    pub(super) captured: Instant,
-    pub(super) data: Bytes,
+    pub(in crate::source) captured: Instant,
+    pub(in crate::source) data: Bytes,
 }
 
 /// The track of the picture: its packets in order and once, and what they are put together to.
@@ -64,7 +65,7 @@ struct Seen {
 }
 
 /// The picture of a camera and its sound.
-pub(super) struct Streams {
+pub(in crate::source) struct Streams {
     picture: PictureReader,
     codec: Codec,
     rate: Option<FrameRate>,
@@ -87,13 +88,17 @@ pub(super) struct Streams {
     complaint: Option<String>,
     seen: Seen,
     facts: Facts,
+    /// Packets of sources that alternate with those that count, not taken yet.
+    foreign: u64,
+    /// Nobody asked for the packets: another source is another sender, whose pictures build on none before.
+    unasked: bool,
     /// True once a packet came.
     heard: bool,
 }
 
 impl Streams {
     /// Of these tracks.
-    pub(super) fn new(choice: Choice) -> Self {
+    pub(in crate::source) fn new(choice: Choice) -> Self {
         let Choice { picture, sound, .. } = choice;
         let Picture {
             track,
@@ -137,12 +142,14 @@ impl Streams {
             complaint: None,
             seen: Seen::default(),
             facts: Facts::default(),
+            foreign: 0,
+            unasked: false,
             heard: false,
         }
     }
 
     /// The tracks to set up.
-    pub(super) fn tracks(&self) -> TrackSet {
+    pub(in crate::source) fn tracks(&self) -> TrackSet {
         let mut tracks = TrackSet::default();
         tracks.insert(self.picture.track);
         if let Some(sound) = &self.sound {
@@ -152,7 +159,7 @@ impl Streams {
     }
 
     /// The packets of a track come in datagrams, which overtake one another.
-    pub(super) fn over_datagrams(&mut self, track: RtspTrack) {
+    pub(in crate::source) fn over_datagrams(&mut self, track: RtspTrack) {
         if self.picture.track == track {
             self.picture.receiver = Receiver::new(&[self.picture.payload_type], Way::Datagrams);
         } else if let Some(sound) = self.sound.as_mut().filter(|sound| sound.track == track) {
@@ -160,8 +167,14 @@ impl Streams {
         }
     }
 
+    /// The packets of all tracks come in datagrams, without being asked for.
+    pub(in crate::source) fn unasked(&mut self) {
+        self.unasked = true;
+        self.tracks().iter().for_each(|track| self.over_datagrams(track));
+    }
+
     /// The camera says with which timestamp a track begins.
-    pub(super) fn announced(&mut self, track: RtspTrack, timestamp: u32) {
+    pub(in crate::source) fn announced(&mut self, track: RtspTrack, timestamp: u32) {
         if self.picture.track == track {
             self.clock.announced(Side::Picture, timestamp);
         } else if self.sound.as_ref().is_some_and(|sound| sound.track == track) {
@@ -170,27 +183,27 @@ impl Streams {
     }
 
     /// True if there is sound.
-    pub(super) fn has_sound(&self) -> bool {
+    pub(in crate::source) fn has_sound(&self) -> bool {
         self.sound.is_some()
     }
 
     /// True if a track is that of the sound.
-    pub(super) fn is_sound(&self, track: RtspTrack) -> bool {
+    pub(in crate::source) fn is_sound(&self, track: RtspTrack) -> bool {
         self.sound.as_ref().is_some_and(|sound| sound.track == track)
     }
 
     /// Goes on without sound.
-    pub(super) fn keep_sound_away(&mut self) {
+    pub(in crate::source) fn keep_sound_away(&mut self) {
         self.sound = None;
     }
 
     /// Description of the sound, if there is some.
-    pub(super) fn sound(&self) -> Option<SoundInfo> {
+    pub(in crate::source) fn sound(&self) -> Option<SoundInfo> {
         self.sound.as_ref().map(|sound| sound.depacketizer.info().clone())
     }
 
     /// Description of the picture.
-    pub(super) fn info(&self) -> StreamInfo {
+    pub(in crate::source) fn info(&self) -> StreamInfo {
         let info = self.stream.info(self.rate);
         match self.codec {
             Codec::H264 | Codec::H265 | Codec::Av1 => info,
@@ -204,7 +217,7 @@ impl Streams {
     }
 
     /// Takes a packet that came at this instant of a session which began at that one.
-    pub(super) fn take(&mut self, channel: Channel, packet: Bytes, began: Instant, came: Instant) {
+    pub(in crate::source) fn take(&mut self, channel: Channel, packet: Bytes, began: Instant, came: Instant) {
         self.heard = true;
         let now = came.saturating_duration_since(began);
         let of_sound = self.sound.as_ref().is_some_and(|sound| sound.track == channel.track);
@@ -236,26 +249,26 @@ impl Streams {
     }
 
     /// When packets that wait for one before them are given up waiting.
-    pub(super) fn due(&self, began: Instant) -> Option<Instant> {
+    pub(in crate::source) fn due(&self, began: Instant) -> Option<Instant> {
         let sound = self.sound.as_ref().and_then(|sound| sound.receiver.deadline());
         let due = [self.picture.receiver.deadline(), sound].into_iter().flatten().min()?;
         began.checked_add(due)
     }
 
     /// Goes on with packets that have waited long enough.
-    pub(super) fn settle(&mut self, began: Instant, now: Instant) {
+    pub(in crate::source) fn settle(&mut self, began: Instant, now: Instant) {
         let since = now.saturating_duration_since(began);
         self.read_picture(since, now);
         self.read_sound(since, now);
     }
 
     /// The next frame that is complete.
-    pub(super) fn next(&mut self) -> Option<Arrived> {
+    pub(in crate::source) fn next(&mut self) -> Option<Arrived> {
         self.ready.pop_front()
     }
 
     /// When frames that wait go on without an answer to PLAY: those of many bytes at once.
-    pub(super) fn due_without_answer(&self) -> Option<Instant> {
+    pub(in crate::source) fn due_without_answer(&self) -> Option<Instant> {
         let first = self.ready.front()?.captured;
         let bytes: usize = self.ready.iter().map(|frame| frame.data.len()).sum();
         Some(if bytes > MAX_READY {
@@ -266,23 +279,31 @@ impl Streams {
     }
 
     /// Facts so far.
-    pub(super) fn facts(&self) -> &Facts {
+    pub(in crate::source) fn facts(&self) -> &Facts {
         &self.facts
     }
 
     /// Number of pictures that came damaged since the last call.
-    pub(super) fn take_damaged(&mut self) -> u64 {
+    pub(in crate::source) fn take_damaged(&mut self) -> u64 {
         self.facts.damaged += self.damaged;
         std::mem::take(&mut self.damaged)
     }
 
     /// Fault of packets since the last good picture.
-    pub(super) fn complaint(&self) -> Option<&str> {
+    pub(in crate::source) fn complaint(&self) -> Option<&str> {
         self.complaint.as_deref()
     }
 
-    /// Reason why no picture came of late, in words that follow the camera's name.
-    pub(super) fn silence(&self, over_udp: bool) -> String {
+    /// Packets of other sources since the last call.
+    pub(in crate::source) fn take_strangers(&mut self) -> Strangers {
+        Strangers {
+            source: std::mem::take(&mut self.foreign),
+            ..Strangers::default()
+        }
+    }
+
+    /// Reason why no picture came of late, in words that follow the camera's name; `unheard` if nothing came at all.
+    pub(in crate::source) fn silence(&self, unheard: &'static str) -> String {
         let why = match (self.complaint(), self.seen, self.heard) {
             (Some(complaint), ..) => complaint,
             (None, Seen { pictures: 1.., .. }, _) => "packets of its picture come, and no whole picture",
@@ -290,10 +311,7 @@ impl Streams {
             (None, Seen { sound: 1.., .. }, _) => "it sends sound, and no pictures",
             (None, Seen { reports: 1.., .. }, _) => "it sends reports, and no pictures",
             (None, _, true) => "it sends nothing any more",
-            (None, _, false) if over_udp => {
-                "it plays, and nothing comes over UDP: a firewall may be between, try ?transport=tcp"
-            }
-            (None, _, false) => "it plays, and sends nothing",
+            (None, _, false) => unheard,
         };
         why.to_owned()
     }
@@ -313,6 +331,7 @@ impl Streams {
                 self.facts.sources += 1;
                 // Its stamps have nothing to do with those before.
                 self.origin = None;
+                self.spoilt |= self.unasked;
             }
             self.picture.depacketizer.push(&packet, ordered.lost > 0);
             while let Some(unit) = self.picture.depacketizer.poll() {
@@ -333,6 +352,7 @@ impl Streams {
             );
         }
         let counts = self.picture.receiver.take_counts();
+        self.foreign += counts.foreign_sources;
         self.facts.passed_over.add(counts);
         let complaint = match counts {
             ReceiveCounts { foreign_types: 1.., .. } => Some("its packets have another payload type than it described"),
@@ -421,7 +441,9 @@ impl Streams {
                 });
             }
         }
-        self.facts.passed_over.add(sound.receiver.take_counts());
+        let counts = sound.receiver.take_counts();
+        self.foreign += counts.foreign_sources;
+        self.facts.passed_over.add(counts);
         sound.depacketizer.take_damage();
     }
 }
