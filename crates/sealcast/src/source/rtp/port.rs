@@ -274,7 +274,7 @@ mod tests {
         let (mut state, began) = (7, Instant::now());
         for codec in ["h264", "h265", "jpeg"] {
             let options = RtpOptions::parse(&format!("127.0.0.1:5600?codec={codec}")).expect("a URL");
-            let mut streams = Streams::new(choose(&options.description, true).ok().expect("a picture"));
+            let mut streams = Streams::new(choose(&options.description, true).expect("a picture"));
             streams.unasked();
             let mut doorkeeper = Doorkeeper::new(None);
             let track = streams.tracks().iter().next().expect("the picture's");
