@@ -321,7 +321,8 @@ options! {
         }
 
         /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, archive:DIR?to=RECIPIENT, gst:PIPELINE,
-        /// window:[?latency], rtsp://127.0.0.1:8554/NAME for RTSP players, - for standard output, or a page at
+        /// window:[?latency], rtsp://127.0.0.1:8554/NAME for RTSP players, rtp://127.0.0.1:5600 for ground
+        /// stations, - for standard output, or a page at
         /// http://127.0.0.1:9880[?token=@FILE], whose address is printed on a terminal with the token that opens it
         to: String {
             flag("to", "WHERE", WATCH)

@@ -13,6 +13,8 @@ mod kept;
 mod null;
 pub(crate) mod picture_decoder;
 mod proven_age;
+mod rtp;
+pub(crate) mod rtp_track;
 mod segments;
 mod stdout;
 mod url;

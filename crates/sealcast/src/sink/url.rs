@@ -1,5 +1,6 @@
 //! URLs of sinks.
 
+use super::rtp::RtpSink;
 use super::segments::{OPTIONS, SegmentOptions, SegmentSink};
 use super::{FileSink, NullSink, Sink, StdoutSink, http};
 use crate::archive::{ArchiveOptions, ArchiveSink};
@@ -10,7 +11,8 @@ use crate::suggest;
 
 /// Forms of a sink URL, for help and error messages.
 pub const SINK_URLS: &str = "window:, file:OUT.mp4, - for a player, http://127.0.0.1:9880 for a page, \
-    rtsp://127.0.0.1:8554/NAME for other players, archive:DIR?to=…, gst:PIPELINE, or null:";
+    rtsp://127.0.0.1:8554/NAME for other players, rtp://127.0.0.1:5600 for a ground station, archive:DIR?to=…, \
+    gst:PIPELINE, or null:";
 
 /// Parts of a time in the names of recordings in several files.
 const TIMES: [&str; 6] = ["%Y", "%m", "%d", "%H", "%M", "%S"];
@@ -50,6 +52,7 @@ pub fn open(url: &str) -> Result<Box<dyn Sink>> {
         Some(("gst", pipeline)) => Ok(Box::new(super::gst::open(pipeline)?)),
         #[cfg(not(feature = "gst"))]
         Some(("gst", _)) => Err(crate::gst::absent()),
+        Some(("rtp", _)) => Ok(Box::new(RtpSink::open(url)?)),
         Some(("http", _)) => Ok(Box::new(http::open(url)?)),
         _ => {
             let what = format!("\"{}\" is not a sink", redact(url));

@@ -44,6 +44,7 @@ pub use lost::Lost;
 pub(crate) use mp4_track::{JPEG_OBJECT_TYPE, matrix_of};
 pub use pace::Pacer;
 pub use raw::RawSource;
+pub(crate) use rtp::options::DEFAULT_PORT as DEFAULT_RTP_PORT;
 pub use rtp::options::RtpOptions;
 pub(crate) use sound::dops;
 pub use strangers::Strangers;

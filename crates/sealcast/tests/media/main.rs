@@ -9,6 +9,7 @@ mod http_sink;
 mod late_sound;
 mod recordings;
 mod rtp_senders;
+mod rtp_to_port;
 mod rtsp_cameras;
 mod rtsp_sound;
 mod rtsps_cameras;

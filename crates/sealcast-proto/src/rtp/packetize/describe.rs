@@ -1,5 +1,6 @@
 //! The description of what is sent (SDP, RFC 8866), for players.
 
+use core::net::{IpAddr, Ipv4Addr};
 use std::fmt::Write as _;
 
 use data_encoding::{BASE64, HEXUPPER};
@@ -11,20 +12,32 @@ use crate::unit::{Codec, SoundCodec, SoundInfo, StreamInfo, nal_units};
 /// Describes a picture, and the sound beside it: track 0 and track 1. What players have no form for is left out; `None`
 /// if that is the picture.
 pub fn describe(picture: &StreamInfo, sound: Option<&SoundInfo>) -> Option<String> {
-    let mut text =
-        "v=0\r\no=- 0 0 IN IP4 0.0.0.0\r\ns=sealcast\r\nc=IN IP4 0.0.0.0\r\nt=0 0\r\na=control:*\r\n".to_owned();
+    describe_at(picture, sound, Ipv4Addr::UNSPECIFIED.into(), [0, 0])
+}
+
+/// As [`describe`], of a picture and a sound that are sent to these ports of an address without being asked for.
+pub fn describe_at(
+    picture: &StreamInfo,
+    sound: Option<&SoundInfo>,
+    address: IpAddr,
+    ports: [u16; 2],
+) -> Option<String> {
+    let family = if address.is_ipv4() { "IP4" } else { "IP6" };
+    let mut text = format!(
+        "v=0\r\no=- 0 0 IN {family} {address}\r\ns=sealcast\r\nc=IN {family} {address}\r\nt=0 0\r\na=control:*\r\n"
+    );
     let (payload_type, encoding, parameters) = match picture.codec {
         Codec::H264 => (PICTURE_TYPE, "H264/90000", h264(&picture.parameters)),
         Codec::H265 => (PICTURE_TYPE, "H265/90000", h265(&picture.parameters)),
         Codec::Mjpeg => (JPEG_TYPE, "JPEG/90000", String::new()),
         Codec::Av1 => return None,
     };
-    track(&mut text, "video", 0, (payload_type, encoding, &parameters));
+    track(&mut text, ("video", ports[0]), 0, (payload_type, encoding, &parameters));
     if let Some(form) = sound.and_then(SoundForm::of) {
         let parameters = parameters_of(&form.info);
         track(
             &mut text,
-            "audio",
+            ("audio", ports[1]),
             1,
             (form.payload_type(), &form.encoding(), &parameters),
         );
@@ -32,11 +45,16 @@ pub fn describe(picture: &StreamInfo, sound: Option<&SoundInfo>) -> Option<Strin
     Some(text)
 }
 
-fn track(text: &mut String, kind: &str, number: u8, (payload_type, encoding, parameters): (u8, &str, &str)) {
+fn track(
+    text: &mut String,
+    (kind, port): (&str, u16),
+    number: u8,
+    (payload_type, encoding, parameters): (u8, &str, &str),
+) {
     // Writing into a string cannot fail.
     let _ = write!(
         text,
-        "m={kind} 0 RTP/AVP {payload_type}\r\na=rtpmap:{payload_type} {encoding}\r\n"
+        "m={kind} {port} RTP/AVP {payload_type}\r\na=rtpmap:{payload_type} {encoding}\r\n"
     );
     if !parameters.is_empty() {
         let _ = write!(text, "a=fmtp:{payload_type} {parameters}\r\n");

@@ -1,6 +1,5 @@
 //! Motion JPEG into payloads (RFC 2435).
 
-use super::MAX_PAYLOAD;
 use crate::rtp::HUFFMAN_TABLES;
 
 const SOF0: u8 = 0xC0;
@@ -37,8 +36,8 @@ struct Head<'a> {
     restart: u16,
 }
 
-/// Cuts one image.
-pub(super) fn cut(data: &[u8], out: &mut Vec<Vec<u8>>) -> Result<(), &'static str> {
+/// Cuts one image into payloads of so many bytes at most.
+pub(super) fn cut(data: &[u8], longest: usize, out: &mut Vec<Vec<u8>>) -> Result<(), &'static str> {
     let (head, scan) = parse(data)?;
     let (kind, width, height, tables) = head.frame.ok_or(NO_IMAGE)?;
     let mut quantization = vec![0, 0, 0, 128];
@@ -58,7 +57,7 @@ pub(super) fn cut(data: &[u8], out: &mut Vec<Vec<u8>>) -> Result<(), &'static st
         if offset == 0 {
             payload.extend_from_slice(&quantization);
         }
-        let length = (scan.len() - offset).min(MAX_PAYLOAD - payload.len());
+        let length = (scan.len() - offset).min(longest - payload.len());
         payload.extend_from_slice(&scan[offset..offset + length]);
         offset += length;
         out.push(payload);

@@ -9,7 +9,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub use describe::describe;
+pub use describe::{describe, describe_at};
 
 use crate::unit::{Codec, SoundInfo};
 use sound::SoundForm;
@@ -24,6 +24,8 @@ pub const RANDOM: usize = 10;
 const HEADER: usize = 12;
 /// Most bytes behind it.
 const MAX_PAYLOAD: usize = MAX_PACKET - HEADER;
+/// Room for the tables of a JPEG image and some of its scan.
+const LEAST_PAYLOAD: usize = 200;
 /// Ticks a second of pictures.
 const PICTURE_CLOCK: u32 = 90_000;
 /// Payload types of what has no fixed one: of the picture, and of the sound.
@@ -53,6 +55,8 @@ pub struct Packetizer {
     source: u32,
     sequence: u16,
     base: u32,
+    /// Most bytes behind a header.
+    longest: usize,
     /// Packets and payload bytes so far, for reports; they wrap.
     packets: u32,
     bytes: u32,
@@ -86,9 +90,17 @@ impl Packetizer {
             source: u32::from_be_bytes([s0, s1, s2, s3]),
             sequence: u16::from_be_bytes([n0, n1]),
             base: u32::from_be_bytes([t0, t1, t2, t3]),
+            longest: MAX_PAYLOAD,
             packets: 0,
             bytes: 0,
         }
+    }
+
+    /// The same in payloads of at most so many bytes, from 200 up to those that fit into [`MAX_PACKET`].
+    #[must_use]
+    pub fn in_payloads_of(mut self, longest: usize) -> Self {
+        self.longest = longest.clamp(LEAST_PAYLOAD, MAX_PAYLOAD);
+        self
     }
 
     /// Cuts a picture, or a packet of sound, and appends the RTP packets to `out`.
@@ -98,10 +110,10 @@ impl Packetizer {
     pub fn cut(&mut self, media_time: Duration, data: &[u8], out: &mut Vec<Vec<u8>>) -> Result<(), &'static str> {
         let mut payloads = Vec::new();
         match &self.form {
-            Form::H264 => nal::H264.cut(data, &mut payloads),
-            Form::H265 => nal::H265.cut(data, &mut payloads),
-            Form::Jpeg => jpeg::cut(data, &mut payloads)?,
-            Form::Sound(form) => form.cut(data, &mut payloads),
+            Form::H264 => nal::H264.cut(data, self.longest, &mut payloads),
+            Form::H265 => nal::H265.cut(data, self.longest, &mut payloads),
+            Form::Jpeg => jpeg::cut(data, self.longest, &mut payloads)?,
+            Form::Sound(form) => form.cut(data, self.longest, &mut payloads),
         }
         let timestamp = self.timestamp(media_time);
         let count = payloads.len();

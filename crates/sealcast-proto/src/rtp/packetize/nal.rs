@@ -1,7 +1,6 @@
 //! H.264 (RFC 6184, mode 1) and H.265 (RFC 7798) into payloads: units that fit together in one, longer ones in
 //! fragments.
 
-use super::MAX_PAYLOAD;
 use crate::unit::nal_units;
 
 /// The forms of one codec.
@@ -41,18 +40,18 @@ pub(super) const H265: Nal = Nal {
 };
 
 impl Nal {
-    /// Cuts an access unit in Annex B.
-    pub(super) fn cut(&self, data: &[u8], out: &mut Vec<Vec<u8>>) {
+    /// Cuts an access unit in Annex B into payloads of so many bytes at most.
+    pub(super) fn cut(&self, data: &[u8], longest: usize, out: &mut Vec<Vec<u8>>) {
         let mut together: Vec<&[u8]> = Vec::new();
         let mut length = self.header;
         let units = nal_units(data).filter(|unit| unit.len() > self.header);
         for unit in units.filter(|unit| !self.left_out.contains(&(self.kind)(unit))) {
-            if !together.is_empty() && length + 2 + unit.len() > MAX_PAYLOAD {
+            if !together.is_empty() && length + 2 + unit.len() > longest {
                 self.flush(&mut together, out);
                 length = self.header;
             }
-            if unit.len() > MAX_PAYLOAD {
-                self.fragments(unit, out);
+            if unit.len() > longest {
+                self.fragments(unit, longest, out);
             } else {
                 length += 2 + unit.len();
                 together.push(unit);
@@ -90,11 +89,11 @@ impl Nal {
         best.unwrap_or_default()
     }
 
-    fn fragments(&self, unit: &[u8], out: &mut Vec<Vec<u8>>) {
+    fn fragments(&self, unit: &[u8], longest: usize, out: &mut Vec<Vec<u8>>) {
         let (kind, head) = ((self.kind)(unit), (self.marked)(unit, self.fragment));
         let body = &unit[self.header..];
         // It is longer than a payload, so there are two at least.
-        let pieces = body.chunks(MAX_PAYLOAD - self.header - 1);
+        let pieces = body.chunks(longest - self.header - 1);
         let count = pieces.len();
         for (at, piece) in pieces.enumerate() {
             let ends = u8::from(at == 0) << 7 | u8::from(at + 1 == count) << 6;

@@ -1,6 +1,6 @@
 //! Sound into payloads: AAC (RFC 3640), Opus (RFC 7587) and G.711 (RFC 3551).
 
-use super::{MAX_PAYLOAD, SOUND_TYPE};
+use super::SOUND_TYPE;
 use crate::unit::{SoundCodec, SoundInfo};
 
 /// Fixed payload types of G.711 with one channel of 8 kHz.
@@ -55,11 +55,11 @@ impl SoundForm {
         }
     }
 
-    /// Appends the payloads of one packet of sound. An empty one, or an access unit of AAC that no header can describe,
-    /// is left out.
-    pub(super) fn cut(&self, data: &[u8], out: &mut Vec<Vec<u8>>) {
+    /// Appends the payloads of one packet of sound, of so many bytes at most where it can be parted. An empty one, or
+    /// an access unit of AAC that no header can describe, is left out.
+    pub(super) fn cut(&self, data: &[u8], longest: usize, out: &mut Vec<Vec<u8>>) {
         match self.info.codec {
-            SoundCodec::Aac if data.len() <= MAX_ACCESS_UNIT => access_unit(data, out),
+            SoundCodec::Aac if data.len() <= MAX_ACCESS_UNIT => access_unit(data, longest, out),
             SoundCodec::Aac => {}
             SoundCodec::Opus if !data.is_empty() => out.push(data.to_vec()),
             SoundCodec::Opus => {}
@@ -71,9 +71,9 @@ impl SoundForm {
 }
 
 /// Appends an access unit of AAC in the mode AAC-hbr, in fragments if it is long: each says the length of the whole.
-fn access_unit(data: &[u8], out: &mut Vec<Vec<u8>>) {
+fn access_unit(data: &[u8], longest: usize, out: &mut Vec<Vec<u8>>) {
     let [high, low] = ((data.len() as u16) << 3).to_be_bytes();
-    for piece in data.chunks(MAX_PAYLOAD - AU_HEADERS) {
+    for piece in data.chunks(longest - AU_HEADERS) {
         let mut payload = vec![0, 16, high, low];
         payload.extend_from_slice(piece);
         out.push(payload);

@@ -115,7 +115,7 @@ fn access_units_of_any_lengths_arrive_as_they_were_without_what_says_nothing() {
 
 #[test]
 fn sequence_numbers_and_marks_are_those_of_one_stream() {
-    let data = annex_b(&[unit(&[0x65], 5000)]);
+    let data = annex_b(&[unit(&[0x65, 0x88], 5000)]);
     let mut packetizer = Packetizer::for_picture(Codec::H264, RANDOM_BYTES).expect("a form");
     let mut packets = Vec::new();
     packetizer.cut(Duration::ZERO, &data, &mut packets).expect("cut");
@@ -301,7 +301,7 @@ fn a_report_ties_the_timestamp_to_the_time_of_capture() {
     let mut packetizer = Packetizer::for_picture(Codec::H264, RANDOM_BYTES).expect("a form");
     let mut packets = Vec::new();
     packetizer
-        .cut(Duration::ZERO, &annex_b(&[unit(&[0x65], 5000)]), &mut packets)
+        .cut(Duration::ZERO, &annex_b(&[unit(&[0x65, 0x88], 5000)]), &mut packets)
         .expect("cut");
     let captured = Duration::new(1_764_460_800, 500_000_000);
     let report = packetizer.report(Duration::from_secs(2), captured);
@@ -322,4 +322,22 @@ fn a_report_ties_the_timestamp_to_the_time_of_capture() {
             0x81, 202, 0, 4, 1, 2, 3, 4, 1, 8, b's', b'e', b'a', b'l', b'c', b'a', b's', b't', 0, 0
         ]
     );
+}
+
+#[test]
+fn payloads_can_be_shorter_and_come_to_ports_that_the_description_names() {
+    let picture = annex_b(&[unit(&[0x67, 0x42], 20), unit(&[0x68, 0xce], 8), unit(&[0x65, 0x88], 5000)]);
+    let packetizer = Packetizer::for_picture(Codec::H264, RANDOM_BYTES).expect("H.264");
+    let mut packets = Vec::new();
+    let mut packetizer = packetizer.in_payloads_of(1200);
+    packetizer
+        .cut(Duration::ZERO, &picture, &mut packets)
+        .expect("a picture");
+    let lengths: Vec<usize> = packets.iter().map(|packet| packet.len() - HEADER).collect();
+    assert_eq!((lengths.len(), lengths.iter().max()), (6, Some(&1200)));
+    let address = "::1".parse().expect("an address");
+    let text = describe_at(&info(Codec::H264, &[]), None, address, [5600, 0]).expect("H.264");
+    assert_eq!(received(&formats(&text)[0], &packets)[0].1, picture);
+    let medium = &MediaDescription::parse(text.as_bytes()).media[0];
+    assert_eq!((medium.port, medium.address), (5600, Some(address)));
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use sealcast_proto::clock::ClockEstimate;
-use sealcast_proto::rtp::packetize::{Packetizer, describe};
+use sealcast_proto::rtp::packetize::describe;
 use sealcast_proto::rtsp::{CarriedStatus, Channel, Track};
 use tokio::sync::oneshot;
 
@@ -15,24 +15,21 @@ use super::stream::{SharedStream, StreamAnswers};
 use super::url::PlayersUrl;
 use super::{Players, players_address};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::entropy;
 use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::meter::metrics::Metrics;
 use crate::run::Clock;
+use crate::sink::rtp_track::{CutFrame, RtpTrack};
 use crate::sink::{Sink, captured};
 use crate::transport::tcp;
 
 /// Tracks of the description.
 const PICTURE: usize = 0;
 const SOUND: usize = 1;
-/// Interval of reports that tie packets to the time of their capture.
-const REPORT: Duration = Duration::from_secs(1);
 
 /// One track that is sent.
 struct Sent {
     channel: Channel,
-    packetizer: Packetizer,
-    reported: Option<Instant>,
+    track: RtpTrack,
 }
 
 /// A sink that makes packets for players.
@@ -126,18 +123,8 @@ impl PlayersSink {
             false => self.picture.as_mut().map(|(_, sent)| sent),
         };
         let Some(sent) = sent else { return Ok(()) };
-        let mut packets = Vec::new();
-        let cut = sent.packetizer.cut(frame.media_time, &frame.data, &mut packets);
-        cut.map_err(|why| {
-            let what = format!("players cannot be sent this picture: {why}");
-            Failure::new(FailureKind::Sink, what, "publish H.264, or watch it with another sink")
-        })?;
+        let CutFrame { packets, report } = sent.track.cut(frame, captured)?;
         let (now, channel) = (Instant::now(), sent.channel);
-        let due = sent.reported.is_none_or(|last| now.duration_since(last) >= REPORT);
-        let report = captured.filter(|_| due).map(|captured| {
-            sent.reported = Some(now);
-            sent.packetizer.report(frame.media_time, captured)
-        });
         let subscribers = &self.shared.subscribers;
         for packet in packets {
             let (memory, packet) = (packet.len(), Bytes::from(packet));
@@ -153,24 +140,20 @@ impl PlayersSink {
     }
 }
 
-/// A track that nothing was sent of.
-fn track(number: usize, packetizer: Packetizer) -> Option<Sent> {
-    let track = Track::new(number)?;
-    Some(Sent {
-        channel: Channel { track, rtcp: false },
-        packetizer,
-        reported: None,
-    })
+/// A track of the description.
+fn sent(number: usize, track: RtpTrack) -> Option<Sent> {
+    let channel = Channel {
+        track: Track::new(number)?,
+        rtcp: false,
+    };
+    Some(Sent { channel, track })
 }
 
 impl Sink for PlayersSink {
     fn start(&mut self, info: &StreamInfo) -> Result<()> {
         if self.picture.as_ref().is_none_or(|(codec, _)| *codec != info.codec) {
-            let packetizer = Packetizer::for_picture(info.codec, entropy::random()?).ok_or_else(|| {
-                let what = format!("RTSP players have no form for {}", info.codec.title());
-                Failure::new(FailureKind::Sink, what, "publish H.264 or H.265")
-            })?;
-            self.picture = track(PICTURE, packetizer).map(|sent| (info.codec, sent));
+            let track = RtpTrack::of_picture(info.codec)?;
+            self.picture = sent(PICTURE, track).map(|sent| (info.codec, sent));
             // Players have another codec's description.
             self.shared.subscribers.end(CarriedStatus::of_camera(503));
         }
@@ -180,16 +163,7 @@ impl Sink for PlayersSink {
     }
 
     fn start_sound(&mut self, info: &SoundInfo) -> Result<()> {
-        let packetizer = Packetizer::for_sound(info, entropy::random()?);
-        if packetizer.is_none() {
-            let (codec, channels) = (info.codec.name(), info.channels);
-            tracing::warn!(
-                codec,
-                channels,
-                "players have no form for this sound: they get the picture alone"
-            );
-        }
-        self.sound = packetizer.and_then(|packetizer| track(SOUND, packetizer));
+        self.sound = RtpTrack::of_sound(info)?.and_then(|track| sent(SOUND, track));
         self.sound_info = Some(info.clone());
         self.undescribed = true;
         Ok(())
