@@ -326,7 +326,11 @@ fn a_report_ties_the_timestamp_to_the_time_of_capture() {
 
 #[test]
 fn payloads_can_be_shorter_and_come_to_ports_that_the_description_names() {
-    let picture = annex_b(&[unit(&[0x67, 0x42], 20), unit(&[0x68, 0xce], 8), unit(&[0x65, 0x88], 5000)]);
+    let picture = annex_b(&[
+        unit(&[0x67, 0x42], 20),
+        unit(&[0x68, 0xce], 8),
+        unit(&[0x65, 0x88], 5000),
+    ]);
     let packetizer = Packetizer::for_picture(Codec::H264, RANDOM_BYTES).expect("H.264");
     let mut packets = Vec::new();
     let mut packetizer = packetizer.in_payloads_of(1200);
