@@ -347,6 +347,16 @@ impl Column {
         }
     }
 
+    /// The value of each round that has one, with the round, in the unit of `table.csv`; nothing for a figure that is
+    /// no median over rounds. Of a relative figure, it is relative to `reference`.
+    pub(crate) fn of_rounds(&self, own: Samples<'_>, reference: Samples<'_>) -> Vec<(usize, f64)> {
+        let one = |sample: &(usize, &Sample)| Some((sample.0, self.figure(&[*sample], reference)?.median));
+        match self.kind {
+            Kind::Median(_) | Kind::Over(_) | Kind::Times(_) => own.iter().filter_map(one).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The difference between the first and the second, or their ratio, in the unit shown in reports. `None` if they
     /// have no round in common.
     pub(crate) fn compared(&self, finding: Finding, own: Samples<'_>, rival: Samples<'_>) -> Option<Estimate> {

@@ -4,6 +4,8 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::claim::Claim;
+
 /// The experiments, in the order in which they are measured.
 const EXPERIMENTS: &str = include_str!("../../papers/experiments.toml");
 /// The papers, in the order of the page.
@@ -60,6 +62,9 @@ pub(crate) struct Paper {
     /// What cannot be measured here, and why.
     #[serde(default)]
     pub(crate) not_here: Vec<String>,
+    /// What it says that can be true or false here.
+    #[serde(default, rename = "claim")]
+    pub(crate) claims: Vec<Claim>,
     #[serde(rename = "item")]
     pub(crate) items: Vec<Item>,
 }

@@ -16,6 +16,8 @@ const FAILURE: &str = "failure.txt";
 
 /// The records of all experiments.
 pub(crate) struct Evidence {
+    /// The folder that they are below.
+    pub(crate) out: PathBuf,
     pub(crate) all: Vec<Measured>,
 }
 
@@ -68,7 +70,10 @@ impl Evidence {
                 "leave out --rebuild, or name another --out",
             ));
         }
-        Ok(Self { all })
+        Ok(Self {
+            out: out.to_owned(),
+            all,
+        })
     }
 
     pub(crate) fn of(&self, experiment: &str) -> Option<&Measured> {

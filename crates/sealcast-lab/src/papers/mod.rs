@@ -2,8 +2,9 @@
 //!
 //! `data` has what the papers published and which of our figures belong beside it. `run` measures the experiments that
 //! this needs, each into a folder of its own. `evidence` reads their records; `item`, `plot` and `page` make the page
-//! of them, from the records alone.
+//! of them, from the records alone. `claim` judges what a paper says by differences of these records.
 
+mod claim;
 mod data;
 mod evidence;
 mod item;

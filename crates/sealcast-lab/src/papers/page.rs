@@ -5,6 +5,7 @@ use std::path::Path;
 
 use sealcast::failure::Result;
 
+use super::claim;
 use super::data::{Library, Paper};
 use super::evidence::{Evidence, Measured};
 use super::item::{Shown, State, list};
@@ -76,7 +77,7 @@ fn page(library: &Library, shown: &[Shown<'_>], evidence: &Evidence) -> String {
     measured(&mut html, evidence);
     contents(&mut html, library, shown, evidence);
     for paper in &library.papers {
-        introduction(&mut html, paper);
+        introduction(&mut html, paper, evidence);
         for one in shown.iter().filter(|shown| shown.paper.id == paper.id) {
             html.push_str(&one.html(evidence));
         }
@@ -215,8 +216,13 @@ fn contents(html: &mut String, library: &Library, shown: &[Shown<'_>], evidence:
     html.push_str("</table></article>\n");
 }
 
-/// The heading of a paper: its reference, and what differs throughout.
-fn introduction(html: &mut String, paper: &Paper) {
+/// What a verdict on a claim means.
+const JUDGED: &str = "A claim holds if the 95 % interval of each of its differences, taken round by round, lies on its \
+side of nothing, and does not hold if one lies on the other side; of forty differences that are nothing, one comes out \
+so by chance. Of several implementations of a cipher the best counts.";
+
+/// The heading of a paper: its reference, the verdicts on its claims, and what differs throughout.
+fn introduction(html: &mut String, paper: &Paper, evidence: &Evidence) {
     let link = match paper.link.is_empty() {
         true => String::new(),
         false => format!(" <a href=\"{0}\">{0}</a>", escape(&paper.link)),
@@ -229,6 +235,14 @@ fn introduction(html: &mut String, paper: &Paper) {
         escape(&paper.reference),
         prose(&paper.about)
     );
+    if !paper.claims.is_empty() {
+        let lines = paper.claims.iter().map(|claim| claim::line(claim, evidence));
+        let _ = writeln!(
+            html,
+            "<h3>What the paper says, and what holds here</h3><ul class=\"claims\">\n{}</ul>\n<p>{JUDGED}</p>",
+            lines.collect::<String>()
+        );
+    }
     list(html, "Conditions that differ throughout", &paper.differs);
     list(html, "Not measurable here", &paper.not_here);
     html.push_str("<p><a href=\"#contents\">Contents</a></p></article>\n");

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::claim::Other;
 use super::data::{Form, Item, Paper};
 use super::*;
 use crate::experiments;
@@ -117,7 +118,8 @@ fn every_row_has_a_value_for_each_column_and_every_reference_leads_somewhere() {
 fn every_place_of_ours_is_in_its_experiment() {
     let library = library();
     for (needed, experiment) in present(&library) {
-        let (definition, columns) = (definition(experiment), (experiment.columns)());
+        let (mut definition, columns) = (definition(experiment), (experiment.columns)());
+        definition.only(&needed.only).expect("they are there");
         let charts = (experiment.charts)(&definition);
         let has_column = |key: &str| columns.iter().any(|column| column.key == key);
         let has_system = |name: &str| definition.systems.iter().any(|system| system.goes_by(name));
@@ -153,11 +155,82 @@ fn every_place_of_ours_is_in_its_experiment() {
             }
         }
     }
+    assert_claims(&library);
     let known = |name: &String| name.is_empty() || library.experiments.iter().any(|needed| needed.name == *name);
     for (paper, item) in items(&library) {
         let mut tables = item.tables.iter().map(|table| &table.experiment);
         let mut plots = item.plots.iter().map(|plot| &plot.experiment);
         assert!(tables.all(known) && plots.all(known), "{}", paper.anchor(item));
+    }
+}
+
+/// Claims name an experiment of the page, a median over rounds of it, and cases and systems of its own.
+fn assert_claims(library: &Library) {
+    let one = Sample::default();
+    for claim in library.papers.iter().flat_map(|paper| &paper.claims) {
+        let mut present = present(library).into_iter();
+        let (needed, experiment) = present
+            .find(|(needed, _)| needed.name == claim.experiment)
+            .unwrap_or_else(|| panic!("{claim:?}"));
+        let mut definition = definition(experiment);
+        definition.only(&needed.only).expect("they are there");
+        let columns = (experiment.columns)();
+        let column = columns.iter().find(|column| column.key == claim.column);
+        let column = column.unwrap_or_else(|| panic!("{}", claim.column));
+        let measured = columns
+            .iter()
+            .fold(one.clone(), |sample, column| sample.with(column.key, 1.0));
+        let is_judged = column.reference("").is_some() || !column.of_rounds(&[(0, &measured)], &[]).is_empty();
+        assert!(is_judged && !claim.holds_if.is_empty(), "{claim:?}");
+        for comparison in &claim.holds_if {
+            let other = match &comparison.other {
+                Other::Ours(other) => Some(other),
+                Other::Published(_) => None,
+            };
+            for beside in [&comparison.own].into_iter().chain(other) {
+                let has_system = definition.systems.iter().any(|system| system.goes_by(&beside.system));
+                assert!(definition.case(&beside.case).is_some() && has_system, "{beside:?}");
+            }
+        }
+    }
+}
+
+/// The experiment of this build that is named in a reason why an item has no figures.
+fn named_in(reason: &str) -> Option<&'static str> {
+    let words = || reason.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let mut names = experiments::ALL.iter().map(|experiment| experiment.name);
+    names.find(|name| words().any(|word| word.eq_ignore_ascii_case(name)))
+}
+
+#[test]
+fn no_item_is_put_off_to_an_experiment_that_there_is() {
+    assert_eq!(
+        named_in("An experiment with groups is not part of this build."),
+        Some("groups")
+    );
+    assert_eq!(
+        named_in("An experiment with submarines is not part of this build."),
+        None
+    );
+    for (paper, item) in items(&library()) {
+        assert_eq!(named_in(&item.later), None, "{}: {}", paper.anchor(item), item.later);
+    }
+}
+
+#[test]
+fn every_paper_has_verdicts_on_its_claims_at_its_head() {
+    let (_out, page) = page(&[], &[]);
+    for paper in &library().papers {
+        assert!(paper.claims.len() >= 2, "{}", paper.id);
+        let from = page
+            .find(&format!("class=\"paper prose\" id=\"{}\"", paper.id))
+            .expect("its head");
+        let to = from + page[from..].find("</article>").expect("an end");
+        let said = page[from..to].matches("The paper says: ").count();
+        assert_eq!(said, paper.claims.len(), "{}", &page[from..to]);
+        // Two rounds judge nothing.
+        assert!(!page[from..to].contains(">holds</span>"), "{}", &page[from..to]);
+        assert!(page[from..to].contains("--rounds 6 --out"), "{}", &page[from..to]);
     }
 }
 

@@ -4,6 +4,8 @@ use crate::harness::{Axis, Better, Chart, Column, Definition};
 
 /// The series of delays at each tenth of the packets.
 pub(super) const CURVE: &str = "delay_ms";
+/// The delay divided by the number of packets that arrived, in microseconds.
+pub(super) const PACKET: &str = "packet_us";
 /// Number of points at which the delay is read.
 pub(super) const STEPS: usize = 10;
 /// The values of a sample at each tenth of the packets, and the columns of the difference to no cipher.
@@ -28,6 +30,7 @@ pub(super) fn columns() -> Vec<Column> {
             .drawn()
             .found_in_times(Better::Less, 0.05),
         Column::over(whole[1], whole[0], "more than none", "ms").digits(2),
+        Column::over("more_us_per_packet", PACKET, "more than none, each packet", "µs").digits(3),
         Column::sum("lost", "lost", ""),
         Column::sum("foreign", "foreign", ""),
         Column::sum("stalls", "stalls", ""),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::ciphers::Choice;
-use super::columns::{CURVE, TENTHS};
+use super::columns::{CURVE, PACKET, STEPS, TENTHS};
 use super::ends::{AT, DONE, Received, Sent};
 use super::packet::Medium;
 use crate::experiments::link::load::now;
@@ -138,6 +138,11 @@ fn sample(medium: Medium, sent: &Sent, received: &Received) -> Sample {
     for ([name, _], step) in TENTHS.iter().zip(&received.steps_ns) {
         sample = sample.with(name, step.map_or(f64::NAN, delay));
     }
+    let whole = sample.value(TENTHS[STEPS - 1][0]);
+    sample = sample.with_some(
+        PACKET,
+        whole.map(|delay_ms| delay_ms * 1e3 / f64::from(received.packets)),
+    );
     let curve: Option<Vec<f64>> = received.steps_ns.iter().map(|step| step.map(delay)).collect();
     match curve {
         Some(curve) => sample.with_series(CURVE, curve),
@@ -180,6 +185,7 @@ mod tests {
         let whole = sample(medium, &sent, &received(steps.clone()));
         assert_eq!(of(&whole), [1.0, 2.0, 10.0, 2.0, 3.0, 1.0].map(Some));
         assert_eq!(whole.series[CURVE].len(), 10);
+        assert_eq!(whole.value(PACKET), Some(10_000.0 / 498.0), "of those that came");
 
         let late = sample(medium, &sent, &received([&[None], &steps[1..]].concat()));
         assert_eq!(
