@@ -13,7 +13,7 @@ use crate::harness::{self, Results, chart, number};
 /// What of a table was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// Figures that stand beside the paper's, and those that should.
+    /// Values of the paper that have a figure of ours beside them, and all that it has.
     pub(super) there: usize,
     pub(super) wanted: usize,
     /// In words what is not there.
@@ -39,46 +39,59 @@ fn ours<'a>(results: &'a Results, beside: &Beside) -> Vec<&'a harness::Row> {
     results.rows.iter().filter(is_it).filter(measured).collect()
 }
 
-/// Counts what a resolved table has of ours.
+/// Counts what a resolved table has beside the paper's own values. Columns and rows that the paper does not have count
+/// for nothing. A condition whose values are only drawn has one in each column with figures of ours.
 pub(super) fn tally(table: &Table, evidence: &Evidence) -> Tally {
     let mut tally = Tally::default();
     let Some(results) = evidence.results(&table.experiment) else {
         return tally;
     };
-    let keyed: Vec<&Quantity> = table.columns.iter().filter(|column| !column.key.is_empty()).collect();
-    let mut rows = Vec::new();
-    for beside in table.rows.iter().flat_map(|row| &row.ours) {
-        let measured = ours(results, beside);
-        if measured.is_empty() {
-            tally.wanted += keyed.len();
+    let own = || table.rows.iter().filter(|row| !row.is_added);
+    for row in own() {
+        for beside in row.ours.iter().filter(|beside| ours(results, beside).is_empty()) {
             let why = reason(results, beside);
             tally.lacks.push(format!("{} in {}: {why}", beside.system, beside.case));
         }
-        rows.extend(measured);
     }
-    for column in keyed {
-        tally.add(of_column(column, results, &rows));
+    for (at, column) in table.columns.iter().enumerate() {
+        let has_value = |row: &&Row| match row.values.get(at) {
+            Some(value) => !value.is_empty(),
+            None => !column.key.is_empty(),
+        };
+        tally.add(of_column(column, results, &own().filter(has_value).collect::<Vec<_>>()));
     }
     tally
 }
 
-/// Counts the figures of a column in these rows.
-fn of_column(column: &Quantity, results: &Results, rows: &[&harness::Row]) -> Tally {
-    let mut tally = Tally::default();
+/// Counts the values of the paper in a column, and those that have a figure of ours beside them.
+fn of_column(column: &Quantity, results: &Results, valued: &[&Row]) -> Tally {
+    let mut tally = Tally {
+        wanted: valued.len(),
+        ..Tally::default()
+    };
+    if valued.is_empty() {
+        return tally;
+    }
     let Some(at) = place(results, column) else {
+        tally.lacks.push(format!("{}: no experiment has it", column.title));
         return tally;
     };
     let known = &results.columns[at];
     // The baseline itself has no difference from it.
     let reference = known.reference(&results.definition.baseline);
-    let counted = || rows.iter().filter(|row| reference != Some(&row.system.name));
-    let without: Vec<&str> = counted()
-        .filter(|row| row.figures[at].is_none())
+    let rows = |row: &&Row| -> Vec<&harness::Row> {
+        let all = row.ours.iter().flat_map(|beside| ours(results, beside));
+        all.filter(|row| reference != Some(&row.system.name)).collect()
+    };
+    let has = |row: &&harness::Row| row.figures[at].is_some();
+    tally.there = valued.iter().filter(|row| rows(row).iter().any(has)).count();
+    let without: Vec<&str> = valued
+        .iter()
+        .flat_map(rows)
+        .filter(|row| !has(row))
         .map(|row| row.system.name.as_str())
         .collect();
-    tally.wanted = counted().count();
-    tally.there = tally.wanted - without.len();
-    if tally.there == 0 && tally.wanted > 0 {
+    if tally.there == 0 {
         tally.lacks.push(format!(
             "{}: {}",
             column.title,
