@@ -33,21 +33,23 @@ fn assert_report_of_a_pair(run: &Path) {
 #[test]
 fn a_camera_is_measured_behind_gateways_and_without_them() {
     let folder = tempfile::tempdir().expect("a folder");
-    let only = "tcp-h264-512,udp-mjpeg-512,direct,on";
-    let arguments = ["latency", "--rounds", "1", "--seconds", "1", "--only", only];
+    // Without gateways, datagrams cross the link between two network namespaces, which needs root.
+    let packets = sealcast_lab::net::Net::obstacle().is_none().then_some("udp-mjpeg-512");
+    let cases = ["tcp-h264-512"].into_iter().chain(packets);
+    let only = [&cases.clone().collect::<Vec<_>>().join(","), "direct,on"].join(",");
+    let arguments = ["latency", "--rounds", "1", "--seconds", "1", "--only", &only];
     let (code, said) = run(arguments, folder.path());
     assert_eq!(code, Some(0), "{said}");
     let lines = table(&folder.path().join("table.csv"));
-    for case in ["tcp-h264-512", "udp-mjpeg-512"] {
+    for case in cases {
         for system in ["direct", "on"] {
             let line = line(&lines, case, system);
             assert_summary(line, "video");
             assert!(value(line, "frames") > 0.0, "{line:?}");
             let network = (system != "direct").then(|| assert_summary(line, "network"));
             assert_eq!(line["network_mean_ms"].is_empty(), network.is_none(), "{line:?}");
-            // The link's own delay, of 7 ms and more.
-            let least = if system == "direct" { 0.0 } else { 7.0 };
-            assert!(value(line, "video_min_ms") >= least, "{line:?}");
+            // The link's own delay, of 7 ms and more, is in both.
+            assert!(value(line, "video_min_ms") >= 7.0, "{line:?}");
         }
         let on = line(&lines, case, "on");
         let over_direct = value(on, "video_mean_ms") - value(line(&lines, case, "direct"), "video_mean_ms");

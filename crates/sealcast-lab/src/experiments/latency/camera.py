@@ -1,8 +1,8 @@
 """A camera: encodes raw pictures from standard input as they come, and serves them by RTSP.
 
-camera.py WIDTH HEIGHT RATE ENCODER PAYLOADER
+camera.py ADDRESS WIDTH HEIGHT RATE ENCODER PAYLOADER
 
-Prints "port N" once it listens; the camera is at rtsp://127.0.0.1:N/cam. Pictures that come while nobody watches, or
+Prints "port N" once it listens; the camera is at rtsp://ADDRESS:N/cam. Pictures that come while nobody watches, or
 while the encoder is busy with the one before the last, are dropped, as a camera does. Ends with its standard input.
 """
 
@@ -39,8 +39,9 @@ class Camera:
 
 
 def main():
-    width, height, rate = (int(number) for number in sys.argv[1:4])
-    encoder, payloader = sys.argv[4:6]
+    address = sys.argv[1]
+    width, height, rate = (int(number) for number in sys.argv[2:5])
+    encoder, payloader = sys.argv[5:7]
     Gst.init(None)
     camera = Camera(width * height * 3 // 2)
     factory = GstRtspServer.RTSPMediaFactory()
@@ -57,7 +58,7 @@ def main():
         client.set_property("drop-backlog", False)
 
     server = GstRtspServer.RTSPServer()
-    server.set_address("127.0.0.1")
+    server.set_address(address)
     server.set_service("0")
     server.connect("client-connected", connected)
     server.get_mount_points().add_factory("/cam", factory)

@@ -1,5 +1,6 @@
 //! The camera: GStreamer's RTSP server, which encodes pictures that the laboratory paints.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,7 +9,9 @@ use serde::Deserialize;
 
 use crate::experiments::gateway::python;
 use crate::experiments::glass::{Painter, Pictures};
+use crate::experiments::stream::inside;
 use crate::harness::process::{Program, Stop};
+use crate::net::{End, Net};
 
 const SCRIPT: &str = include_str!("camera.py");
 /// Time limit for the server to start.
@@ -27,11 +30,12 @@ pub(super) struct Camera {
     // Fields are dropped in this order: the painter may wait for room in the pipe of the server.
     server: Program,
     _painter: Painter,
-    port: u16,
+    address: SocketAddr,
 }
 
 impl Camera {
-    /// Starts a camera. H.264 has the pictures' bit rate at most, and JPEG this quality, 0 to 100.
+    /// Starts a camera, at the first end of a link if there is one. H.264 has the pictures' bit rate at most, and JPEG
+    /// this quality, 0 to 100.
     ///
     /// # Errors
     /// GStreamer's server is not installed, or does not start.
@@ -39,6 +43,7 @@ impl Camera {
         codec: Codec,
         pictures: Pictures,
         quality: u32,
+        net: Option<&Net>,
         scratch: &Path,
         stop: Stop<'_>,
     ) -> Result<Self> {
@@ -60,29 +65,39 @@ impl Camera {
             ],
             Codec::Mjpeg => [format!("jpegenc quality={quality}"), "rtpjpegpay pt=26".to_owned()],
         };
-        let mut command = python()?;
-        command.arg(script);
+        let plain = python()?;
+        let mut command = match net {
+            Some(net) => inside(net, End::A, &plain),
+            None => plain,
+        };
+        let host = net.map_or(Ipv4Addr::LOCALHOST, |_| End::A.ipv4());
+        command.arg(script).arg(host.to_string());
         command.args([pictures.width, pictures.height].map(|side| side.to_string()));
         command.args([pictures.rate.to_string(), encoder, payloader]);
         let (server, stdin) = Program::with_input("the camera", command, &scratch.join("camera.txt"))?;
-        let port = server.line("port ", PATIENCE, stop)?.parse().map_err(|_| {
+        let port: u16 = server.line("port ", PATIENCE, stop)?.parse().map_err(|_| {
             let what = "the camera said no port";
             Failure::new(FailureKind::Internal, what, "please report this")
         })?;
         Ok(Self {
             server,
             _painter: Painter::start(pictures, stdin)?,
-            port,
+            address: (host, port).into(),
         })
     }
 
-    /// Its URL, for clients that take its packets over this carrier: `tcp` or `udp`.
-    pub(super) fn url(&self, carrier: &str) -> String {
-        format!("rtsp://127.0.0.1:{}/cam?transport={carrier}", self.port)
+    /// Where it listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Fails if it has ended.
     pub(super) fn still_runs(&mut self) -> Result<()> {
         self.server.still_runs()
     }
+}
+
+/// The URL of a camera, or of what passes it on, for clients that take its packets over this carrier: `tcp` or `udp`.
+pub(super) fn url(at: SocketAddr, carrier: &str) -> String {
+    format!("rtsp://{at}/cam?transport={carrier}")
 }

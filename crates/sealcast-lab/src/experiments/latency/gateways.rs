@@ -2,22 +2,26 @@
 
 use std::fs;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::camera::Camera;
+use super::camera::{self, Camera};
 use super::case::{Gateways, Settings};
 use super::quota::Quota;
 use super::rows;
 use crate::experiments::gateway::{connect, free_port};
-use crate::experiments::stream::{Proxy, Suite, wall_clock_ns};
+use crate::experiments::stream::{Proxy, Suite, inside, wall_clock_ns};
 use crate::harness::Sample;
 use crate::harness::process::{Program, Stop, pause, sealcast_program};
 use crate::harness::processor;
 use crate::harness::summary::Summary;
+use crate::net::{End, Net, NetConfig};
+use crate::proxy::TcpProxy;
 
 /// Time limit for programs to start, to find each other, and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) struct Run<'a> {
     pub(super) settings: &'a Settings,
     pub(super) case: &'a Gateways,
-    /// Without a suite the probe watches the camera itself.
+    /// Without a suite the probe watches the camera itself, over the link that is between gateways else.
     pub(super) suite: Option<&'a Suite>,
     pub(super) seed: u64,
     pub(super) seconds: f64,
@@ -64,13 +68,20 @@ impl Run<'_> {
             jpeg_quality,
             ..
         } = self.settings;
-        let mut camera = Camera::start(self.case.codec, *pictures, *jpeg_quality, self.folder, self.stop)?;
+        let net = self.net()?;
+        let net = net.as_ref();
+        let mut camera = Camera::start(self.case.codec, *pictures, *jpeg_quality, net, self.folder, self.stop)?;
         let mut pair = self.suite.map(|suite| self.pair(&camera, suite)).transpose()?;
-        let url = match &pair {
-            Some(pair) => format!("rtsp://127.0.0.1:{}/cam?transport={}", pair.port, self.case.carrier),
-            None => camera.url(&self.case.carrier),
+        let bare = match (&pair, net) {
+            (None, None) => Some(self.bare_link(camera.address())?),
+            _ => None,
         };
-        let mut probe = self.probe(&url)?;
+        let at = match (&pair, &bare) {
+            (Some(pair), _) => (Ipv4Addr::LOCALHOST, pair.port).into(),
+            (None, Some(bare)) => bare.address(),
+            (None, None) => camera.address(),
+        };
+        let mut probe = self.probe(&camera::url(at, &self.case.carrier), net)?;
         self.until_pictures_arrive(&mut probe, &mut camera, pair.as_mut())?;
         pause(Duration::from_secs_f64(self.settings.warm_up_seconds), self.stop)?;
         let cpu = |pair: &Option<Pair>| -> Result<Option<Duration>> {
@@ -118,12 +129,41 @@ impl Run<'_> {
         Ok(network.into_sample(sample, "network", "ms"))
     }
 
+    /// Two namespaces with the gateways' link between them, for a camera without gateways that sends datagrams: they go
+    /// to ports of the probe's own, before which no proxy can be.
+    fn net(&self) -> Result<Option<Net>> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        if self.suite.is_some() || self.case.carrier == "tcp" {
+            return Ok(None);
+        }
+        let links = self.case.links(self.settings, self.seed)?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Net::start(&NetConfig {
+            name: format!("latency-{}-{number}", std::process::id()),
+            // The camera is at the first end, and the probe would connect to it.
+            up: links.down,
+            down: links.up,
+            seed: self.seed,
+            ..NetConfig::default()
+        })
+        .map(Some)
+    }
+
+    /// The gateways' link alone, before a camera whose packets come over the RTSP connection.
+    fn bare_link(&self, camera: SocketAddr) -> Result<TcpProxy> {
+        let any = (Ipv4Addr::LOCALHOST, 0).into();
+        TcpProxy::start(any, camera, self.case.links(self.settings, self.seed)?).map_err(|error| {
+            let what = format!("the link's proxy cannot be started ({error})");
+            Failure::new(FailureKind::Network, what, "try again")
+        })
+    }
+
     fn pair(&self, camera: &Camera, suite: &Suite) -> Result<Pair> {
         let carrier = &self.case.carrier;
         let mut command = self.command("camera", &["gateway", "camera"])?;
         command.args([
             "--camera",
-            &format!("cam={}", camera.url(carrier)),
+            &format!("cam={}", camera::url(camera.address(), carrier)),
             "--open",
             "--ticket-file",
             "-",
@@ -170,8 +210,12 @@ impl Run<'_> {
         })
     }
 
-    fn probe(&self, url: &str) -> Result<Program> {
-        let mut command = self.command("probe", &["probe", url])?;
+    fn probe(&self, url: &str, net: Option<&Net>) -> Result<Program> {
+        let plain = self.command("probe", &["probe", url])?;
+        let mut command = match net {
+            Some(net) => inside(net, End::B, &plain),
+            None => plain,
+        };
         command.arg("--log-dir").arg(self.logs("probe"));
         self.start("the probe", command, "probe")
     }

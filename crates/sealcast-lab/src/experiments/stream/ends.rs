@@ -245,7 +245,7 @@ impl Stream<'_> {
 }
 
 /// The same command in the namespace of an end.
-fn inside(net: &Net, end: End, plain: &Command) -> Command {
+pub(crate) fn inside(net: &Net, end: End, plain: &Command) -> Command {
     let mut command = net.command(end, plain.get_program());
     command.args(plain.get_args());
     for (name, value) in plain.get_envs() {

@@ -15,7 +15,7 @@ mod system;
 pub(crate) use clip::made as made_clip;
 #[cfg(test)]
 pub(crate) use ends::Mark;
-pub(crate) use ends::{Seen, Stream, Viewer, wall_clock_ns};
+pub(crate) use ends::{Seen, Stream, Viewer, inside, wall_clock_ns};
 pub(crate) use figures::{Figures, between};
 pub(crate) use frames::Frame;
 pub(crate) use link::{Proxy, profile};
