@@ -326,17 +326,12 @@ mod tests {
             Column::over("over_off_ms", "ms", "more than off", "ms"),
             Column::median("share", "share", "").percent(),
         ];
-        let measured = Measured {
-            needed: Needed {
-                name: "e".to_owned(),
-                only: vec!["udp".to_owned()],
-            },
-            results: Some(Results::new(definition, columns, Vec::new(), record)),
-            failure: None,
-        };
         Evidence {
             out: Path::new("there").to_owned(),
-            all: vec![measured],
+            all: vec![Measured::made(
+                "e",
+                Results::new(definition, columns, Vec::new(), record),
+            )],
         }
     }
 

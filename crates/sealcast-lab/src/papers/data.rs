@@ -105,6 +105,8 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Quantity>,
     #[serde(rename = "row")]
     pub(crate) rows: Vec<Row>,
+    /// The heading of a last column with the remarks of rows; empty if there is none.
+    pub(crate) remarks: String,
     /// The id of the item whose first table has the values, in place of an own one.
     pub(crate) from: String,
     /// The columns of that table, by their titles; all if none is named.
@@ -116,6 +118,7 @@ pub(crate) struct Table {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Quantity {
+    /// What stands in braces is a setting of the experiment, whose value is shown.
     pub(crate) title: String,
     #[serde(default)]
     pub(crate) unit: String,
@@ -125,6 +128,9 @@ pub(crate) struct Quantity {
     /// From the unit of `table.csv` to the paper's, if the experiment's page shows another.
     #[serde(default)]
     pub(crate) factor: Option<f64>,
+    /// Added afterwards: −100 makes of a percentage of something how much more than it.
+    #[serde(default)]
+    pub(crate) plus: f64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -143,6 +149,9 @@ pub(crate) struct Row {
     /// Our figures beside them: a case and a system, or a family of systems, of the experiment.
     #[serde(default)]
     pub(crate) ours: Vec<Beside>,
+    /// In the column of remarks, beside ours.
+    #[serde(default)]
+    pub(crate) remark: String,
 }
 
 /// A case and a system of an experiment, written with a space between.

@@ -85,6 +85,21 @@ impl Evidence {
     }
 }
 
+#[cfg(test)]
+impl Measured {
+    /// Results as of a record.
+    pub(super) fn made(name: &str, results: Results) -> Self {
+        Self {
+            needed: Needed {
+                name: name.to_owned(),
+                only: vec!["udp".to_owned()],
+            },
+            results: Some(results),
+            failure: None,
+        }
+    }
+}
+
 impl Measured {
     fn read(needed: &Needed, out: &Path) -> Self {
         let folder = folder(out, &needed.name);

@@ -149,9 +149,12 @@ pub(super) fn html(table: &Table, evidence: &Evidence) -> String {
         let _ = write!(
             html,
             "<th>{}<small>{}</small></th>",
-            escape(&column.title),
+            escape(&titled(column, results)),
             escape(&column.unit)
         );
+    }
+    if !table.remarks.is_empty() {
+        let _ = write!(html, "<th>{}</th>", escape(&table.remarks));
     }
     html.push_str("</tr>\n");
     let mut group = "";
@@ -168,8 +171,8 @@ pub(super) fn html(table: &Table, evidence: &Evidence) -> String {
         theirs(&mut html, table, row);
         let Some(results) = results else { continue };
         for beside in &row.ours {
-            for row in ours(results, beside) {
-                own(&mut html, table, results, row);
+            for measured in ours(results, beside) {
+                own(&mut html, table, results, measured, &row.remark);
             }
         }
     }
@@ -178,6 +181,23 @@ pub(super) fn html(table: &Table, evidence: &Evidence) -> String {
         let _ = writeln!(html, "<p class=\"words\">Ours: {}</p>", sources(&table.experiment));
     }
     html
+}
+
+/// The title of a column, with the values of settings of the experiment.
+fn titled(column: &Quantity, results: Option<&Results>) -> String {
+    let mut title = column.title.clone();
+    for (name, value) in results.into_iter().flat_map(|results| &results.definition.settings) {
+        let value = match value.as_float() {
+            Some(number) if number >= 1e6 => format!("{number:e}"),
+            _ => value.to_string(),
+        };
+        title = title.replace(&format!("{{{name}}}"), &value);
+    }
+    // Without a record nothing is known of its settings.
+    match (title.split_once('{'), title.split_once('}')) {
+        (Some((before, _)), Some((_, behind))) => format!("{before}…{behind}"),
+        _ => title,
+    }
 }
 
 /// Links to an experiment's report, record, table and definition.
@@ -216,7 +236,7 @@ fn theirs(html: &mut String, table: &Table, row: &Row) {
 }
 
 /// A row of ours. Each figure is a link to its place in the experiment's report.
-fn own(html: &mut String, table: &Table, results: &Results, row: &harness::Row) {
+fn own(html: &mut String, table: &Table, results: &Results, row: &harness::Row, remark: &str) {
     let _ = write!(
         html,
         "<tr class=\"ours\"><td class=\"{}\">{}<small>ours, {}; n = {}</small></td>",
@@ -238,7 +258,10 @@ fn own(html: &mut String, table: &Table, results: &Results, row: &harness::Row) 
         };
         let known = &results.columns[at];
         let written = |value: f64| match column.factor {
-            Some(factor) => number::written(value * factor, precise(value * factor)),
+            Some(factor) => {
+                let value = value * factor + column.plus;
+                number::written(value, precise(value))
+            }
             None => known.written(value),
         };
         let _ = match row.figures[at] {
@@ -257,6 +280,9 @@ fn own(html: &mut String, table: &Table, results: &Results, row: &harness::Row) 
             }
         };
     }
+    if !table.remarks.is_empty() {
+        let _ = write!(html, "<td>{}</td>", escape(remark));
+    }
     html.push_str("</tr>\n");
 }
 
@@ -264,4 +290,97 @@ fn own(html: &mut String, table: &Table, results: &Results, row: &harness::Row) 
 fn precise(value: f64) -> usize {
     let power = value.abs().max(1e-9).log10().floor() as i32;
     (2 - power).clamp(0, 9) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::Measured;
+    use super::*;
+    use crate::harness::record::{Header, Outcome, Record};
+    use crate::harness::{Column, Definition, Sample, Turn};
+
+    const DEFINITION: &str = "experiment = \"e\"\ntitle = \"t\"\nasks = \"a\"\ndisproved_by = \"d\"\nrounds = 1\n\
+        seconds = 1\n[settings]\nguesses = 1e12\n[[case]]\nname = \"c\"\n[[system]]\nname = \"x\"\n\
+        [[system]]\nname = \"y\"\n";
+    const TABLE: &str = r#"
+        experiment = "e"
+        remarks = "attack"
+        columns = [
+            { title = "time at {guesses}", key = "ms" },
+            { title = "energy", key = "mj" },
+            { title = "more", key = "ms", factor = 100.0, plus = -100.0 },
+        ]
+        [[row]]
+        name = "theirs"
+        values = ["5", "ENERGY", ""]
+        ours = ["c x"]
+        remark = "none"
+        [[row]]
+        name = "ours alone"
+        is_added = true
+        ours = ["c y"]
+    "#;
+
+    /// A record in which `x` has milliseconds, and neither has energy.
+    fn evidence() -> Evidence {
+        let folder = tempfile::tempdir().expect("a folder");
+        let definition = Definition::parse(DEFINITION).expect("it is right");
+        let header = Header::new(&definition, Vec::new(), Vec::new());
+        let mut record = Record::open(folder.path(), header).expect("new");
+        let turn = Turn {
+            round: 0,
+            case: "c".to_owned(),
+            system: "x".to_owned(),
+        };
+        let sample = Sample::default().with("ms", 1.03);
+        record.add(turn, Outcome::Sample(sample)).expect("written");
+        let columns = vec![Column::median("ms", "time", "ms"), Column::median("mj", "energy", "mJ")];
+        let results = Results::new(definition, columns, Vec::new(), record);
+        Evidence {
+            out: folder.path().to_owned(),
+            all: vec![Measured::made("e", results)],
+        }
+    }
+
+    fn table(energy: &str) -> Table {
+        toml::from_str(&TABLE.replace("ENERGY", energy)).expect("a table")
+    }
+
+    #[test]
+    fn only_values_that_the_paper_has_count_whatever_is_added_here() {
+        let evidence = evidence();
+        let whole = tally(&table(""), &evidence);
+        assert_eq!(
+            (whole.there, whole.wanted),
+            (1, 1),
+            "neither energy nor `y` is the paper's: {whole:?}"
+        );
+        let partly = tally(&table("7.5"), &evidence);
+        assert_eq!((partly.there, partly.wanted), (1, 2), "{partly:?}");
+        assert!(
+            partly.lacks.iter().any(|words| words.starts_with("energy")),
+            "{partly:?}"
+        );
+        let mut unknown = table("7.5");
+        unknown.columns[1].key = String::new();
+        let partly = tally(&unknown, &evidence);
+        assert_eq!(
+            (partly.there, partly.wanted),
+            (1, 2),
+            "no experiment has it: {partly:?}"
+        );
+    }
+
+    #[test]
+    fn settings_remarks_and_shares_above_a_whole_are_written_out() {
+        let html = html(&table("7.5"), &evidence());
+        for words in ["time at 1e12", "<th>attack</th>", "<td>none</td>", ">3.00<"] {
+            assert!(html.contains(words), "{words}: {html}");
+        }
+        let none = Evidence {
+            all: Vec::new(),
+            ..evidence()
+        };
+        assert!(super::html(&table("7.5"), &none).contains("time at …"));
+    }
 }

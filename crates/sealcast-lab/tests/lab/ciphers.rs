@@ -212,6 +212,15 @@ fn assert_times(left: &Left, line: &Line, samples: &[HashMap<String, f64>]) {
     });
     assert_is(line, "t_ns", t);
     left.shows(t);
+    // Faster attacks than trying all keys are known on these.
+    let falls = ["xor", "rc4", "grain-v1", "grain-128a", "mickey-v1"];
+    if falls
+        .iter()
+        .any(|cipher| line["system"].split('/').next() == Some(cipher))
+    {
+        assert_eq!(line["safe_years"], "", "{line:?}");
+        return;
+    }
     let key_bits: f64 = line["key_bits"].parse().expect("a number");
     let years = key_bits.exp2() / 1e6 / (365.25 * 86_400.0);
     assert_is(line, "safe_years", [years; 3]);
@@ -238,10 +247,12 @@ fn assert_ranks(line: &Line, samples: &[HashMap<String, f64>]) -> usize {
         .iter()
         .all(|sample| sample.get("joules").is_some_and(|joules| *joules > 0.0))
     {
-        let e_rank = of(samples, |value| {
-            rank(value) / (value("joules") * 1e6 / value("energy_bytes"))
-        });
-        assert_is(line, "e_rank", e_rank);
+        let uj = |sample: &HashMap<String, f64>| sample["joules"] * 1e6 / sample["energy_bytes"];
+        let mean = samples.iter().map(uj).sum::<f64>() / samples.len() as f64;
+        let e_rank = line["e_rank"].parse::<f64>();
+        // Where the interval of the energy holds 0 there is none.
+        let expected = of(samples, rank)[0] / mean;
+        assert!(e_rank.is_ok_and(|told| (told / expected - 1.0).abs() < 1e-6) || line["e_rank"].is_empty());
     }
     1
 }

@@ -1,6 +1,7 @@
 //! The columns computed from samples. The columns of one kind of case are empty in the other cases, so each kind has a
 //! table of its own.
 
+use super::sample;
 use crate::harness::{Better, Column};
 
 /// The case by which the papers compare ciphers.
@@ -42,7 +43,9 @@ fn papers() -> Vec<Column> {
         count("rss_bytes", "memory", "bytes"),
         figure("memory_bytes", "memory", "bytes per byte of a frame").drawn(),
         figure("rank", "Rank", "").drawn(),
-        figure("e_rank", "E-Rank", "").drawn(),
+        Column::pooled("e_rank", "E-Rank", "", sample::e_rank)
+            .significant()
+            .drawn(),
     ]
 }
 
@@ -58,7 +61,7 @@ fn set_up() -> Vec<Column> {
         figure("block_seal_ns", "enciphering a block", "ns"),
         figure("block_open_ns", "deciphering a block", "ns"),
         figure("t_ns", "T, the sum without the IV", "ns").drawn(),
-        figure("safe_years", "safe time", "years").drawn(),
+        figure("safe_years", "safe time, by trying all keys", "years").drawn(),
     ]
 }
 

@@ -122,6 +122,10 @@ fn facts(settings: &Settings, tsc_hz: Option<f64>, code_is_known: bool, energy: 
         ("code", code.to_owned()),
         ("energy", energy),
         ("frames", frames.unwrap_or_else(|| "test card".to_owned())),
+        (
+            "safe time",
+            format!("at {:e} keys a second", settings.guesses_per_second),
+        ),
         ("instructions", Machine::detect().features_line()),
     ];
     all.map(|(name, words)| (name.to_owned(), words)).into()

@@ -5,17 +5,18 @@ use super::alone::{Answer, Switched};
 use super::measure::{SetUp, Timed};
 use super::papers;
 use crate::ciphers::implementation::Implementation;
-use crate::ciphers::nature;
+use crate::ciphers::nature::{self, Attack};
 use crate::ciphers::worker::FirstUse;
 use crate::experiments::energy::Energy;
-use crate::harness::Sample;
+use crate::harness::{Estimate, Sample};
 
 /// Properties of an implementation that belong to its set-up.
 pub(super) struct About {
     key_bytes: usize,
     block_bytes: usize,
     state_bytes: Option<usize>,
-    safe_years: f64,
+    /// Years to try all keys, or why it is not safe for so long.
+    safe_years: Result<f64, String>,
 }
 
 impl About {
@@ -24,7 +25,11 @@ impl About {
             key_bytes: one.key_bytes,
             block_bytes: nature::of(&one.cipher).block_bytes,
             state_bytes: one.state_bytes,
-            safe_years: papers::safe_years(8 * one.key_bytes, guesses_per_second),
+            safe_years: match nature::attack(&one.cipher) {
+                Attack::TryingKeys => Ok(papers::safe_years(8 * one.key_bytes, guesses_per_second)),
+                Attack::Faster(how) => Err(format!("no safe time: {how}")),
+                Attack::Unknown => Err("no safe time: nothing is known here of attacks on it".to_owned()),
+            },
         }
     }
 }
@@ -34,7 +39,7 @@ pub(super) fn set_up(about: &About, set_up: &SetUp, answer: &Answer) -> Sample {
     let FirstUse { first_ns, again_ns, .. } = answer.first;
     let algorithm = (first_ns - again_ns).max(0.0);
     let t = algorithm + set_up.key_ns + set_up.block_seal_ns + set_up.block_open_ns;
-    Sample::default()
+    let sample = Sample::default()
         .with("key_length_bits", 8.0 * about.key_bytes as f64)
         .with_some("state_bytes", about.state_bytes.map(|bytes| bytes as f64))
         .with("first_ns", first_ns)
@@ -45,8 +50,11 @@ pub(super) fn set_up(about: &About, set_up: &SetUp, answer: &Answer) -> Sample {
         .with("block_bytes", about.block_bytes as f64)
         .with("block_seal_ns", set_up.block_seal_ns)
         .with("block_open_ns", set_up.block_open_ns)
-        .with("t_ns", t)
-        .with("safe_years", about.safe_years)
+        .with("t_ns", t);
+    match &about.safe_years {
+        Ok(years) => sample.with("safe_years", *years),
+        Err(why) => sample.lacking(why.clone()),
+    }
 }
 
 /// Memory growth of the process that enciphers frames with a mean of `frame_bytes`, and bytes of code.
@@ -98,7 +106,7 @@ pub(super) fn energy(sample: Sample, energy: &Energy, worked: [u64; 2], mean_byt
         .with("uj_per_byte", joules_per_byte * 1e6)
 }
 
-/// Adds throughput as in the paper, Rank and E-Rank. E-Rank is undefined without energy above idle.
+/// Adds throughput as in the paper, and Rank.
 pub(super) fn ranked(sample: Sample) -> Sample {
     let bytes_per_s = sample.value("mb_per_s").map(|speed| speed * 1e6);
     let [code, memory] = ["code_bytes", "memory_bytes"].map(|name| sample.value(name));
@@ -106,12 +114,22 @@ pub(super) fn ranked(sample: Sample) -> Sample {
         (Some(speed), Some(code), Some(memory)) => Some(papers::rank(speed, code, memory)),
         _ => None,
     };
-    let drawn = sample.value("uj_per_byte").filter(|energy| *energy > 0.0);
-    let e_rank = rank.zip(drawn).map(|(rank, energy)| papers::e_rank(rank, energy));
     sample
         .with_some("kbit_per_s", bytes_per_s.map(|speed| speed / 125.0))
         .with_some("rank", rank)
-        .with_some("e_rank", e_rank)
+}
+
+/// E-Rank of all rounds: the median Rank over the mean energy of a byte, and its interval by that of the energy. `None`
+/// where that interval holds 0: rounds above 0 alone would rank by chance what the meter cannot tell from idling.
+pub(super) fn e_rank(samples: &[&Sample]) -> Option<Estimate> {
+    let values = |name: &str| -> Vec<f64> { samples.iter().filter_map(|sample| sample.value(name)).collect() };
+    let (ranks, energies) = (values("rank"), values("uj_per_byte"));
+    let (rank, energy) = (Estimate::of(&ranks)?.median, Estimate::of_mean(&energies)?);
+    (energies.len() > 1 && energy.low > 0.0).then(|| Estimate {
+        median: papers::e_rank(rank, energy.median),
+        low: papers::e_rank(rank, energy.high),
+        high: papers::e_rank(rank, energy.low),
+    })
 }
 
 /// Speed with and without the processor's instructions.
@@ -155,16 +173,23 @@ mod tests {
     }
 
     #[test]
-    fn e_rank_is_rank_over_microjoules_per_byte_and_missing_where_none_were_seen() {
+    fn e_rank_is_rank_over_the_microjoules_of_all_rounds_and_missing_where_they_may_be_none() {
         let sample = rc4(2.0);
         let value = |name: &str| sample.value(name).expect(name);
         assert_eq!((value("cycles_per_byte"), value("loop_cycles_per_byte")), (0.5, 0.5));
         assert_eq!((value("kbit_per_s"), value("packets_per_s")), (8e6, 5e5));
         assert_eq!((value("uj_per_byte"), value("mj_per_packet")), (2.0, 4.0));
         let rank = 1e9 / (1000.0 + 2.0 * 2.048);
-        assert!((value("rank") / rank - 1.0).abs() < 1e-12 && (value("e_rank") / rank - 0.5).abs() < 1e-12);
-        let none = rc4(-0.1);
-        assert!(none.value("rank").is_some() && none.value("e_rank").is_none());
+        assert!((value("rank") / rank - 1.0).abs() < 1e-12);
+        let of = |joules: &[f64]| {
+            let samples: Vec<Sample> = joules.iter().map(|joules| rc4(*joules)).collect();
+            e_rank(&samples.iter().collect::<Vec<_>>())
+        };
+        let told = of(&[1.9, 2.1, 2.0, 2.0, 1.95, 2.05]).expect("energy");
+        assert!((told.median / rank - 0.5).abs() < 1e-12 && told.low < told.median && told.median < told.high);
+        assert_eq!(of(&[-0.1, 0.1, -0.2, 0.2, 0.1, -0.1]), None, "it may be nothing");
+        assert_eq!(of(&[2.0]), None, "one round has no interval");
+        assert!(rc4(-0.1).value("rank").is_some(), "which needs no energy");
     }
 
     #[test]
@@ -173,7 +198,7 @@ mod tests {
             key_bytes: 10,
             block_bytes: 1,
             state_bytes: None,
-            safe_years: 1.0,
+            safe_years: Err("no safe time: it is biased".to_owned()),
         };
         let times = SetUp {
             key_ns: 1000.0,
@@ -192,5 +217,7 @@ mod tests {
         let value = |name: &str| sample.value(name);
         assert_eq!((value("algorithm_ns"), value("t_ns")), (Some(500.0), Some(1570.0)));
         assert_eq!((value("key_length_bits"), value("iv_ns")), (Some(80.0), Some(7.0)));
+        assert_eq!(value("safe_years"), None, "a faster attack is known");
+        assert_eq!(sample.lacks, ["no safe time: it is biased"]);
     }
 }
