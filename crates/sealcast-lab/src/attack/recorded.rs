@@ -74,11 +74,12 @@ impl Recording {
 }
 
 impl Recorded {
-    /// Attacks, writes pictures and videos, and returns a table of what each attacker has.
+    /// Attacks, writes pictures and videos, and returns a table of what each attacker has. Names each before its work.
     ///
     /// # Errors
-    /// The capture or a file cannot be read, nothing is known of the camera's model, or ffmpeg is missing.
-    pub(crate) fn attack(&self) -> Result<String> {
+    /// The capture or a file cannot be read, nothing is known of the camera's model, its pictures have another size
+    /// than the original's, or ffmpeg is missing.
+    pub(crate) fn attack(&self, told: &dyn Fn(&str)) -> Result<String> {
         let overheard = overhear(&self.capture, self.port)?;
         let model = match &self.model {
             Some(file) => {
@@ -91,6 +92,7 @@ impl Recorded {
         let frames = overheard.frames;
         let puzzle = Puzzle { model, frames };
         let original = self.original.as_deref().map(|file| self.pictures(file)).transpose()?;
+        same_size(&puzzle.model.info, original.as_deref().unwrap_or_default())?;
         let mut table = format!(
             "{} frames, {:.1} % of their bytes in clear\n\n| attacker | pictures | {}\n",
             puzzle.frames.len(),
@@ -101,7 +103,13 @@ impl Recorded {
             }
         );
         let noise = puzzle.of_noise(1);
-        for attacker in attackers::ALL {
+        for (at, attacker) in attackers::ALL.into_iter().enumerate() {
+            let (count, frames) = (attackers::ALL.len(), puzzle.frames.len());
+            told(&format!(
+                "attacker {} of {count}, {}: {frames} frames",
+                at + 1,
+                attacker.name()
+            ));
             let view = attacker.attack(&puzzle)?;
             let distinct = view.pictures.windows(2).filter(|pair| pair[0] != pair[1]).count();
             let _ = write!(table, "| {} | {distinct} |", attacker.name());
@@ -135,6 +143,27 @@ impl Recorded {
             &self.out.join(format!("{name}.mp4")),
         )
     }
+}
+
+/// Refuses an original whose pictures have another size than those that attackers make: they cannot be compared.
+fn same_size(model: &StreamInfo, original: &[Option<Arc<Picture>>]) -> Result<()> {
+    let Some(picture) = original.iter().flatten().next() else {
+        return Ok(());
+    };
+    let [ours, theirs] = [
+        [usize::from(model.width), usize::from(model.height)],
+        [picture.width, picture.height],
+    ];
+    if ours == theirs {
+        return Ok(());
+    }
+    let what = format!(
+        "the pictures of --original have {}x{} pixels and those of the camera's model {}x{}, so that they cannot be \
+         compared",
+        theirs[0], theirs[1], ours[0], ours[1]
+    );
+    let hint = "name the file that was published, and a recording by a camera with the same settings";
+    Err(Failure::new(FailureKind::Usage, what, hint))
 }
 
 /// What a stream tells of its camera in clear.
@@ -210,4 +239,33 @@ fn scores_in_words(own: &Scores, control: &Scores) -> String {
     };
     let names = ["psnr", "ssim", "lss", "ess", "detail", "moving", "clock-errors"];
     names.iter().filter_map(word).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use sealcast::media::FrameRate;
+
+    use super::*;
+    use crate::attack::picture::grey;
+
+    #[test]
+    fn an_original_of_another_size_than_the_model_is_refused_in_words() {
+        let model = StreamInfo {
+            codec: Codec::H264,
+            width: 640,
+            height: 480,
+            rate: FrameRate {
+                numerator: 25,
+                denominator: 1,
+            },
+            parameters: Vec::new(),
+        };
+        let original = |width, height| vec![None, Some(Arc::new(grey(width, height)))];
+        assert!(same_size(&model, &[]).is_ok() && same_size(&model, &original(640, 480)).is_ok());
+        let refused = same_size(&model, &original(1280, 720)).expect_err("another size");
+        assert!(
+            refused.what.contains("1280x720") && refused.what.contains("640x480"),
+            "{refused}"
+        );
+    }
 }

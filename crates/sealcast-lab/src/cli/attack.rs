@@ -40,7 +40,7 @@ fn recorded(args: &AttackArgs, capture: &Path, port: u16, out: &Path) -> Result<
         original: args.original.clone(),
         out: out.to_owned(),
     };
-    print!("{}", recorded.attack()?);
+    print!("{}", recorded.attack(&|words| eprintln!("{words}"))?);
     println!(
         "written: attack.md, and a picture and a video of each attacker in {}",
         out.display()
