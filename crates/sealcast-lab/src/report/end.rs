@@ -45,6 +45,14 @@ impl Role {
         matches!(self, Self::Publisher | Self::CameraGateway)
     }
 
+    /// The name and the unit of what it counts as frames. A gateway counts bundles: packets that are sealed together.
+    pub(super) fn frame_rate(self) -> [&'static str; 2] {
+        match self {
+            Self::CameraGateway | Self::ViewerGateway => ["bundles of packets", "bundles/s"],
+            _ => ["frame rate", "frames/s"],
+        }
+    }
+
     pub(super) fn receives(self) -> bool {
         matches!(self, Self::Viewer | Self::ViewerGateway)
     }

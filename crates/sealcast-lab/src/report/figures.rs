@@ -3,7 +3,7 @@
 use sealcast::failure::Result;
 
 use super::beside;
-use super::end::End;
+use super::end::{End, Role};
 use super::latency::{FRAMES, KINDS, Latency};
 use super::resources::{self, QUANTITIES};
 use super::series::Series;
@@ -45,9 +45,12 @@ pub(super) fn class(at: usize) -> String {
 type OverTime = (&'static str, usize, &'static str, fn(&End) -> bool);
 
 /// Charts over time, in the order of the paper's.
-const OVER_TIME: [OverTime; 7] = [
+const OVER_TIME: [OverTime; 9] = [
     ("sent-frames", resources::FRAMES, "Frames sent (as Fig. 2a)", |end| {
-        end.role.sends()
+        end.role == Role::Publisher
+    }),
+    ("sent-bundles", resources::FRAMES, "Bundles of packets sent", |end| {
+        end.role == Role::CameraGateway
     }),
     ("sent-rate", resources::THROUGHPUT, "Output (as Fig. 2b)", |end| {
         end.role.sends()
@@ -59,7 +62,13 @@ const OVER_TIME: [OverTime; 7] = [
         "received-frames",
         resources::FRAMES,
         "Frames received (as Fig. 3b)",
-        |end| end.role.receives(),
+        |end| end.role == Role::Viewer,
+    ),
+    (
+        "received-bundles",
+        resources::FRAMES,
+        "Bundles of packets received",
+        |end| end.role == Role::ViewerGateway,
     ),
     (
         "temperature",
@@ -82,6 +91,10 @@ pub(super) fn over_time(ends: &[End]) -> Vec<Figure> {
 
 fn quantity_over_time(ends: &[End], (key, quantity, title, whose): OverTime, last: f64) -> Option<Figure> {
     let own = ends.iter().filter(|end| whose(end));
+    let unit = match (quantity, own.clone().next()) {
+        (resources::FRAMES, Some(end)) => end.role.frame_rate()[1],
+        _ => QUANTITIES[quantity].unit,
+    };
     let curves: Vec<Curve> = own
         .enumerate()
         .map(|(at, end)| Curve {
@@ -96,8 +109,8 @@ fn quantity_over_time(ends: &[End], (key, quantity, title, whose): OverTime, las
     let most = heights().fold(f64::NEG_INFINITY, f64::max);
     let y = match quantity {
         // A temperature has no natural zero.
-        resources::TEMPERATURE => axis(QUANTITIES[quantity].unit, (least - 1.0).floor(), (most + 1.0).ceil()),
-        _ => axis(QUANTITIES[quantity].unit, 0.0, (most * 1.1).max(1e-9)),
+        resources::TEMPERATURE => axis(unit, (least - 1.0).floor(), (most + 1.0).ceil()),
+        _ => axis(unit, 0.0, (most * 1.1).max(1e-9)),
     };
     (!curves.is_empty()).then(|| Figure {
         key: key.to_owned(),

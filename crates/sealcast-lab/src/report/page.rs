@@ -24,10 +24,11 @@ pub(super) fn found(ends: &[End]) -> Vec<String> {
                 _ => format!(", {} % of a core", mean(CPU)),
             };
             sentences.push(format!(
-                "The {} streamed for {} s: {} frames/s, {} Mbit/s{cpu}.",
+                "The {} streamed for {} s: {} {}, {} Mbit/s{cpu}.",
                 end.name,
                 figure(end.resources.seconds[STEADY]),
                 mean(FRAMES),
+                end.role.frame_rate()[1],
                 mean(THROUGHPUT),
             ));
         }

@@ -1,6 +1,6 @@
 //! What paper 004 published, beside the same quantities of a run.
 
-use super::end::End;
+use super::end::{End, Role};
 use super::handshakes::Group;
 use super::latency::{FRAMES, Latency};
 use super::resources::{CPU, FRAMES as RATE, MEMORY, STEADY, TEMPERATURE, THROUGHPUT};
@@ -15,6 +15,7 @@ const OF_WHAT: &str = "theirs: of what is not said; ours: this process, of one c
 const MEMORY_OF: &str = "theirs is probably the whole machine's; ours is this process's resident memory";
 const SENSOR: &str = "theirs: the processor's sensor; ours: the hottest one";
 const CLOCKS: &str = "theirs: to the display, clocks not compared; ours: to what the sink passed on, clocks compared";
+const BUNDLES: &str = "a gateway counts bundles of packets, which are no frames";
 const NETWORK: &str = "theirs: ECDH-P256; ours: the mechanism, suite and peer of the table of handshakes";
 
 /// A row of an end's steady phase: what, the end's figure, the paper's, and what differs.
@@ -42,7 +43,11 @@ pub(super) fn table(ends: &[End]) -> Table {
         let Some(end) = end else { continue };
         for (what, quantity, theirs, differs) in TABLE_III {
             let ours = end.resources.spreads[STEADY][quantity];
-            let known = (ours.windows > 0).then(|| spread(ours.mean, ours.deviation()));
+            let is_gateway = matches!(end.role, Role::CameraGateway | Role::ViewerGateway);
+            // Its bundles of packets are no frames.
+            let is_same = quantity != RATE || !is_gateway;
+            let known = (ours.windows > 0 && is_same).then(|| spread(ours.mean, ours.deviation()));
+            let differs = if is_same { differs } else { BUNDLES };
             rows.push(row(&format!("{side}: {what}"), theirs[at], known, differs));
         }
     }

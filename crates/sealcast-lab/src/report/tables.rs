@@ -41,10 +41,14 @@ fn resources(ends: &[End]) -> Table {
                     continue;
                 }
                 let (least, most) = spread_of.ends();
+                let [title, unit] = match at {
+                    FRAMES => end.role.frame_rate(),
+                    _ => [quantity.title, quantity.unit],
+                };
                 rows.push(vec![
                     end.name.clone(),
                     format!("{}, {}", PHASES[phase], duration(seconds[phase])),
-                    format!("{}, {}", quantity.title, quantity.unit),
+                    format!("{title}, {unit}"),
                     spread(spread_of.mean, spread_of.deviation()),
                     figure(least),
                     figure(most),

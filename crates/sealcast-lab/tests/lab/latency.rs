@@ -22,7 +22,13 @@ fn assert_report_of_a_pair(run: &Path) {
     let out = run.join("report");
     let (code, said) = output::run(["report", logs[0], logs[1]], &out);
     assert_eq!(code, Some(0), "{said}");
-    let found = ["camera gateway", "viewer gateway", "pictures", "aes-128-gcm"];
+    let found = [
+        "camera gateway",
+        "viewer gateway",
+        "pictures",
+        "bundles/s",
+        "aes-128-gcm",
+    ];
     assert!(found.iter().all(|words| said.contains(words)), "{said}");
     for file in ["report.html", "tables.md", "figures.csv"] {
         let written = out.join(file).metadata();
