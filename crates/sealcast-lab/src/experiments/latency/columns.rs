@@ -39,6 +39,8 @@ pub(super) fn columns() -> Vec<Column> {
         ms("trans_ms", "transmission, mean"),
         ms("dec_ms", "decrypting, mean").digits(3),
         ms("rest_ms", "waiting, decoding, presenting, mean"),
+        Column::median("freezes", "freezes of the picture", "a turn").digits(0),
+        Column::median("frozen_ms", "frozen", "ms a turn").digits(0),
         Column::median("cpu_us", "CPU time, both gateways", "µs a frame").digits(0),
         Column::over("over_off_cpu_us", "cpu_us", "more than off, CPU time", "µs a frame").digits(0),
         Column::median("mbit_s", "sealed", "Mbit/s").digits(2),

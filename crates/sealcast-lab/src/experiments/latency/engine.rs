@@ -131,7 +131,13 @@ impl Latency {
             .iter()
             .filter(|frame| time.contains(&frame.received_ns))
             .collect();
-        split(&frames, seconds).ok_or_else(|| {
+        let total = |name: &str| seen.viewer["totals"][name].as_f64();
+        let sample = split(&frames, seconds).map(|sample| {
+            sample
+                .with_some("freezes", total("freezes"))
+                .with_some("frozen_ms", total("frozen_ms"))
+        });
+        sample.ok_or_else(|| {
             let what = "no frame with all its stages arrived in the time that is measured";
             Failure::new(FailureKind::Network, what, "see the files of the run")
         })

@@ -28,6 +28,8 @@ pub(super) fn columns() -> Vec<Column> {
         figure("latency_median_ms", "latency, median", "ms").drawn(),
         figure("latency_p90_ms", "latency, 90 % below", "ms"),
         Column::sum("latency_frames", "frames with a latency", ""),
+        Column::median("delivered", "frames delivered", "").percent(),
+        Column::median("verified", "records verified", "").percent(),
         figure("handshake_ms", "handshake", "ms"),
         Column::median("handshake_bytes", "handshake, both ways", "bytes").digits(0),
         figure("handshake_cpu_percent", "CPU in the handshake", "%"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use sealcast::failure::{Failure, Result};
 use serde::Deserialize;
 
-use crate::experiments::stream::{Stream, Viewer};
+use crate::experiments::stream::{Seen, Stream, Viewer, between, delivered, verified};
 use crate::harness::process::{Stop, last_words};
 use crate::harness::{Definition, Engine, Opened, Place, Sample, Turn};
 use crate::report::Report;
@@ -76,7 +76,7 @@ impl Engine for Pipeline {
             folder: &folder,
             stop,
         };
-        stream.run().map_err(|failure| Failure {
+        let seen = stream.run().map_err(|failure| Failure {
             what: failure.what + &last_words(&folder),
             ..failure
         })?;
@@ -84,9 +84,19 @@ impl Engine for Pipeline {
         report.write(&folder.join("report"))?;
         let condensed = report.condensed(seconds);
         let values = condensed.values.iter();
-        let sample = values.fold(Sample::default(), |sample, (name, value)| sample.with(name, *value));
+        let sample = values.fold(arrived(&seen), |sample, (name, value)| sample.with(name, *value));
         let curves = condensed.curves.into_iter().filter(|(_, curve)| !curve.is_empty());
         let sample = curves.fold(sample, |sample, (name, curve)| sample.with_series(&name, curve));
         Ok(condensed.lacks.into_iter().fold(sample, Sample::lacking))
     }
+}
+
+/// Shares of the frames that arrived, and of the records that were verified.
+fn arrived(seen: &Seen) -> Sample {
+    let ends = seen.marks.first().zip(seen.marks.last());
+    let whole = ends.map(|(from, to)| between(&seen.frames, from, to));
+    let share = whole.filter(|whole| whole.frames > 0).map(|whole| delivered(&whole));
+    Sample::default()
+        .with_some("delivered", share)
+        .with_some("verified", verified(&seen.viewer))
 }

@@ -31,6 +31,15 @@ pub(super) fn price() -> Vec<Column> {
         figure("open_us", "opening a frame, p50", "µs"),
         figure("cpu_us", "CPU time, both", "µs a frame").drawn(),
         Column::over("over_none_cpu_us", "cpu_us", "added CPU time", "µs a frame").digits(0),
+        Column::times("cpu_times_none", "cpu_us", "CPU time beside none"),
+        Column::times("cpu_times_with_aes", "cpu_us", "CPU time beside with-aes").beside("with-aes"),
+        Column::over(
+            "over_with_aes_celsius",
+            "temperature_celsius",
+            "hotter than with-aes",
+            "°C",
+        )
+        .beside("with-aes"),
         Column::median("memory_mb", "memory, both", "MB"),
         Column::over("over_none_mb", "memory_mb", "added memory", "MB"),
         Column::median("bytes_per_frame", "on the wire, both ways", "bytes a frame").digits(0),
@@ -43,6 +52,9 @@ pub(super) fn price() -> Vec<Column> {
         .digits(0),
         figure("mj_per_frame", "energy, both", "mJ a frame").or_words(NOT_MEASURABLE),
         Column::over("over_none_mj", "mj_per_frame", "added energy", "mJ a frame").digits(2),
+        Column::times("mj_times_none", "mj_per_frame", "energy beside none"),
+        Column::median("delivered", "frames delivered", "").percent(),
+        Column::median("verified", "records verified", "").percent(),
         Column::over("over_tcp_ms", "video_p50_ms", "video latency over TCP's", "ms")
             .beside("tcp")
             .digits(3),

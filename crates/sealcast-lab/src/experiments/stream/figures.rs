@@ -67,6 +67,28 @@ pub(crate) fn between(frames: &[Frame], from: &Mark, to: &Mark) -> Figures {
     }
 }
 
+/// The share of the frames that were received, of those between the first and the last of them.
+pub(crate) fn delivered(figures: &Figures) -> f64 {
+    let frames = figures.frames as f64;
+    frames / (frames + figures.lost as f64)
+}
+
+/// The share of the records of which an end's report says that they were opened, of all that came: of those that it
+/// refused most have a wrong tag. `None` if none came.
+pub(crate) fn verified(report: &Value) -> Option<f64> {
+    let opened = report["totals"]["records_opened"].as_f64()?;
+    let refused = report["totals"]["open_failures"].as_object()?;
+    let refused: f64 = refused.values().filter_map(Value::as_f64).sum();
+    (opened + refused > 0.0).then(|| opened / (opened + refused))
+}
+
+/// The greatest temperature that either end saw.
+fn hottest(seen: &Seen) -> Option<f64> {
+    let ends = [&seen.publisher, &seen.viewer];
+    let seen = ends.map(|report| report["resources"]["max_temperature_celsius"].as_f64());
+    seen.into_iter().flatten().reduce(f64::max)
+}
+
 /// The sample of a run: of all frames between its first mark and its last, and of both reports. `None` if no frame was
 /// received in that time.
 pub(crate) fn sample(seen: &Seen) -> Option<Sample> {
@@ -92,6 +114,9 @@ pub(crate) fn sample(seen: &Seen) -> Option<Sample> {
         .with("frames", whole.frames as f64)
         .with("fps", whole.fps)
         .with("lost", whole.lost as f64)
+        .with("delivered", delivered(&whole))
+        .with_some("verified", verified(&seen.viewer))
+        .with_some("temperature_celsius", hottest(seen))
         .with_some("freezes", count(&seen.viewer, "freezes"))
         .with_some("frozen_ms", count(&seen.viewer, "frozen_ms"))
         .with("network_p50_ms", whole.network_p50_ms)
@@ -117,4 +142,25 @@ pub(crate) fn sample(seen: &Seen) -> Option<Sample> {
     Some(FRAME_STAGES.iter().fold(sample, |sample, stage| {
         sample.with_some(&format!("{stage}_us"), middle(&|frame| frame.stage_us(stage)))
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn shares_are_of_all_that_was_sent_and_of_all_that_came() {
+        let figures = Figures {
+            frames: 197,
+            lost: 3,
+            ..Figures::default()
+        };
+        assert_eq!(delivered(&figures), 0.985);
+        let report = json!({"totals": {"records_opened": 6, "open_failures": {"tag": 1, "replayed": 1}}});
+        assert_eq!(verified(&report), Some(0.75));
+        let none = json!({"totals": {"records_opened": 0, "open_failures": {}}});
+        assert_eq!(verified(&none), None);
+    }
 }

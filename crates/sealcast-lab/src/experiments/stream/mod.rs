@@ -16,7 +16,7 @@ pub(crate) use clip::made as made_clip;
 #[cfg(test)]
 pub(crate) use ends::Mark;
 pub(crate) use ends::{Seen, Stream, Viewer, inside, wall_clock_ns};
-pub(crate) use figures::{Figures, between};
+pub(crate) use figures::{Figures, between, delivered, verified};
 pub(crate) use frames::Frame;
 pub(crate) use link::{Proxy, profile};
 pub(crate) use system::Suite;
