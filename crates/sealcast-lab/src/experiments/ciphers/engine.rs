@@ -163,7 +163,7 @@ impl Ciphers {
         let frame_bytes = self.loads[&turn.case].mean_bytes();
         let answer = by_itself(one, frame_bytes.round() as usize)?;
         let code_bytes = one.code_bytes(self.program.as_ref());
-        Ok(sample::memory(&answer, frame_bytes, code_bytes))
+        Ok(sample::memory(&answer, frame_bytes, one.state_bytes, code_bytes))
     }
 
     /// Adds speed, and energy where it is measured. The first round decides whether an implementation is too slow for

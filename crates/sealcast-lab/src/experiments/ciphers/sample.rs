@@ -57,8 +57,9 @@ pub(super) fn set_up(about: &About, set_up: &SetUp, answer: &Answer) -> Sample {
     }
 }
 
-/// Memory growth of the process that enciphers frames with a mean of `frame_bytes`, and bytes of code.
-pub(super) fn memory(answer: &Answer, frame_bytes: f64, code_bytes: Option<u64>) -> Sample {
+/// Memory growth of the process that enciphers frames with a mean of `frame_bytes`, bytes of the cipher's state, and of
+/// code.
+pub(super) fn memory(answer: &Answer, frame_bytes: f64, state_bytes: Option<usize>, code_bytes: Option<u64>) -> Sample {
     let [before, after] = [answer.first.rss_before_bytes, answer.first.rss_after_bytes];
     let grown = after.saturating_sub(before) as f64;
     Sample::default()
@@ -66,6 +67,7 @@ pub(super) fn memory(answer: &Answer, frame_bytes: f64, code_bytes: Option<u64>)
         .with("rss_after_bytes", after as f64)
         .with("rss_bytes", grown)
         .with("memory_bytes", grown / frame_bytes)
+        .with_some("state_bytes", state_bytes.map(|bytes| bytes as f64))
         .with_some("code_bytes", code_bytes.map(|bytes| bytes as f64))
 }
 
@@ -168,7 +170,7 @@ mod tests {
             seconds: 1.0,
             idle_watts: 1.0,
         };
-        let sample = timed(memory(&answer, 2000.0, Some(1000)), &times, 2000.0, None);
+        let sample = timed(memory(&answer, 2000.0, Some(258), Some(1000)), &times, 2000.0, None);
         ranked(energy(sample, &drawn, [1000, 1_000_000], 2000.0))
     }
 
@@ -180,6 +182,7 @@ mod tests {
         assert_eq!((value("kbit_per_s"), value("packets_per_s")), (8e6, 5e5));
         assert_eq!((value("uj_per_byte"), value("mj_per_packet")), (2.0, 4.0));
         let rank = 1e9 / (1000.0 + 2.0 * 2.048);
+        assert_eq!(value("state_bytes"), 258.0);
         assert!((value("rank") / rank - 1.0).abs() < 1e-12);
         let of = |joules: &[f64]| {
             let samples: Vec<Sample> = joules.iter().map(|joules| rc4(*joules)).collect();
