@@ -251,7 +251,7 @@ pub(super) fn line(claim: &Claim, evidence: &Evidence) -> String {
         let _ = write!(html, " ({} of {})", parts.join(", "), judged.len());
     }
     if [Verdict::TooFewRounds, Verdict::NotMeasured].contains(&verdict) {
-        let _ = write!(html, " {}", escape(&asked_for(claim, measured, evidence)));
+        let _ = write!(html, " {}", prose(&asked_for(claim, measured, evidence)));
     }
     if !judged.is_empty() {
         let (name, title) = (escape(&claim.experiment), escape(title));
@@ -286,8 +286,8 @@ fn asked_for(claim: &Claim, measured: Option<&Measured>, evidence: &Evidence) ->
         false => "",
     };
     format!(
-        "– it needs {LEAST_ROUNDS} rounds that have all of it: sealcast-lab {name}{quick}{only} --rounds \
-         {LEAST_ROUNDS} --out {out}/{name} && sealcast-lab papers --rebuild --out {out}"
+        "– it needs {LEAST_ROUNDS} rounds that have all of it: `sealcast-lab {name}{quick}{only} --rounds \
+         {LEAST_ROUNDS} --out {out}/{name} && sealcast-lab papers --rebuild --out {out}`"
     )
 }
 

@@ -72,8 +72,9 @@ fn of_column(column: &Quantity, results: &Results, valued: &[&Row]) -> Tally {
     if valued.is_empty() {
         return tally;
     }
+    let title = titled(column, Some(results));
     let Some(at) = place(results, column) else {
-        tally.lacks.push(format!("{}: no experiment has it", column.title));
+        tally.lacks.push(format!("{title}: no experiment has it"));
         return tally;
     };
     let known = &results.columns[at];
@@ -93,8 +94,7 @@ fn of_column(column: &Quantity, results: &Results, valued: &[&Row]) -> Tally {
         .collect();
     if tally.there == 0 {
         tally.lacks.push(format!(
-            "{}: {}",
-            column.title,
+            "{title}: {}",
             known.nothing(false).unwrap_or("no figure at all")
         ));
         let unmeasurable = results
@@ -105,9 +105,7 @@ fn of_column(column: &Quantity, results: &Results, valued: &[&Row]) -> Tally {
             .lacks
             .extend(unmeasurable.map(|(name, value)| format!("{name}: {value}")));
     } else if !without.is_empty() {
-        tally
-            .lacks
-            .push(format!("{}: not of {}", column.title, without.join(", ")));
+        tally.lacks.push(format!("{title}: not of {}", without.join(", ")));
     }
     tally
 }
@@ -357,6 +355,10 @@ mod tests {
         );
         let partly = tally(&table("7.5"), &evidence);
         assert_eq!((partly.there, partly.wanted), (1, 2), "{partly:?}");
+        let mut both = table("7.5");
+        both.rows[1].is_added = false;
+        let lacks = tally(&both, &evidence).lacks;
+        assert!(lacks.contains(&"y in c: not in the record".to_owned()), "{lacks:?}");
         assert!(
             partly.lacks.iter().any(|words| words.starts_with("energy")),
             "{partly:?}"
