@@ -30,7 +30,7 @@ pub(crate) struct Claim {
     pub(crate) holds_if: Vec<Comparison>,
 }
 
-/// Two figures, or a figure and a value of the paper in the unit of the report, and which is greater: `CASE SYSTEM <
+/// Two figures, or a figure and a value in the unit of the report, and which is greater: `CASE SYSTEM <
 /// CASE SYSTEM`, or `CASE SYSTEM > 3.8`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
@@ -45,7 +45,7 @@ pub(crate) struct Comparison {
 #[derive(Clone, Debug)]
 pub(crate) enum Other {
     Ours(Beside),
-    Published(f64),
+    Value(f64),
 }
 
 impl TryFrom<String> for Comparison {
@@ -58,7 +58,7 @@ impl TryFrom<String> for Comparison {
             _ => return Err(format!("`{text}` compares no two figures with < or >")),
         };
         let other = match parts.1.parse() {
-            Ok(value) => Other::Published(value),
+            Ok(value) => Other::Value(value),
             Err(_) => Other::Ours(parts.1.to_owned().try_into()?),
         };
         Ok(Self {
@@ -163,9 +163,9 @@ impl Comparison {
         };
         let values = of_rounds(results, column, own);
         match &self.other {
-            Other::Published(published) => {
-                let differences: Vec<f64> = values.iter().map(|(_, value)| value - published).collect();
-                let of = format!("{}, {} − {published} of the paper", own.case.name, own.system.name);
+            Other::Value(bound) => {
+                let differences: Vec<f64> = values.iter().map(|(_, value)| value - bound).collect();
+                let of = format!("{}, {} − {bound}", own.case.name, own.system.name);
                 self.told(&of, column, &differences)
             }
             Other::Ours(beside) => {
@@ -208,7 +208,7 @@ impl Comparison {
             _ => Verdict::DoesNotHold,
         };
         let digits = precise(median.abs().max(low.abs()).max(high.abs()));
-        let unit = column.unit;
+        let unit = if column.unit == "%" { "points" } else { column.unit };
         let [low, high] = [low, high].map(|end| written(end, digits));
         Judged {
             verdict,
@@ -389,7 +389,9 @@ mod tests {
     #[test]
     fn a_published_value_is_compared_in_the_unit_of_the_report_and_with_relative_figures_too() {
         let more = evidence(&[OFF, MORE]);
-        assert_eq!(verdict(&more, "share", &["udp on > 5"]).0, Verdict::Holds, "in percent");
+        let (holds, line) = verdict(&more, "share", &["udp on > 5"]);
+        assert_eq!(holds, Verdict::Holds, "in percent");
+        assert!(line.contains("on − 5 = +6.75 points"), "{line}");
         assert_eq!(
             verdict(&more, "over_off_ms", &["udp on > 28.11"]).0,
             Verdict::DoesNotHold

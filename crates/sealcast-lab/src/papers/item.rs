@@ -20,7 +20,7 @@ pub(super) enum State {
     NotHere,
     /// This build has no experiment for it.
     Later,
-    /// Its experiment has no record.
+    /// Its experiment has no record, or none of its cases.
     NotMeasured,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Shown<'a> {
         };
         let state = if !item.later.is_empty() {
             State::Later
-        } else if experiments().all(|name| evidence.results(name).is_none()) {
+        } else if experiments().all(|name| evidence.results(name).is_none()) || tally.rows == 0 {
             State::NotMeasured
         } else if tally.there == 0 {
             State::NotHere

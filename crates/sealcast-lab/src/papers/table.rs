@@ -16,6 +16,8 @@ pub(super) struct Tally {
     /// Values of the paper that have a figure of ours beside them, and all that it has.
     pub(super) there: usize,
     pub(super) wanted: usize,
+    /// Rows of ours that were measured, whatever figures they have.
+    pub(super) rows: usize,
     /// In words what is not there.
     pub(super) lacks: Vec<String>,
 }
@@ -24,6 +26,7 @@ impl Tally {
     pub(super) fn add(&mut self, other: Self) {
         self.there += other.there;
         self.wanted += other.wanted;
+        self.rows += other.rows;
         for words in other.lacks {
             if !self.lacks.contains(&words) {
                 self.lacks.push(words);
@@ -48,6 +51,7 @@ pub(super) fn tally(table: &Table, evidence: &Evidence) -> Tally {
     };
     let own = || table.rows.iter().filter(|row| !row.is_added);
     for row in own() {
+        tally.rows += row.ours.iter().map(|beside| ours(results, beside).len()).sum::<usize>();
         for beside in row.ours.iter().filter(|beside| ours(results, beside).is_empty()) {
             let why = reason(results, beside);
             tally.lacks.push(format!("{} in {}: {why}", beside.system, beside.case));
@@ -355,6 +359,7 @@ mod tests {
         );
         let partly = tally(&table("7.5"), &evidence);
         assert_eq!((partly.there, partly.wanted), (1, 2), "{partly:?}");
+        assert_eq!(partly.rows, 1);
         let mut both = table("7.5");
         both.rows[1].is_added = false;
         let lacks = tally(&both, &evidence).lacks;

@@ -185,7 +185,7 @@ fn assert_claims(library: &Library) {
         for comparison in &claim.holds_if {
             let other = match &comparison.other {
                 Other::Ours(other) => Some(other),
-                Other::Published(_) => None,
+                Other::Value(_) => None,
             };
             for beside in [&comparison.own].into_iter().chain(other) {
                 let has_system = definition.systems.iter().any(|system| system.goes_by(&beside.system));
