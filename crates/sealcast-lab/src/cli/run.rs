@@ -17,7 +17,8 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     })?;
     let mut definition = begin(&text, &args.common)?;
     definition.only(&args.common.only)?;
-    measure(definition, &args.common)
+    let command = format!("sealcast-lab run {}", args.file.display());
+    shown(definition, &args.common, Some(command)).map(|_| ExitCode::SUCCESS)
 }
 
 /// Reads a definition and applies the command-line options.
@@ -105,6 +106,11 @@ pub(super) fn measure(definition: Definition, common: &CommonArgs) -> Result<Exi
 
 /// As [`measure`], with the results for checks of the caller.
 pub(super) fn measured(definition: Definition, common: &CommonArgs) -> Result<Results> {
+    shown(definition, common, None)
+}
+
+/// Measures what a command measures, that of the experiment if none is named, and shows it.
+fn shown(definition: Definition, common: &CommonArgs, command: Option<String>) -> Result<Results> {
     let experiment = experiments::by_name(&definition.experiment)?;
     let method = experiment.method(&definition)?;
     let scratch = tempfile::tempdir().map_err(|error| {
@@ -112,11 +118,12 @@ pub(super) fn measured(definition: Definition, common: &CommonArgs) -> Result<Re
         Failure::new(FailureKind::Sink, what, "set TMPDIR")
     })?;
     let folder = common.out.clone().unwrap_or_else(|| scratch.path().to_owned());
-    let results = control::until_signalled(move |stop| {
+    let mut results = control::until_signalled(move |stop| {
         harness::run(experiment, &definition, &folder, stop, &|progress| {
             eprintln!("{progress}")
         })
     })?;
+    results.command = command.unwrap_or(results.command);
     print!("{}", harness::terminal(&results));
     if let Some(out) = &common.out {
         harness::write(&results, &method, out)?;

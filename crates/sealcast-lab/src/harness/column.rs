@@ -1,5 +1,7 @@
 //! A column: how a figure is computed from samples, how it is formatted, and how two systems are compared by it.
 
+use sealcast::meter::statistics::{Confidence, mean};
+
 use super::number;
 use super::sample::Sample;
 use super::statistics::Estimate;
@@ -126,13 +128,13 @@ impl Column {
     }
 
     /// The share of good events, shown in percent: the mean of `series`, each element of which is the share of `each`
-    /// events. The bootstrap resamples elements of all rounds instead of single events, since events fail together.
+    /// events. The interval is over elements instead of single events, since events fail together.
     pub fn share(key: &'static str, series: &'static str, title: &'static str, each: u32) -> Self {
         Self::new(key, title, "%", Kind::Share(series, each.into())).percent()
     }
 
-    /// The mean of `series` over all rounds, for estimates that are independent of each other. The bootstrap resamples
-    /// its elements.
+    /// The mean of `series` over all rounds, for estimates that are independent of each other. The interval is over its
+    /// elements.
     pub fn mean_of(key: &'static str, series: &'static str, title: &'static str, unit: &'static str) -> Self {
         Self::new(key, title, unit, Kind::MeanOf(series))
     }
@@ -357,21 +359,31 @@ impl Column {
         }
     }
 
-    /// The difference between the first and the second, or their ratio, in the unit shown in reports. `None` if they
-    /// have no round in common.
-    pub(crate) fn compared(&self, finding: Finding, own: Samples<'_>, rival: Samples<'_>) -> Option<Estimate> {
-        let ratio = finding.ratio;
-        let both = |own: f64, rival: f64| if ratio { own / rival } else { own - rival };
-        let scale = if ratio { 1.0 } else { self.scale };
-        let compared = match self.kind {
-            Kind::Median(name) | Kind::Over(name) | Kind::Times(name) => Estimate::of(&paired(own, rival, name, both)),
-            Kind::Share(name, _) => {
-                Estimate::difference(&joined(own, name), &joined(rival, finding.rival.unwrap_or(name)))
+    /// The difference between the first and the second in each round that both have, or their ratio, in the unit shown
+    /// in reports. Empty if systems are not compared by this figure.
+    pub(crate) fn differences(&self, finding: Finding, own: Samples<'_>, rival: Samples<'_>) -> Vec<f64> {
+        let both = |own: f64, rival: f64| if finding.ratio { own / rival } else { own - rival };
+        let mut differences = match self.kind {
+            Kind::Median(name) | Kind::Over(name) | Kind::Times(name) => paired(own, rival, name, both),
+            Kind::Share(name, _) | Kind::MeanOf(name) => {
+                let [own, rival] = [(own, name), (rival, finding.rival.unwrap_or(name))].map(means);
+                let [own, rival]: [Vec<_>; 2] = [&own, &rival].map(|means| means.iter().map(lent).collect());
+                paired(&own, &rival, MEAN, both)
             }
-            Kind::MeanOf(name) => Estimate::difference(&joined(own, name), &joined(rival, name)),
-            Kind::Sum(_) | Kind::Most(_) | Kind::Pooled(_) => None,
+            Kind::Sum(_) | Kind::Most(_) | Kind::Pooled(_) => Vec::new(),
         };
-        compared.map(|estimate| estimate.times(scale))
+        let scale = if finding.ratio { 1.0 } else { self.scale };
+        differences.iter_mut().for_each(|difference| *difference *= scale);
+        differences
+    }
+
+    /// What such differences are in the middle, as the column's own figure: their median or their mean. `None` without
+    /// one.
+    pub(crate) fn middle(&self, differences: &[f64], confidence: Confidence) -> Option<Estimate> {
+        match self.kind {
+            Kind::Share(..) | Kind::MeanOf(_) => Estimate::mean_with(differences, confidence),
+            _ => Estimate::with(differences, confidence),
+        }
     }
 
     /// For each round that both have, how many times as bad the value of the first is: above 1 if it is worse. Nothing
@@ -409,6 +421,24 @@ fn paired(own: Samples<'_>, other: Samples<'_>, name: &str, both: impl Fn(f64, f
         .collect()
 }
 
+/// The name of the value of [`means`].
+const MEAN: &str = "mean";
+
+/// The mean of a series in each round that has it.
+fn means((samples, name): (Samples<'_>, &str)) -> Vec<(usize, Sample)> {
+    let mean_of = |sample: &Sample| sample.series.get(name).map(|series| mean(series));
+    let means = samples
+        .iter()
+        .filter_map(|(round, sample)| Some((*round, mean_of(sample)?)));
+    means
+        .map(|(round, mean)| (round, Sample::default().with(MEAN, mean)))
+        .collect()
+}
+
+fn lent((round, sample): &(usize, Sample)) -> (usize, &Sample) {
+    (*round, sample)
+}
+
 fn joined(samples: Samples<'_>, name: &str) -> Vec<f64> {
     let series = samples.iter().filter_map(|(_, sample)| sample.series.get(name));
     series.flatten().copied().collect()
@@ -428,7 +458,7 @@ mod tests {
     }
 
     fn lent(samples: &[(usize, Sample)]) -> Vec<(usize, &Sample)> {
-        samples.iter().map(|(round, sample)| (*round, sample)).collect()
+        samples.iter().map(super::lent).collect()
     }
 
     #[test]
@@ -481,7 +511,12 @@ mod tests {
         let figure = column.figure(&lent(&a), &[]).expect("shares");
         assert_eq!(column.written(figure.median), "98.00");
         let finding = column.finding.expect("found");
-        let more = column.compared(finding, &lent(&a), &lent(&b)).expect("both");
-        assert!((more.median - 48.0).abs() < 1e-9, "{more:?}");
+        let more = column.differences(finding, &lent(&a), &lent(&b));
+        assert!(
+            more.len() == 1 && (more[0] - 49.0).abs() < 1e-9,
+            "the round of both: {more:?}"
+        );
+        let middle = column.middle(&[1.0, 2.0, 6.0], Confidence::P95).expect("differences");
+        assert!((middle.median - 3.0).abs() < 1e-9, "a share is a mean: {middle:?}");
     }
 }

@@ -1,16 +1,24 @@
 //! Findings in sentences: each relevant difference between the subject and a rival.
 
+use sealcast::meter::statistics::Confidence;
+
 use super::column::{Better, Column, Finding};
 use super::definition::Target;
 use super::number::{signed, written};
 use super::results::{Results, Row};
 use super::statistics::Estimate;
 
-/// A comparison of the subject with a rival in one case and one column.
+/// Rounds of both systems that a finding takes. The interval of six spans all of them, so that one wild round undoes
+/// it; and with fewer none holds the truth in 95 of 100 measurements.
+pub(crate) const ROUNDS: usize = 7;
+
+/// A comparison of two systems in one case and one column.
 struct Compared<'a> {
     case: &'a str,
     column: &'a Column,
     finding: Finding,
+    /// Number of rounds that have both.
+    rounds: usize,
     more: Estimate,
 }
 
@@ -21,14 +29,28 @@ enum Shown {
     More,
     /// The interval includes "no difference", or the difference is irrelevant in practice.
     Alike,
+    /// There are too few rounds for a finding.
+    Open,
 }
 
-impl Compared<'_> {
-    /// A single round has no interval. Then the observed difference is reported, with a note that it is from one
-    /// round.
+impl<'a> Compared<'a> {
+    /// The one system beside the other; `None` if they are not compared by this column, or have no round in common.
+    fn of(column: &'a Column, own: &'a Row, other: &Row) -> Option<Self> {
+        let finding = column.finding?;
+        let differences = column.differences(finding, &own.lent(), &other.lent());
+        Some(Self {
+            case: &own.case.name,
+            column,
+            finding,
+            rounds: differences.len(),
+            more: column.middle(&differences, Confidence::P95)?,
+        })
+    }
+
     fn shown(&self) -> Shown {
         let even = if self.finding.ratio { 1.0 } else { 0.0 };
         match self.more {
+            _ if self.rounds < ROUNDS => Shown::Open,
             more if (more.median - even).abs() < self.finding.matters => Shown::Alike,
             more if more.low > even => Shown::More,
             more if more.high < even => Shown::Less,
@@ -70,16 +92,21 @@ impl Compared<'_> {
         };
         let unit = if self.finding.ratio { "times" } else { self.unit() };
         let judged = match (self.shown(), self.finding.better) {
+            (Shown::Open, _) => "too few rounds for a finding",
             (Shown::Alike, _) => "not told apart",
             (Shown::Less, Better::Less) | (Shown::More, Better::More) => "better",
             _ => "worse",
         };
         let interval = match low == high {
-            true => "one round, no interval".to_owned(),
-            false => format!("{} to {}", say(low), say(high)),
+            true => String::new(),
+            false => format!(" ({} to {})", say(low), say(high)),
+        };
+        let rounds = match self.rounds {
+            1 => "1 round".to_owned(),
+            rounds => format!("{rounds} rounds"),
         };
         format!(
-            "{}: {} of {subject} against {rival}: {} {unit} ({interval}): {judged}",
+            "{}: {} of {subject} against {rival}: {} {unit}{interval}, {rounds}: {judged}",
             self.case,
             self.column.title,
             say(median)
@@ -88,11 +115,14 @@ impl Compared<'_> {
 }
 
 /// One sentence for each rival: all columns with a relevant difference, and those without. If there is no subject, one
-/// sentence for each shown case: the best system.
+/// sentence for each shown case: the best system. Comparisons of fewer rounds than a finding takes make none.
 pub(crate) fn headline(results: &Results) -> Vec<String> {
     let subject = &results.definition.subject;
     if subject.is_empty() {
-        return leaders(results);
+        return leaders(results)
+            .into_iter()
+            .filter_map(|leader| leader.sentence())
+            .collect();
     }
     let rivals = results.definition.rivals.iter();
     rivals
@@ -101,74 +131,112 @@ pub(crate) fn headline(results: &Results) -> Vec<String> {
                 .columns
                 .iter()
                 .filter_map(|column| {
-                    let compared = compared(results, column, rival);
+                    let mut compared = compared(results, column, rival);
+                    compared.retain(|compared| compared.shown() != Shown::Open);
                     (!compared.is_empty()).then(|| summed_up(column, &compared))
                 })
                 .collect();
-            let once = once(results);
-            (!parts.is_empty()).then(|| format!("{subject} beside {rival}: {}.{once}", parts.join("; ")))
+            (!parts.is_empty()).then(|| format!("{subject} beside {rival}: {}.", parts.join("; ")))
         })
         .collect()
 }
 
-/// The note on results of a single round, which have no intervals.
-fn once(results: &Results) -> &'static str {
-    match results.rounds() {
-        1 => " One round: see whether it holds.",
-        _ => "",
-    }
+/// What is said of comparisons that make no finding; nothing if all make one.
+pub(crate) fn withheld(results: &Results) -> Vec<String> {
+    let all = match results.definition.subject.is_empty() {
+        true => leaders(results).into_iter().flat_map(|leader| leader.others).collect(),
+        false => of_subject(results),
+    };
+    let open = all.iter().filter(|compared| compared.shown() == Shown::Open);
+    let Some(most) = open.clone().map(|compared| compared.rounds).max() else {
+        return Vec::new();
+    };
+    vec![format!(
+        "{} of {} comparisons have fewer rounds than the {ROUNDS} that a finding takes ({most} at most), so they \
+         are figures without a finding. To find: {} --rounds {ROUNDS}",
+        open.count(),
+        all.len(),
+        results.command
+    )]
 }
 
-/// For each case of the terminal and each column with a finding: the best system, and those that are not told apart
-/// from it, or the next.
-fn leaders(results: &Results) -> Vec<String> {
+/// The best system of a case by a column, beside the others.
+struct Leader<'a> {
+    best: &'a str,
+    figure: Estimate,
+    /// The others in their order, each as the best compares with it.
+    names: Vec<&'a str>,
+    others: Vec<Compared<'a>>,
+    /// The figure of the next.
+    second: Estimate,
+}
+
+/// For each case of the terminal and each column with a finding: the best system beside the others.
+fn leaders(results: &Results) -> Vec<Leader<'_>> {
     let cases = &results.definition.terminal_cases;
     let shown = |row: &&Row| cases.is_empty() || cases.contains(&row.case.name);
     let shown: Vec<&Row> = results.rows.iter().filter(shown).collect();
-    let mut sentences = Vec::new();
+    let mut leaders = Vec::new();
     for rows in shown.chunk_by(|a, b| a.case.name == b.case.name) {
         for (at, column) in results.columns.iter().enumerate() {
             let Some(finding) = column.finding else { continue };
             let takes_part = |row: &&&Row| !row.samples.is_empty() && row.system.name != results.definition.baseline;
             let measured = rows.iter().filter(takes_part);
-            let mut ranked: Vec<(&str, Estimate)> = measured
-                .filter_map(|row| Some((row.system.name.as_str(), row.figures[at]?)))
-                .collect();
+            let mut ranked: Vec<(&Row, Estimate)> = measured.filter_map(|row| Some((*row, row.figures[at]?))).collect();
             ranked.sort_by(|a, b| a.1.median.total_cmp(&b.1.median));
             if matches!(finding.better, Better::More) {
                 ranked.reverse();
             }
-            sentences.extend(leader(&rows[0].case.name, column, finding, &ranked));
+            leaders.extend(Leader::of(column, &ranked));
         }
     }
-    sentences.into_iter().map(|sentence| sentence + once(results)).collect()
+    leaders
 }
 
-/// The sentence about systems in order of a column, the best first.
-fn leader(case: &str, column: &Column, finding: Finding, ranked: &[(&str, Estimate)]) -> Option<String> {
-    let [(best, figure), others @ ..] = ranked else {
-        return None;
-    };
-    let (next, second) = others.first()?;
-    let superlative = match finding.better {
-        Better::More => "highest",
-        Better::Less => "lowest",
-    };
-    let alike = |other: &Estimate| other.low <= figure.high && figure.low <= other.high;
-    let beside: Vec<&str> = others
-        .iter()
-        .filter(|(_, other)| alike(other))
-        .map(|(name, _)| *name)
-        .collect();
-    let rest = match beside[..] {
-        [] => format!("next is {next} with {}", column.written(second.median)),
-        _ => format!("not told apart from {}", beside.join(", ")),
-    };
-    let value = column.written(figure.median);
-    Some(format!(
-        "{case}: {} is {superlative} with {best}, {value} {}; {rest}.",
-        column.title, column.unit
-    ))
+impl<'a> Leader<'a> {
+    /// Of systems in order of a column, the best first; `None` if there is one at most.
+    fn of(column: &'a Column, ranked: &[(&'a Row, Estimate)]) -> Option<Self> {
+        let [(best, figure), others @ ..] = ranked else {
+            return None;
+        };
+        let compared = others
+            .iter()
+            .filter_map(|(row, _)| Some((row.system.name.as_str(), Compared::of(column, best, row)?)));
+        let (names, others): (Vec<_>, Vec<_>) = compared.unzip();
+        Some(Self {
+            best: &best.system.name,
+            figure: *figure,
+            second: ranked.get(1)?.1,
+            names,
+            others,
+        })
+    }
+
+    /// The best system, and those that are not told apart from it, or the next; `None` if rounds are too few to tell.
+    fn sentence(&self) -> Option<String> {
+        let first = self.others.first()?;
+        let is_open = |compared: &Compared<'_>| compared.shown() == Shown::Open;
+        if self.others.iter().any(is_open) {
+            return None;
+        }
+        let (case, column) = (first.case, first.column);
+        let superlative = match first.finding.better {
+            Better::More => "highest",
+            Better::Less => "lowest",
+        };
+        let all = self.names.iter().zip(&self.others);
+        let alike = all.filter(|(_, compared)| compared.shown() == Shown::Alike);
+        let beside: Vec<&str> = alike.map(|(name, _)| *name).collect();
+        let rest = match beside[..] {
+            [] => format!("next is {} with {}", self.names[0], column.written(self.second.median)),
+            _ => format!("not told apart from {}", beside.join(", ")),
+        };
+        let value = column.written(self.figure.median);
+        Some(format!(
+            "{case}: {} is {superlative} with {}, {value} {}; {rest}.",
+            column.title, self.best, column.unit
+        ))
+    }
 }
 
 /// One line for each comparison.
@@ -184,22 +252,24 @@ pub(crate) fn details(results: &Results) -> Vec<String> {
     details
 }
 
+/// The subject beside each rival in each case and column.
+fn of_subject(results: &Results) -> Vec<Compared<'_>> {
+    let rivals = results.definition.rivals.iter();
+    rivals
+        .flat_map(|rival| {
+            let columns = results.columns.iter();
+            columns.flat_map(move |column| compared(results, column, rival))
+        })
+        .collect()
+}
+
+/// The subject beside a rival by a column, in each case that has both.
 fn compared<'a>(results: &'a Results, column: &'a Column, rival: &str) -> Vec<Compared<'a>> {
-    let Some(finding) = column.finding else {
-        return Vec::new();
-    };
     let cases = results.definition.cases.iter();
     cases
         .filter_map(|case| {
             let own = results.row(&case.name, &results.definition.subject)?;
-            let other = results.row(&case.name, rival)?;
-            let more = column.compared(finding, &own.lent(), &other.lent())?;
-            Some(Compared {
-                case: &case.name,
-                column,
-                finding,
-                more,
-            })
+            Compared::of(column, own, results.row(&case.name, rival)?)
         })
         .collect()
 }
@@ -305,7 +375,7 @@ mod tests {
     use crate::harness::sample::Sample;
     use crate::harness::turn::Turn;
 
-    const DEFINITION: &str = "experiment = \"e\"\ntitle = \"t\"\nasks = \"a\"\ndisproved_by = \"d\"\nrounds = 2\n\
+    const DEFINITION: &str = "experiment = \"e\"\ntitle = \"t\"\nasks = \"a\"\ndisproved_by = \"d\"\nrounds = 7\n\
         seconds = 1\nsubject = \"ours\"\nrivals = [\"theirs\"]\n[[target]]\ncases = [\"near\"]\ncolumn = \"ms\"\n\
         at_most = 5.0\n[[case]]\nname = \"near\"\n[[case]]\nname = \"far\"\n[[system]]\nname = \"ours\"\n\
         [[system]]\nname = \"theirs\"\n";
@@ -315,11 +385,17 @@ mod tests {
     }
 
     fn results_of(definition: &str, values: &[(&str, &str, f64)]) -> Results {
+        measured(definition, ROUNDS, values)
+    }
+
+    /// Made records: in odd rounds all systems take half a millisecond more.
+    fn measured(definition: &str, rounds: usize, values: &[(&str, &str, f64)]) -> Results {
         let folder = tempfile::tempdir().expect("a folder");
         let definition = Definition::parse(definition).expect("it is right");
         let header = Header::new(&definition, Vec::new(), Vec::new());
         let mut record = Record::open(folder.path(), header).expect("new");
-        for (round, drift) in [0.0, 0.5].into_iter().enumerate() {
+        for round in 0..rounds {
+            let drift = if round % 2 == 1 { 0.5 } else { 0.0 };
             for &(case, system, ms) in values {
                 let turn = Turn {
                     round,
@@ -358,11 +434,11 @@ mod tests {
         assert!(
             details(&found)
                 .iter()
-                .any(|line| line.contains("far: delay of ours against theirs: −118.0 ms"))
+                .any(|line| line.contains("far: delay of ours against theirs: −118.0 ms, 7 rounds"))
         );
         assert_eq!(
             targets(&found),
-            ["near, ours: delay of at most 5.0 ms is met: 4.2 (4.0 to 4.5)"]
+            ["near, ours: delay of at most 5.0 ms is met: 4.0 (4.0 to 4.5)"]
         );
     }
 
@@ -378,7 +454,7 @@ mod tests {
         };
         assert_eq!(
             judged("\"theirs\"", "130.2"),
-            ["near, theirs: delay of an interval that holds 130.2 ms is met: 130.2 (130.0 to 130.5)"]
+            ["near, theirs: delay of an interval that holds 130.2 ms is met: 130.0 (130.0 to 130.5)"]
         );
         assert!(judged("\"theirs\"", "129.0")[0].contains("is missed"));
         assert!(judged("", "4.5")[0].starts_with("near, ours: "));
@@ -396,11 +472,11 @@ mod tests {
         let sentences = headline(&results_of(&definition, &values));
         let has = |words: &str| sentences.iter().any(|sentence| sentence == words);
         assert!(
-            has("near: delay is lowest with ours, 4.2 ms; not told apart from theirs."),
+            has("near: delay is lowest with ours, 4.0 ms; not told apart from theirs."),
             "{sentences:?}"
         );
         assert!(
-            has("far: delay is lowest with theirs, 13.2 ms; next is ours with 20.2."),
+            has("far: delay is lowest with theirs, 13.0 ms; next is ours with 20.0."),
             "{sentences:?}"
         );
     }
@@ -414,5 +490,24 @@ mod tests {
             headline(&found)
         );
         assert!(targets(&found)[0].contains("is missed"), "{:?}", targets(&found));
+    }
+
+    #[test]
+    fn fewer_rounds_than_seven_find_nothing_and_the_command_that_would_is_named() {
+        let far_apart = [("near", "ours", 4.0), ("near", "theirs", 130.0)];
+        for subject in [
+            DEFINITION,
+            &DEFINITION.replace("subject = \"ours\"\nrivals = [\"theirs\"]\n", ""),
+        ] {
+            let (few, enough) = (measured(subject, 6, &far_apart), measured(subject, 7, &far_apart));
+            assert_eq!(headline(&few), Vec::<String>::new());
+            let said = withheld(&few).concat();
+            assert!(
+                said.contains("comparisons have fewer rounds") && said.ends_with("sealcast-lab e --rounds 7"),
+                "{said}"
+            );
+            assert!(!headline(&enough).is_empty());
+            assert_eq!(withheld(&enough), Vec::<String>::new());
+        }
     }
 }

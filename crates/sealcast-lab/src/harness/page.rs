@@ -5,11 +5,16 @@ use std::fmt::Write;
 use super::column::Column;
 use super::definition::{Definition, Entry, Published};
 use super::results::{Results, Row};
-use super::statistics::Estimate;
+use super::statistics::{Estimate, INTERVALS};
 use super::{boxes, chart, findings};
 
 /// The same style as the demo's page.
 const STYLE: &str = include_str!("page.css");
+/// What findings rest on, for readers.
+const FINDINGS: &str = "A finding compares two systems by their differences within each of at least seven rounds, so \
+    that what changes from one round to the next is in none of them. It names a difference where the interval of these \
+    differences is on one side of none at all, and the difference is large enough to matter; otherwise the two are not \
+    told apart.";
 
 /// Escapes text for HTML.
 pub(crate) fn escape(text: &str) -> String {
@@ -60,7 +65,8 @@ pub(crate) fn page(results: &Results, method: &[String]) -> String {
     tables(&mut page, results);
     sources(&mut page, &definition.published);
     entries(&mut page, definition);
-    list(&mut page, "Method", method.iter().map(|words| prose(words)));
+    let method = method.iter().map(String::as_str).chain([INTERVALS, FINDINGS]);
+    list(&mut page, "Method", method.map(prose));
     let disproof = format!("Otherwise than expected would be: {}", definition.disproved_by);
     let _ = writeln!(
         page,
@@ -86,6 +92,9 @@ fn found(page: &mut String, results: &Results) {
     page.push_str("<article class=\"found\">\n");
     for sentence in findings::headline(results) {
         let _ = writeln!(page, "<p class=\"verdict\">{}</p>", escape(&sentence));
+    }
+    for words in findings::withheld(results) {
+        let _ = writeln!(page, "<p class=\"words\">{}</p>", escape(&words));
     }
     let targets = findings::targets(results);
     if !targets.is_empty() {
@@ -116,7 +125,7 @@ fn found(page: &mut String, results: &Results) {
 
 /// A table for each section.
 fn tables(page: &mut String, results: &Results) {
-    page.push_str("<article class=\"wide\"><h2>Figures <small>95 % intervals below; none of one round</small></h2>\n");
+    page.push_str("<article class=\"wide\"><h2>Figures <small>below: (a to b), see Method</small></h2>\n");
     for (columns, rows) in results.sections() {
         table(page, results, &columns, rows);
     }

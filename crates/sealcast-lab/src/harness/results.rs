@@ -27,6 +27,8 @@ pub struct Results {
     pub missing: Vec<String>,
     /// Facts about the environment, by name.
     pub facts: Vec<(String, String)>,
+    /// The command that measures all of it.
+    pub command: String,
 }
 
 /// The results of a system in a case.
@@ -89,6 +91,7 @@ impl Results {
         }
         deduct(&mut rows, &columns);
         let mut results = Self {
+            command: format!("sealcast-lab {}", definition.experiment),
             definition,
             columns,
             charts,
@@ -130,6 +133,7 @@ impl Results {
             rows: rows.cloned().collect(),
             missing: Vec::new(),
             facts: Vec::new(),
+            command: self.command.clone(),
         }
     }
 

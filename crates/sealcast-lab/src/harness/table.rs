@@ -23,6 +23,9 @@ fn text(results: &Results, cases: &[String]) -> String {
     for sentence in findings::headline(results) {
         let _ = writeln!(text, "{sentence}\n");
     }
+    for words in findings::withheld(results) {
+        let _ = writeln!(text, "{words}\n");
+    }
     text.push_str(&tables(results, cases));
     text.push_str(&judged::text(results));
     text.push('\n');

@@ -23,9 +23,8 @@ const READING: [&str; 4] = [
     "A row \u{201c}paper\u{201d} has the paper's values as printed; a row \u{201c}ours\u{201d} has the figure of \
      this machine and its 95 % interval; n is the number of rounds. Each of our figures leads to its place in the \
      report of its experiment.",
-    "Ours are medians over rounds; intervals are by bootstrap over rounds, 2000 resamples. They say how \
-     repeatable a figure is here and now, not how another machine would do. With few rounds they are too narrow; \
-     a single round has none.",
+    "Ours are medians over rounds. Intervals say how repeatable a figure is here and now, not how another machine \
+     would do: of fewer than six rounds they are the range of the rounds, and a single round has none.",
     "The papers' machines, networks and cameras are others than ours: each paper and each item says what differs. \
      Where a paper has intervals or standard deviations, they stand in a column; the others give none.",
     "Where a value exists only as a drawing in the paper, the page says so, with what the text says of it, and \

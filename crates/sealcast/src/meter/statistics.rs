@@ -57,42 +57,67 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     sorted.get(at.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
-/// The 95 % interval of the mean by Student's t, which also holds for few samples; NaN with less than two values.
-/// Samples that follow one another are taken for independent: give it the means of batches.
-pub fn mean_interval(values: &[f64]) -> (f64, f64) {
+/// The share of intervals that hold the true value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confidence {
+    /// 95 %.
+    P95,
+    /// 99 %.
+    P99,
+}
+
+impl Confidence {
+    fn share(self) -> f64 {
+        match self {
+            Self::P95 => 0.95,
+            Self::P99 => 0.99,
+        }
+    }
+
+    /// The standard deviations on either side of the middle of a normal distribution that hold this share of it.
+    fn deviations(self) -> f64 {
+        match self {
+            Self::P95 => 1.959_963_985,
+            Self::P99 => 2.575_829_304,
+        }
+    }
+}
+
+/// The interval of the mean by Student's t, which also holds for few samples; NaN with less than two values. Samples
+/// that follow one another are taken for independent: give it the means of batches.
+pub fn mean_interval(values: &[f64], confidence: Confidence) -> (f64, f64) {
     let (mean, count) = (mean(values), values.len() as f64);
-    let half = student(count - 1.0) * deviation(values) / count.sqrt();
+    let half = student(count - 1.0, confidence) * deviation(values) / count.sqrt();
     (mean - half, mean + half)
 }
 
-/// The factor of Student's t for a 95 % interval with so many degrees of freedom: exact for one and two, beyond that by
-/// the expansion in their reciprocal (Abramowitz and Stegun, 26.7.5), which is within 0.6 % for three, and 0.01 % from
-/// nine on.
-fn student(freedom: f64) -> f64 {
-    // The 97.5th percentile of the normal distribution.
-    const Z: f64 = 1.959_963_985;
+/// The factor of Student's t for an interval with so many degrees of freedom: exact for one and two, beyond that by the
+/// expansion in their reciprocal (Abramowitz and Stegun, 26.7.5), which is within 4 % for three, and 0.3 % from six on.
+fn student(freedom: f64, confidence: Confidence) -> f64 {
+    let (share, z) = (confidence.share(), confidence.deviations());
     if freedom < 1.5 {
-        return 12.706_205;
+        return (share * std::f64::consts::FRAC_PI_2).tan();
     }
     if freedom < 2.5 {
-        return 4.302_653;
+        return share * (2.0 / (1.0 - share * share)).sqrt();
     }
     let terms = [
-        (Z.powi(3) + Z) / 4.0,
-        (5.0 * Z.powi(5) + 16.0 * Z.powi(3) + 3.0 * Z) / 96.0,
-        (3.0 * Z.powi(7) + 19.0 * Z.powi(5) + 17.0 * Z.powi(3) - 15.0 * Z) / 384.0,
+        (z.powi(3) + z) / 4.0,
+        (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0,
+        (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0,
     ];
-    terms.iter().rev().fold(0.0, |sum, term| (sum + term) / freedom) + Z
+    terms.iter().rev().fold(0.0, |sum, term| (sum + term) / freedom) + z
 }
 
-/// The interval of the median of sorted samples that holds it with 95 % at least, whatever their distribution; `None`
-/// with less than six. Samples are taken for independent.
-pub fn median_interval(sorted: &[f64]) -> Option<(f64, f64)> {
+/// The interval of the median of sorted samples that holds it with this confidence at least, whatever their
+/// distribution; `None` with less than six for 95 %, eight for 99 %. Samples are taken for independent.
+pub fn median_interval(sorted: &[f64], confidence: Confidence) -> Option<(f64, f64)> {
     let count = sorted.len();
+    let beyond = (1.0 - confidence.share()) / 2.0;
     // How many samples are below the median is binomial. Beyond a thousand the smallest terms are below what f64 holds.
     let mut term = 0.5_f64.powi(count.min(1000) as i32);
     let (mut tail, mut rank) = (0.0, 0);
-    while rank < count && tail + term <= 0.025 {
+    while rank < count && tail + term <= beyond {
         tail += term;
         term *= (count - rank) as f64 / (rank + 1) as f64;
         rank += 1;
@@ -107,22 +132,24 @@ mod tests {
 
     #[test]
     fn students_factors_are_those_of_the_tables() {
-        for (freedom, factor) in [
-            (1.0, 12.706),
-            (2.0, 4.303),
-            (9.0, 2.262),
-            (14.0, 2.145),
-            (29.0, 2.045),
-            (39.0, 2.023),
-            (1e9, 1.960),
+        use Confidence::{P95, P99};
+        for (freedom, confidence, factor) in [
+            (1.0, P95, 12.706),
+            (2.0, P95, 4.303),
+            (9.0, P95, 2.262),
+            (14.0, P95, 2.145),
+            (29.0, P95, 2.045),
+            (39.0, P95, 2.023),
+            (1e9, P95, 1.960),
+            (1.0, P99, 63.657),
+            (2.0, P99, 9.925),
+            (14.0, P99, 2.977),
+            (29.0, P99, 2.756),
         ] {
-            assert!(
-                (student(freedom) - factor).abs() < 1e-3,
-                "{freedom}: {}",
-                student(freedom)
-            );
+            let seen = student(freedom, confidence);
+            assert!((seen - factor).abs() < 1e-3, "{freedom}, {confidence:?}: {seen}");
         }
-        let (low, high) = mean_interval(&[1.0, 2.0, 3.0]);
+        let (low, high) = mean_interval(&[1.0, 2.0, 3.0], P95);
         assert!(
             (low + 0.484).abs() < 1e-3 && (high - 4.484).abs() < 1e-3,
             "{low} {high}"
@@ -134,9 +161,12 @@ mod tests {
         for (count, rank) in [(6, 1), (9, 2), (10, 2), (15, 4), (20, 6), (30, 10), (40, 14), (100, 40)] {
             let sorted: Vec<f64> = (1..=count).map(f64::from).collect();
             let expected = (f64::from(rank), f64::from(count + 1 - rank));
-            assert_eq!(median_interval(&sorted), Some(expected), "{count}");
+            assert_eq!(median_interval(&sorted, Confidence::P95), Some(expected), "{count}");
         }
-        assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]), None);
+        assert_eq!(median_interval(&[1.0, 2.0, 3.0, 4.0, 5.0], Confidence::P95), None);
+        let sorted: Vec<f64> = (1..=15).map(f64::from).collect();
+        assert_eq!(median_interval(&sorted, Confidence::P99), Some((3.0, 13.0)));
+        assert_eq!(median_interval(&sorted[..7], Confidence::P99), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::pairing::Pair;
-use crate::meter::statistics::{mean, mean_interval, median, median_interval, quantile};
+use crate::meter::statistics::{Confidence, mean, mean_interval, median, median_interval, quantile};
 
 /// Maximum of differences that are kept: two hours of 60 pictures a second. Then the oldest go.
 const MAX_DIFFERENCES: usize = 1 << 19;
@@ -114,7 +114,7 @@ impl Differences {
         sorted.sort_unstable_by(f64::total_cmp);
         let of = |value: fn(&Difference) -> f64| median_of(&batches, value);
         let means: Vec<f64> = batches.iter().map(|batch| mean(&values(batch, |of| of.ms))).collect();
-        let (low, high) = mean_interval(&means);
+        let (low, high) = mean_interval(&means, Confidence::P95);
         let mean = Estimate {
             ms: mean(&means),
             low,
@@ -158,7 +158,7 @@ fn values(batch: &[Difference], value: impl Fn(&Difference) -> f64) -> Vec<f64> 
 fn median_of(batches: &[Vec<Difference>], value: fn(&Difference) -> f64) -> Option<Estimate> {
     let mut medians: Vec<f64> = batches.iter().map(|batch| median(&mut values(batch, value))).collect();
     medians.sort_unstable_by(f64::total_cmp);
-    let (low, high) = median_interval(&medians)?;
+    let (low, high) = median_interval(&medians, Confidence::P95)?;
     let ms = median(&mut batches.iter().flatten().map(value).collect::<Vec<_>>());
     Some(Estimate {
         ms,
