@@ -66,7 +66,7 @@ pub fn by_name(name: &str) -> Result<&'static Experiment> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{Asked, Definition, table};
+    use crate::harness::{Asked, Column, Definition, table};
 
     #[test]
     fn every_built_in_definition_can_be_read_and_says_what_would_disprove_it() {
@@ -91,6 +91,13 @@ mod tests {
                     target.cases.iter().all(|case| definition.case(case).is_some()),
                     "{:?}",
                     target.cases
+                );
+            }
+            for control in &definition.controls {
+                let checks = |column: &&Column| column.finding.is_some() && column.key == control.column;
+                assert!(
+                    control.column.is_empty() || columns.iter().any(|column| checks(&column)),
+                    "{control:?}"
                 );
             }
             for published in &definition.published {

@@ -7,6 +7,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::controls::Control;
 use super::judged::{Against, Until};
 
 /// An experiment as its file defines it, with command-line flags applied.
@@ -60,6 +61,9 @@ pub struct Definition {
     /// When a run ends, instead of after `rounds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
+    /// Comparisons whose result is known, without which nothing is found.
+    #[serde(default, rename = "control", skip_serializing_if = "Vec::is_empty")]
+    pub controls: Vec<Control>,
     /// Values that figures have to reach.
     #[serde(default, rename = "target")]
     pub targets: Vec<Target>,
@@ -192,10 +196,25 @@ impl Definition {
                 }
             }
         }
+        definition.check_controls()?;
         if definition.rounds == 0 {
             return Err(refused(&"rounds must be above 0"));
         }
         Ok(definition)
+    }
+
+    /// Refuses controls of cases and systems that are not there.
+    fn check_controls(&self) -> Result<()> {
+        let is_there = |entries: &[Entry], name: &str| entries.iter().any(|entry| entry.name == name);
+        for control in &self.controls {
+            let systems = [&control.system, &control.other];
+            let unknown = systems.into_iter().find(|name| !is_there(&self.systems, name));
+            let case = Some(&control.case).filter(|name| !is_there(&self.cases, name));
+            if let Some(name) = unknown.or(case) {
+                return Err(refused(&format!("a control names `{name}`, which is not defined")));
+            }
+        }
+        Ok(())
     }
 
     /// Reads the settings into the engine's type.
@@ -306,6 +325,8 @@ mod tests {
         name = "sealcast"
     "#;
 
+    const CONTROL: &str = "[[control]]\ncase = \"a\"\nsystem = \"again\"\nother = \"relay\"\n[settings]";
+
     fn names(entries: &[Entry]) -> Vec<&str> {
         entries.iter().map(|entry| entry.name.as_str()).collect()
     }
@@ -370,6 +391,7 @@ mod tests {
             ("rounds = 7", "rounds = 0", "above 0"),
             ("name = \"b\"", "name = \"a\"", "two of the case `a`"),
             ("title", "tilte", "unknown field `tilte`"),
+            ("[settings]", CONTROL, "a control names `again`"),
         ] {
             let refused = Definition::parse(&SMALL.replacen(from, to, 1)).expect_err(words);
             assert!(refused.what.contains(words), "{refused}");

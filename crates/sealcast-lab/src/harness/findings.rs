@@ -1,125 +1,20 @@
 //! Findings in sentences: each relevant difference between the subject and a rival.
 
-use sealcast::meter::statistics::Confidence;
-
-use super::column::{Better, Column, Finding};
+use super::column::{Better, Column};
+use super::compared::{Compared, ROUNDS, Shown};
+use super::controls::Controls;
 use super::definition::Target;
-use super::number::{signed, written};
+use super::number::written;
 use super::results::{Results, Row};
 use super::statistics::Estimate;
-
-/// Rounds of both systems that a finding takes. The interval of six spans all of them, so that one wild round undoes
-/// it; and with fewer none holds the truth in 95 of 100 measurements.
-pub(crate) const ROUNDS: usize = 7;
-
-/// A comparison of two systems in one case and one column.
-struct Compared<'a> {
-    case: &'a str,
-    column: &'a Column,
-    finding: Finding,
-    /// Number of rounds that have both.
-    rounds: usize,
-    more: Estimate,
-}
-
-/// The result of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
-    Less,
-    More,
-    /// The interval includes "no difference", or the difference is irrelevant in practice.
-    Alike,
-    /// There are too few rounds for a finding.
-    Open,
-}
-
-impl<'a> Compared<'a> {
-    /// The one system beside the other; `None` if they are not compared by this column, or have no round in common.
-    fn of(column: &'a Column, own: &'a Row, other: &Row) -> Option<Self> {
-        let finding = column.finding?;
-        let differences = column.differences(finding, &own.lent(), &other.lent());
-        Some(Self {
-            case: &own.case.name,
-            column,
-            finding,
-            rounds: differences.len(),
-            more: column.middle(&differences, Confidence::P95)?,
-        })
-    }
-
-    fn shown(&self) -> Shown {
-        let even = if self.finding.ratio { 1.0 } else { 0.0 };
-        match self.more {
-            _ if self.rounds < ROUNDS => Shown::Open,
-            more if (more.median - even).abs() < self.finding.matters => Shown::Alike,
-            more if more.low > even => Shown::More,
-            more if more.high < even => Shown::Less,
-            _ => Shown::Alike,
-        }
-    }
-
-    fn unit(&self) -> &'static str {
-        match self.column.unit {
-            "%" => "points",
-            unit => unit,
-        }
-    }
-
-    /// The size of the difference, without its sign.
-    fn size(&self) -> f64 {
-        if self.finding.ratio {
-            self.more.median
-        } else {
-            self.more.median.abs()
-        }
-    }
-
-    fn digits(&self) -> usize {
-        match self.finding.ratio {
-            true if self.more.median < 0.1 => 4,
-            true => 2,
-            false => self.column.digits,
-        }
-    }
-
-    /// A line for the list of all comparisons.
-    fn detail(&self, subject: &str, rival: &str) -> String {
-        let Estimate { median, low, high } = self.more;
-        let digits = self.digits();
-        let say = |value: f64| match self.finding.ratio {
-            true => written(value, digits),
-            false => signed(value, digits),
-        };
-        let unit = if self.finding.ratio { "times" } else { self.unit() };
-        let judged = match (self.shown(), self.finding.better) {
-            (Shown::Open, _) => "too few rounds for a finding",
-            (Shown::Alike, _) => "not told apart",
-            (Shown::Less, Better::Less) | (Shown::More, Better::More) => "better",
-            _ => "worse",
-        };
-        let interval = match low == high {
-            true => String::new(),
-            false => format!(" ({} to {})", say(low), say(high)),
-        };
-        let rounds = match self.rounds {
-            1 => "1 round".to_owned(),
-            rounds => format!("{rounds} rounds"),
-        };
-        format!(
-            "{}: {} of {subject} against {rival}: {} {unit}{interval}, {rounds}: {judged}",
-            self.case,
-            self.column.title,
-            say(median)
-        )
-    }
-}
 
 /// One sentence for each rival: all columns with a relevant difference, and those without. If there is no subject, one
 /// sentence for each shown case: the best system. Comparisons of fewer rounds than a finding takes make none.
 pub(crate) fn headline(results: &Results) -> Vec<String> {
     let subject = &results.definition.subject;
+    let controls = Controls::of(results);
     if subject.is_empty() {
-        return leaders(results)
+        return leaders(results, &controls)
             .into_iter()
             .filter_map(|leader| leader.sentence())
             .collect();
@@ -131,8 +26,8 @@ pub(crate) fn headline(results: &Results) -> Vec<String> {
                 .columns
                 .iter()
                 .filter_map(|column| {
-                    let mut compared = compared(results, column, rival);
-                    compared.retain(|compared| compared.shown() != Shown::Open);
+                    let mut compared = compared(results, &controls, column, rival);
+                    compared.retain(|compared| !matches!(compared.shown(), Shown::Open | Shown::Withheld));
                     (!compared.is_empty()).then(|| summed_up(column, &compared))
                 })
                 .collect();
@@ -141,23 +36,33 @@ pub(crate) fn headline(results: &Results) -> Vec<String> {
         .collect()
 }
 
-/// What is said of comparisons that make no finding; nothing if all make one.
+/// Why comparisons make no finding, and what nothing checks; empty if all make one.
 pub(crate) fn withheld(results: &Results) -> Vec<String> {
-    let all = match results.definition.subject.is_empty() {
-        true => leaders(results).into_iter().flat_map(|leader| leader.others).collect(),
-        false => of_subject(results),
+    let controls = Controls::of(results);
+    let all: Vec<Compared<'_>> = match results.definition.subject.is_empty() {
+        true => leaders(results, &controls)
+            .into_iter()
+            .flat_map(|leader| leader.others)
+            .collect(),
+        false => of_subject(results, &controls),
     };
-    let open = all.iter().filter(|compared| compared.shown() == Shown::Open);
-    let Some(most) = open.clone().map(|compared| compared.rounds).max() else {
-        return Vec::new();
+    let (open, enough): (Vec<_>, Vec<_>) = all.iter().partition(|compared| compared.shown() == Shown::Open);
+    let most = open.iter().map(|compared| compared.rounds).max();
+    let few = most.map(|most| {
+        format!(
+            "{} of {} comparisons have fewer rounds than the {ROUNDS} that a finding takes ({most} at most), so they \
+             are figures without a finding. To find: {} --rounds {ROUNDS}",
+            open.len(),
+            all.len(),
+            results.command
+        )
+    });
+    let unchecked = if enough.is_empty() {
+        Vec::new()
+    } else {
+        controls.remarks()
     };
-    vec![format!(
-        "{} of {} comparisons have fewer rounds than the {ROUNDS} that a finding takes ({most} at most), so they \
-         are figures without a finding. To find: {} --rounds {ROUNDS}",
-        open.count(),
-        all.len(),
-        results.command
-    )]
+    few.into_iter().chain(unchecked).collect()
 }
 
 /// The best system of a case by a column, beside the others.
@@ -172,7 +77,7 @@ struct Leader<'a> {
 }
 
 /// For each case of the terminal and each column with a finding: the best system beside the others.
-fn leaders(results: &Results) -> Vec<Leader<'_>> {
+fn leaders<'a>(results: &'a Results, controls: &Controls<'_>) -> Vec<Leader<'a>> {
     let cases = &results.definition.terminal_cases;
     let shown = |row: &&Row| cases.is_empty() || cases.contains(&row.case.name);
     let shown: Vec<&Row> = results.rows.iter().filter(shown).collect();
@@ -187,7 +92,7 @@ fn leaders(results: &Results) -> Vec<Leader<'_>> {
             if matches!(finding.better, Better::More) {
                 ranked.reverse();
             }
-            leaders.extend(Leader::of(column, &ranked));
+            leaders.extend(Leader::of(column, controls, &ranked));
         }
     }
     leaders
@@ -195,13 +100,13 @@ fn leaders(results: &Results) -> Vec<Leader<'_>> {
 
 impl<'a> Leader<'a> {
     /// Of systems in order of a column, the best first; `None` if there is one at most.
-    fn of(column: &'a Column, ranked: &[(&'a Row, Estimate)]) -> Option<Self> {
+    fn of(column: &'a Column, controls: &Controls<'_>, ranked: &[(&'a Row, Estimate)]) -> Option<Self> {
         let [(best, figure), others @ ..] = ranked else {
             return None;
         };
         let compared = others
             .iter()
-            .filter_map(|(row, _)| Some((row.system.name.as_str(), Compared::of(column, best, row)?)));
+            .filter_map(|(row, _)| Some((row.system.name.as_str(), controls.compared(column, best, row)?)));
         let (names, others): (Vec<_>, Vec<_>) = compared.unzip();
         Some(Self {
             best: &best.system.name,
@@ -215,7 +120,7 @@ impl<'a> Leader<'a> {
     /// The best system, and those that are not told apart from it, or the next; `None` if rounds are too few to tell.
     fn sentence(&self) -> Option<String> {
         let first = self.others.first()?;
-        let is_open = |compared: &Compared<'_>| compared.shown() == Shown::Open;
+        let is_open = |compared: &Compared<'_>| matches!(compared.shown(), Shown::Open | Shown::Withheld);
         if self.others.iter().any(is_open) {
             return None;
         }
@@ -241,35 +146,36 @@ impl<'a> Leader<'a> {
 
 /// One line for each comparison.
 pub(crate) fn details(results: &Results) -> Vec<String> {
+    let controls = Controls::of(results);
     let mut details = Vec::new();
     for rival in &results.definition.rivals {
         let all = results
             .columns
             .iter()
-            .flat_map(|column| compared(results, column, rival));
+            .flat_map(|column| compared(results, &controls, column, rival));
         details.extend(all.map(|compared| compared.detail(&results.definition.subject, rival)));
     }
     details
 }
 
 /// The subject beside each rival in each case and column.
-fn of_subject(results: &Results) -> Vec<Compared<'_>> {
+fn of_subject<'a>(results: &'a Results, controls: &Controls<'_>) -> Vec<Compared<'a>> {
     let rivals = results.definition.rivals.iter();
     rivals
         .flat_map(|rival| {
             let columns = results.columns.iter();
-            columns.flat_map(move |column| compared(results, column, rival))
+            columns.flat_map(move |column| compared(results, controls, column, rival))
         })
         .collect()
 }
 
 /// The subject beside a rival by a column, in each case that has both.
-fn compared<'a>(results: &'a Results, column: &'a Column, rival: &str) -> Vec<Compared<'a>> {
+fn compared<'a>(results: &'a Results, controls: &Controls<'_>, column: &'a Column, rival: &str) -> Vec<Compared<'a>> {
     let cases = results.definition.cases.iter();
     cases
         .filter_map(|case| {
             let own = results.row(&case.name, &results.definition.subject)?;
-            Compared::of(column, own, results.row(&case.name, rival)?)
+            controls.compared(column, own, results.row(&case.name, rival)?)
         })
         .collect()
 }
@@ -490,6 +396,46 @@ mod tests {
             headline(&found)
         );
         assert!(targets(&found)[0].contains("is missed"), "{:?}", targets(&found));
+    }
+
+    #[test]
+    fn what_swings_from_round_to_round_is_not_told_apart() {
+        // In odd rounds each value is half a millisecond higher, and `ours` swings by 4 ms around `theirs` besides.
+        let swings = |at: usize| [12.0, 8.0, 12.0, 8.0, 12.0, 8.0, 12.5][at];
+        let made = |own: &dyn Fn(usize) -> f64| {
+            let mut found = results(&[("near", "ours", 10.0), ("near", "theirs", 10.0)]);
+            for (round, sample) in &mut found.rows[0].samples {
+                sample.values.insert("ms".to_owned(), own(*round));
+            }
+            headline(&found).concat()
+        };
+        assert!(made(&swings).ends_with("delay not told apart."), "{}", made(&swings));
+        // The same values to one side of it are a difference.
+        let above = |at: usize| swings(at) + 4.0;
+        assert!(made(&above).contains("delay more"), "{}", made(&above));
+    }
+
+    #[test]
+    fn the_method_names_tests_that_are_there() {
+        let method = include_str!("../../../../docs/method.md");
+        let table = method
+            .split("| sentence | tests |")
+            .nth(1)
+            .and_then(|rest| rest.split("\n\n").next());
+        let names: Vec<&str> = table.expect("the table").split('`').skip(1).step_by(2).collect();
+        let sources = [
+            include_str!("findings.rs"),
+            include_str!("controls.rs"),
+            include_str!("judged.rs"),
+        ]
+        .concat();
+        assert!(names.len() > 8, "{names:?}");
+        for name in names {
+            assert!(
+                sources.contains(&format!("#[test]\n    fn {name}()")),
+                "{name} is no test"
+            );
+        }
     }
 
     #[test]

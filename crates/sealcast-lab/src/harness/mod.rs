@@ -8,6 +8,8 @@ pub(crate) mod awake;
 pub(crate) mod boxes;
 pub(crate) mod chart;
 pub(crate) mod column;
+mod compared;
+mod controls;
 pub(crate) mod definition;
 mod elsewhere;
 pub(crate) mod environment;
@@ -32,6 +34,7 @@ pub(crate) mod table;
 mod turn;
 
 pub use column::{Better, Column};
+pub use controls::Control;
 pub use definition::{Definition, Entry, Published};
 pub use experiment::{Asked, Axis, Chart, Engine, Experiment, Opened, Place};
 pub use judged::{Against, Judged, Until};

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::column::Column;
+use super::controls::Controls;
 use super::definition::{Definition, Entry, Published};
 use super::results::{Results, Row};
 use super::statistics::{Estimate, INTERVALS};
@@ -96,15 +97,11 @@ fn found(page: &mut String, results: &Results) {
     for words in findings::withheld(results) {
         let _ = writeln!(page, "<p class=\"words\">{}</p>", escape(&words));
     }
-    let targets = findings::targets(results);
-    if !targets.is_empty() {
-        page.push_str("<h2>Targets</h2><ul>\n");
-        for target in targets {
-            let class = if target.contains(" is missed: ") { "bad" } else { "good" };
-            let _ = writeln!(page, "<li class=\"{class}\">{}</li>", escape(&target));
-        }
-        page.push_str("</ul>\n");
-    }
+    let targets = findings::targets(results).into_iter();
+    let targets = targets.map(|target| (target.contains(" is missed: "), target));
+    let controls = Controls::of(results).lines().into_iter();
+    judged(page, "Controls", controls.map(|(line, fails)| (fails, line)).collect());
+    judged(page, "Targets", targets.collect());
     if !results.missing.is_empty() {
         page.push_str("<h2>Not measured</h2><ul>\n");
         for missing in &results.missing {
@@ -121,6 +118,19 @@ fn found(page: &mut String, results: &Results) {
         page.push_str("</ul></details>\n");
     }
     page.push_str("</article>\n");
+}
+
+/// Lines that are good or bad, under a heading; nothing if there are none.
+fn judged(page: &mut String, heading: &str, lines: Vec<(bool, String)>) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(page, "<h2>{heading}</h2><ul>");
+    for (is_bad, line) in lines {
+        let class = if is_bad { "bad" } else { "good" };
+        let _ = writeln!(page, "<li class=\"{class}\">{}</li>", escape(&line));
+    }
+    page.push_str("</ul>\n");
 }
 
 /// A table for each section.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::column::Column;
+use super::controls::Controls;
 use super::definition::{Definition, Entry};
 use super::results::{Results, Row};
 use super::statistics::Estimate;
@@ -29,10 +30,14 @@ fn text(results: &Results, cases: &[String]) -> String {
     text.push_str(&tables(results, cases));
     text.push_str(&judged::text(results));
     text.push('\n');
+    let controls = Controls::of(results)
+        .lines()
+        .into_iter()
+        .map(|(line, _)| ("control", line));
     let targets = findings::targets(results).into_iter().map(|target| ("target", target));
     let missing = results.missing.iter().map(|missing| ("not measured", missing.clone()));
     let facts = results.facts.iter().map(|(name, value)| (name.as_str(), value.clone()));
-    for (name, words) in targets.chain(missing).chain(facts) {
+    for (name, words) in controls.chain(targets).chain(missing).chain(facts) {
         let _ = writeln!(text, "* {name}: {words}");
     }
     text
