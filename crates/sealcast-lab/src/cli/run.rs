@@ -35,6 +35,10 @@ pub(super) fn begin(text: &str, common: &CommonArgs) -> Result<Definition> {
     if common.quick {
         definition.quicken();
     }
+    if common.rounds.is_some() || common.seconds.is_some() {
+        // Who names how much is measured gets it, however long it takes.
+        definition.within_seconds = None;
+    }
     definition.rounds = common.rounds.map_or(definition.rounds, usize::from);
     definition.seconds = common.seconds.unwrap_or(definition.seconds);
     definition.seed = common.seed.unwrap_or(definition.seed);

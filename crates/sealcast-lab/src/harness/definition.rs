@@ -64,6 +64,9 @@ pub struct Definition {
     /// Comparisons whose result is known, without which nothing is found.
     #[serde(default, rename = "control", skip_serializing_if = "Vec::is_empty")]
     pub controls: Vec<Control>,
+    /// Time from the start after which no turn begins, in seconds: what is left then is left out, and named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_seconds: Option<f64>,
     /// Values that figures have to reach.
     #[serde(default, rename = "target")]
     pub targets: Vec<Target>,
@@ -87,6 +90,9 @@ pub struct Definition {
 fn one() -> u64 {
     1
 }
+
+/// Time of a reduced run, in seconds: a little less than the three minutes that are promised.
+const QUICK_SECONDS: f64 = 175.0;
 
 /// Changes that `--quick` makes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -235,6 +241,7 @@ impl Definition {
         keep(&mut self.cases, &quick.cases);
         keep(&mut self.systems, &quick.systems);
         self.settings.extend(quick.settings);
+        self.within_seconds = Some(QUICK_SECONDS);
     }
 
     /// Keeps only the named cases and systems. If no case is named, all cases stay; likewise for systems. A name
@@ -337,6 +344,7 @@ mod tests {
         let mut quick = definition.clone();
         quick.quicken();
         assert_eq!((quick.rounds, quick.seconds), (1, 4.0));
+        assert!(quick.within_seconds.is_some() && definition.within_seconds.is_none());
         assert_eq!((names(&quick.cases), quick.systems.len()), (vec!["b"], 2));
         assert_eq!(
             quick.settings,

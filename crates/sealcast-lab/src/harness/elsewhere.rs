@@ -85,6 +85,7 @@ impl Elsewhere<'_> {
             against: Vec::new(),
             laboratories: Default::default(),
             until: None,
+            within_seconds: None,
             controls: Vec::new(),
             targets: Vec::new(),
             published: Vec::new(),

@@ -20,18 +20,52 @@ pub(crate) struct Plan<'a> {
     pub(crate) definition: &'a Definition,
     pub(crate) columns: Vec<Column>,
     /// When the time of a run is over that goes on until it knows.
-    pub(crate) end: Option<Instant>,
+    end: Option<Instant>,
+    /// When the time of a run is over that leaves out what does not fit in.
+    limit: Option<Instant>,
 }
 
 impl<'a> Plan<'a> {
-    /// A plan whose time begins now.
-    pub(crate) fn new(definition: &'a Definition, columns: Vec<Column>) -> Self {
-        let time = definition.until.map(|until| Duration::from_secs_f64(until.seconds));
+    /// A plan whose time began then.
+    pub(crate) fn new(definition: &'a Definition, columns: Vec<Column>, began: Instant) -> Self {
+        let after = |seconds: f64| began + Duration::from_secs_f64(seconds);
         Self {
             definition,
             columns,
-            end: time.map(|time| Instant::now() + time),
+            end: definition.until.map(|until| after(until.seconds)),
+            limit: definition.within_seconds.map(after),
         }
+    }
+
+    /// True if a turn that takes this long ends in time when it begins now.
+    pub(crate) fn has_time_for(&self, turn: Duration) -> bool {
+        self.limit.is_none_or(|limit| Instant::now() + turn < limit)
+    }
+
+    /// The turns that were left out, in words.
+    pub(crate) fn left_out(&self, turns: &[Turn]) -> Vec<String> {
+        let (Some(seconds), Some(_)) = (self.definition.within_seconds, turns.first()) else {
+            return Vec::new();
+        };
+        let mut systems: Vec<&str> = turns.iter().map(|turn| turn.system.as_str()).collect();
+        systems.sort_unstable();
+        systems.dedup();
+        let cases = |system: &str| {
+            let own = turns.iter().filter(|turn| turn.system == system);
+            let mut cases: Vec<&str> = own.map(|turn| turn.case.as_str()).collect();
+            cases.sort_unstable();
+            cases.dedup();
+            cases.join(", ")
+        };
+        let why = format!(
+            "left out, since it would not end within {} on this machine now; the same command with --out goes on \
+             from its record, and more is measured without --quick",
+            time(Duration::from_secs_f64(seconds))
+        );
+        systems
+            .into_iter()
+            .map(|system| format!("{system} in {}: {why}", cases(system)))
+            .collect()
     }
 
     /// The rounds after those that were measured: all of the definition, or if the run goes on until it knows, as many
@@ -63,6 +97,11 @@ impl<'a> Plan<'a> {
         let failed = |system: &str| record.never_succeeded(&turn.case, system);
         let mut others = self.definition.beside(&turn.system).peekable();
         self.definition.until.is_some() && (failed(&turn.system) || others.peek().is_some() && others.all(failed))
+    }
+
+    /// When the run ends at the latest.
+    pub(crate) fn ends(&self) -> Option<Instant> {
+        self.end.or(self.limit)
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -184,6 +223,33 @@ mod tests {
             ended_because(&results(0.03, 0.0)),
             "nothing that is judged could be measured"
         );
+    }
+
+    #[test]
+    fn a_turn_that_would_not_end_in_time_is_left_out_and_named() {
+        let within = |seconds| {
+            let mut definition = Definition::parse(DEFINITION).expect("it is right");
+            definition.only(&["same".to_owned()]).expect("it is there");
+            definition.within_seconds = Some(seconds);
+            let folder = tempfile::tempdir().expect("a folder");
+            run(&MADE, &definition, folder.path(), &AtomicBool::new(false), &|_| {}).expect("it ends")
+        };
+        let all = within(600.0);
+        assert_eq!((all.rows.len(), all.missing.len()), (2, 0), "{:?}", all.missing);
+        let none = within(0.0);
+        assert!(none.rows.is_empty());
+        let of_one = none.missing.iter().find(|missing| missing.starts_with("one in same: "));
+        assert!(
+            of_one.is_some_and(|missing| missing.contains("left out")),
+            "{:?}",
+            none.missing
+        );
+
+        let mut definition = Definition::parse(DEFINITION).expect("it is right");
+        definition.within_seconds = Some(60.0);
+        let plan = Plan::new(&definition, Vec::new(), Instant::now());
+        let [short, long] = [1, 3600].map(Duration::from_secs);
+        assert_eq!((plan.has_time_for(short), plan.has_time_for(long)), (true, false));
     }
 
     #[test]

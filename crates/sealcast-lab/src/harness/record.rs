@@ -75,6 +75,7 @@ impl Header {
             rounds: 1,
             at_once: 1,
             until: None,
+            within_seconds: None,
             ..header.definition.clone()
         };
         if measured(self) != measured(now) {

@@ -1,6 +1,6 @@
 //! A run: measures turn by turn and appends to the record.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -44,6 +44,10 @@ struct Bench<'a> {
     engine: &'a Elsewhere<'a>,
     queue: Mutex<VecDeque<Turn>>,
     record: Mutex<Record>,
+    /// The longest turn of each case so far.
+    longest: Mutex<BTreeMap<String, Duration>>,
+    /// Turns that would not have ended in time.
+    left_out: Mutex<Vec<Turn>>,
     /// Number of turns in these rounds.
     count: usize,
     began: Instant,
@@ -66,6 +70,7 @@ pub fn run(
     stop: &AtomicBool,
     told: Told<'_>,
 ) -> Result<Results> {
+    let began = Instant::now();
     let say = |words: String| told(&Progress { words, left: None });
     std::fs::create_dir_all(folder).map_err(|error| super::record::unwritable(folder, &error))?;
     let opened = (experiment.open)(definition, &Place { folder })?;
@@ -87,9 +92,10 @@ pub fn run(
         return Err(Failure::new(FailureKind::Usage, what, hint));
     }
     let header = Header::new(definition, opened.facts.clone(), opened.absent.clone());
-    let plan = Plan::new(definition, (experiment.columns)());
+    let plan = Plan::new(definition, (experiment.columns)(), began);
     let mut record = Record::open(folder, header)?;
     let mut measured = 0..0;
+    let mut left_out = Vec::new();
     while let Some(rounds) = plan.next(&record, &measured) {
         let all = turns(definition, rounds.clone(), |case, system| {
             suits(case, system) && plan.asks_for(case, &record, rounds.start)
@@ -103,18 +109,9 @@ pub fn run(
                 count - left.len()
             ));
         }
-        let bench = Bench {
-            plan: &plan,
-            engine: &engine,
-            count: left.len(),
-            queue: Mutex::new(left),
-            record: Mutex::new(record),
-            began: Instant::now(),
-            last_told: Mutex::new(None),
-            stop,
-            told,
-        };
+        let bench = Bench::new(&plan, &engine, left, record, (stop, told));
         bench.measure()?;
+        left_out.append(&mut lock(&bench.left_out));
         record = bench.record.into_inner().unwrap_or_else(PoisonError::into_inner);
         measured = rounds;
     }
@@ -125,10 +122,33 @@ pub fn run(
         record,
     );
     results.facts.extend(plan.ending(&results));
+    results.missing.extend(plan.left_out(&left_out));
     Ok(results)
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    fn new(
+        plan: &'a Plan<'a>,
+        engine: &'a Elsewhere<'a>,
+        turns: VecDeque<Turn>,
+        record: Record,
+        (stop, told): (Stop<'a>, Told<'a>),
+    ) -> Self {
+        Self {
+            plan,
+            engine,
+            count: turns.len(),
+            queue: Mutex::new(turns),
+            record: Mutex::new(record),
+            longest: Mutex::default(),
+            left_out: Mutex::default(),
+            began: Instant::now(),
+            last_told: Mutex::new(None),
+            stop,
+            told,
+        }
+    }
+
     /// Measures all turns, some at the same time if the definition says so.
     fn measure(&self) -> Result<()> {
         let workers = self.plan.definition.at_once.max(1);
@@ -154,6 +174,10 @@ impl Bench<'_> {
             if self.plan.is_over() || is_pointless {
                 continue;
             }
+            if !self.plan.has_time_for(self.expected(&turn)) {
+                lock(&self.left_out).push(turn);
+                continue;
+            }
             let taken = self.take(&turn);
             if taken.is_err() {
                 // Makes the other workers end, too.
@@ -163,10 +187,27 @@ impl Bench<'_> {
         }
     }
 
-    /// Measures a turn. If it fails, it is repeated once; if it fails again, the run continues without it.
+    /// How long a turn may take: as long as the longest of its case. Of the first of its case nothing
+    /// is known but that turns take as long as in the quickest case at least.
+    fn expected(&self, turn: &Turn) -> Duration {
+        let longest = lock(&self.longest);
+        let least = || longest.values().min().copied().unwrap_or_default();
+        longest.get(&turn.case).copied().unwrap_or_else(least)
+    }
+
+    /// Measures a turn. If it fails, it is repeated once if there is time; if it fails again, the run continues without
+    /// it.
     fn take(&self, turn: &Turn) -> Result<()> {
+        let began = Instant::now();
         let mut outcome = self.once(turn)?;
-        if let Outcome::Failure(why) = &outcome {
+        let took = began.elapsed();
+        let mut longest = lock(&self.longest);
+        let longest_of_case = longest.entry(turn.case.clone()).or_default();
+        *longest_of_case = took.max(*longest_of_case);
+        drop(longest);
+        if let Outcome::Failure(why) = &outcome
+            && self.plan.has_time_for(took)
+        {
             let words = format!("{}, {}: {why}; once more", turn.case, turn.system);
             (self.told)(&Progress { words, left: None });
             outcome = self.once(turn)?;
@@ -241,7 +282,10 @@ impl Bench<'_> {
     fn remaining(&self, done: usize) -> Duration {
         let share = (self.count - done) as f64 / done.max(1) as f64;
         let left = self.began.elapsed().mul_f64(share);
-        let until_end = self.plan.end.map(|end| end.saturating_duration_since(Instant::now()));
+        let until_end = self
+            .plan
+            .ends()
+            .map(|end| end.saturating_duration_since(Instant::now()));
         until_end.map_or(left, |until_end| until_end.min(left))
     }
 }
