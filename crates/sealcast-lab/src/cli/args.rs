@@ -50,6 +50,8 @@ pub(super) enum Command {
     Records(RecordsArgs),
     /// Run the experiment of a definition file: your own, or a changed copy of a built-in one
     Run(RunArgs),
+    /// Print the definition of a built-in experiment, to change a copy for `run`
+    Definition(DefinitionArgs),
     /// Measure the cost of ciphers on packets and on video frames
     Ciphers(CiphersArgs),
     /// Measure how many raw frames per second are enciphered in time, with and without an image filter before it
@@ -167,6 +169,29 @@ pub(super) struct CommonArgs {
     /// Write record.jsonl, table.csv, table.md and report.html into this folder; continue a record that is there
     #[arg(long, value_name = "FOLDER")]
     pub(super) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) tables: TableArgs,
+}
+
+/// How results are printed.
+#[derive(Args, Debug, Default)]
+pub(super) struct TableArgs {
+    /// Print all columns, however wide the tables are
+    #[arg(long)]
+    pub(super) wide: bool,
+    /// Print the tables alone, in LaTeX for the package booktabs
+    #[arg(long, conflicts_with = "wide")]
+    pub(super) latex: bool,
+    /// Print table.csv alone: all figures with the ends of their intervals
+    #[arg(long, conflicts_with_all = ["wide", "latex"])]
+    pub(super) csv: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DefinitionArgs {
+    /// The experiment
+    #[arg(value_name = "NAME")]
+    pub(super) name: String,
 }
 
 #[derive(Args, Debug)]

@@ -52,7 +52,7 @@ pub(super) fn run(args: &BoardArgs) -> Result<ExitCode> {
         let Ok(results) = Results::load(experiment, folder) else {
             continue;
         };
-        print!("{}", harness::terminal(&results));
+        print!("{}", harness::terminal(&results, false));
         board.add(part, &results);
     }
     board.write(&args.out)?;

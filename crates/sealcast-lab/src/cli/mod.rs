@@ -47,6 +47,7 @@ use crate::experiments::stream::{PRICE, RESOLUTION, SLOW};
 pub fn run() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Definition(args) => run::definition(&args),
         Command::Net(args) => net::run(&args),
         Command::Proxy(args) => proxy::run(&args),
         Command::Throughput(args) => throughput::run(&args),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::args::{CommonArgs, RunArgs};
+use super::args::{CommonArgs, DefinitionArgs, RunArgs, TableArgs};
 use super::control;
 use crate::experiments;
 use crate::harness::{self, Asked, Definition, Entry, Experiment, Results};
@@ -19,6 +19,12 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     definition.only(&args.common.only)?;
     let command = format!("sealcast-lab run {}", args.file.display());
     shown(definition, &args.common, Some(command)).map(|_| ExitCode::SUCCESS)
+}
+
+/// Prints a built-in definition.
+pub(super) fn definition(args: &DefinitionArgs) -> Result<ExitCode> {
+    print!("{}", experiments::by_name(&args.name)?.definition);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads a definition and applies the command-line options.
@@ -128,13 +134,29 @@ fn shown(definition: Definition, common: &CommonArgs, command: Option<String>) -
         })
     })?;
     results.command = command.unwrap_or(results.command);
-    print!("{}", harness::terminal(&results));
+    print!("{}", printed(&results, &common.tables)?);
     if let Some(out) = &common.out {
         harness::write(&results, &method, out)?;
-        println!(
+        eprintln!(
             "written: record.jsonl, definition.toml, table.csv, table.md and report.html in {}",
             out.display()
         );
     }
     Ok(results)
+}
+
+/// What is printed of results.
+fn printed(results: &Results, tables: &TableArgs) -> Result<String> {
+    let unwritable = |error: &dyn std::fmt::Display| {
+        let what = format!("the table cannot be written as CSV ({error})");
+        Failure::new(FailureKind::Sink, what, "leave --csv out")
+    };
+    match (tables.latex, tables.csv) {
+        (true, _) => Ok(harness::latex(results)),
+        (_, true) => {
+            let bytes = harness::csv(results).map_err(|error| unwritable(&error))?;
+            String::from_utf8(bytes).map_err(|error| unwritable(&error))
+        }
+        _ => Ok(harness::terminal(results, tables.wide)),
+    }
 }

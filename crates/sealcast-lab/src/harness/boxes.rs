@@ -10,7 +10,7 @@ use super::page::escape;
 use super::results::{Results, Row};
 
 /// Width of a plot, and its margins, in SVG units.
-const WIDTH: f64 = 460.0;
+const WIDTH: f64 = 360.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 4.0;
 const BOTTOM: f64 = 34.0;
@@ -20,7 +20,7 @@ const ROW: f64 = 22.0;
 const HALF: f64 = 7.0;
 /// Width of a letter of a name, on average, and the most that names take.
 const LETTER: f64 = 6.6;
-const MOST_NAMES: f64 = 170.0;
+const MOST_NAMES: f64 = 150.0;
 
 /// Five numbers: the least value, the first quartile, the median, the third quartile and the greatest value.
 pub(crate) type Five = [f64; 5];
@@ -207,13 +207,13 @@ mod tests {
             groups: vec![("tcp".to_owned(), vec![boxed([0.0, 25.0, 50.0, 75.0, 100.0])])],
         };
         let svg = plot.draw().expect("a plot");
-        // The axis begins at 40 and ends at 448.
+        // The axis begins at 40 and ends at 348.
         assert!(
-            svg.contains("<rect x=\"142.0\"") && svg.contains("width=\"204.0\""),
+            svg.contains("<rect x=\"117.0\"") && svg.contains("width=\"154.0\""),
             "{svg}"
         );
-        assert!(svg.contains("M40.0") && svg.contains("H448.0"), "{svg}");
-        assert!(svg.contains("class=\"median\" d=\"M244.0"), "{svg}");
+        assert!(svg.contains("M40.0") && svg.contains("H348.0"), "{svg}");
+        assert!(svg.contains("class=\"median\" d=\"M194.0"), "{svg}");
         assert!(
             svg.contains(">tcp<") && svg.contains("quartiles 25.0 and 75.0"),
             "{svg}"

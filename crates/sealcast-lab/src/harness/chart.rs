@@ -11,7 +11,7 @@ use super::page::escape;
 use super::results::{Results, Row};
 
 /// Size of a chart of curves and the margins of its plot area, in SVG units.
-const WIDTH: f64 = 460.0;
+const WIDTH: f64 = 360.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 52.0;
 const RIGHT: f64 = 8.0;
@@ -26,14 +26,27 @@ const MARK: f64 = 110.0;
 const SPREAD: f64 = 20.0;
 /// Number of colours that the page has for systems.
 const COLOURS: usize = 8;
+/// Number of dash patterns that it has for systems after these.
+const DASHES: usize = 3;
 
-/// The CSS class of a system's colour, which members of a family share. The first one is also that of published
-/// figures.
+/// The CSS classes of a system's colour, which members of a family share. When all colours are taken they come again,
+/// with other dashes. Published figures have a colour of their own.
 pub(crate) fn colour(results: &Results, row: &Row) -> String {
+    if row.samples.is_empty() {
+        return "published".to_owned();
+    }
     let mut families: Vec<&str> = results.definition.systems.iter().map(Entry::family).collect();
     families.dedup();
     let place = families.into_iter().position(|family| family == row.system.family());
-    format!("c{}", place.unwrap_or(0) % COLOURS)
+    classes(place.unwrap_or(0))
+}
+
+/// The colour and the dashes of a place among systems.
+fn classes(place: usize) -> String {
+    match place / COLOURS {
+        0 => format!("c{place}"),
+        again => format!("c{} d{}", place % COLOURS, again.min(DASHES)),
+    }
 }
 
 /// Bars of a column, grouped by case; empty if there is no figure.
@@ -444,6 +457,17 @@ mod tests {
                 assert!((axis.place(value) - step as f64 / 4.0).abs() < 1e-9);
             }
             assert_eq!((axis.place(axis.from / 2.0), axis.place(axis.to * 2.0)), (0.0, 1.0));
+        }
+    }
+
+    #[test]
+    fn no_two_systems_look_alike_and_the_page_knows_every_look() {
+        let style = include_str!("page.css");
+        let looks: Vec<String> = (0..COLOURS * (DASHES + 1)).map(classes).collect();
+        for (at, look) in looks.iter().enumerate() {
+            assert!(!looks[..at].contains(look), "{look}");
+            let known = |class: &str| style.contains(&format!(".{class} "));
+            assert!(look.split(' ').all(known) && known("published"), "{look}");
         }
     }
 

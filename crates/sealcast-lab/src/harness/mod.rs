@@ -45,5 +45,5 @@ pub use results::{Results, Row};
 pub use run::{Progress, Told, run};
 pub use sample::Sample;
 pub use statistics::Estimate;
-pub use table::terminal;
+pub use table::{csv, latex, terminal};
 pub use turn::Turn;

@@ -7,6 +7,7 @@ use super::controls::Controls;
 use super::definition::{Definition, Entry, Published};
 use super::results::{Results, Row};
 use super::statistics::{Estimate, INTERVALS};
+use super::table::intervals;
 use super::{boxes, chart, findings};
 
 /// The same style as the demo's page.
@@ -36,6 +37,14 @@ pub(crate) fn prose(text: &str) -> String {
     parts.collect()
 }
 
+/// The begin of a table that scrolls in a box of its own where the page is narrower.
+pub(crate) fn open_table(class: &str) -> String {
+    format!("<div class=\"wide\" tabindex=\"0\"><table class=\"{class}\">\n")
+}
+
+/// The end of a table that [`open_table`] began.
+pub(crate) const CLOSE_TABLE: &str = "</table></div>\n";
+
 /// The place of a system in a case on its experiment's page.
 pub(crate) fn anchor(case: &str, system: &str) -> String {
     let plain = |name: &str| -> String {
@@ -50,8 +59,7 @@ pub(crate) fn anchor(case: &str, system: &str) -> String {
 /// The page in HTML.
 pub(crate) fn page(results: &Results, method: &[String]) -> String {
     let definition = &results.definition;
-    let mut page = String::new();
-    found(&mut page, results);
+    let mut page = found(results);
     for drawn in &results.charts {
         page.push_str(&chart::curves(results, drawn));
     }
@@ -89,8 +97,9 @@ pub(crate) fn whole(title: &str, words: &str, contents: &str) -> String {
     )
 }
 
-fn found(page: &mut String, results: &Results) {
-    page.push_str("<article class=\"found\">\n");
+/// What was found, what was not, and what is known of it; empty if there is nothing to say.
+fn found(results: &Results) -> String {
+    let mut page = String::new();
     for sentence in findings::headline(results) {
         let _ = writeln!(page, "<p class=\"verdict\">{}</p>", escape(&sentence));
     }
@@ -100,8 +109,12 @@ fn found(page: &mut String, results: &Results) {
     let targets = findings::targets(results).into_iter();
     let targets = targets.map(|target| (target.contains(" is missed: "), target));
     let controls = Controls::of(results).lines().into_iter();
-    judged(page, "Controls", controls.map(|(line, fails)| (fails, line)).collect());
-    judged(page, "Targets", targets.collect());
+    judged(
+        &mut page,
+        "Controls",
+        controls.map(|(line, fails)| (fails, line)).collect(),
+    );
+    judged(&mut page, "Targets", targets.collect());
     if !results.missing.is_empty() {
         page.push_str("<h2>Not measured</h2><ul>\n");
         for missing in &results.missing {
@@ -117,7 +130,10 @@ fn found(page: &mut String, results: &Results) {
         }
         page.push_str("</ul></details>\n");
     }
-    page.push_str("</article>\n");
+    match page.is_empty() {
+        true => page,
+        false => format!("<article class=\"found\">\n{page}</article>\n"),
+    }
 }
 
 /// Lines that are good or bad, under a heading; nothing if there are none.
@@ -135,7 +151,7 @@ fn judged(page: &mut String, heading: &str, lines: Vec<(bool, String)>) {
 
 /// A table for each section.
 fn tables(page: &mut String, results: &Results) {
-    page.push_str("<article class=\"wide\"><h2>Figures <small>below: (a to b), see Method</small></h2>\n");
+    page.push_str("<article><h2>Figures</h2>\n");
     for (columns, rows) in results.sections() {
         table(page, results, &columns, rows);
     }
@@ -144,11 +160,13 @@ fn tables(page: &mut String, results: &Results) {
 
 fn table(page: &mut String, results: &Results, columns: &[usize], rows: &[Row]) {
     let shown = || columns.iter().map(|&at| (at, &results.columns[at]));
-    page.push_str("<table>\n<tr><th></th>");
+    page.push_str(&open_table(""));
+    let words = intervals(rows.iter()).replace("(a to b)", "Below each figure, a to b");
+    let _ = write!(page, "<caption>{words}</caption>\n<tr><th scope=\"col\"></th>");
     for (_, column) in shown() {
         let _ = write!(
             page,
-            "<th>{}<small>{}</small></th>",
+            "<th scope=\"col\">{}<small>{}</small></th>",
             escape(column.title),
             escape(column.unit)
         );
@@ -175,7 +193,7 @@ fn table(page: &mut String, results: &Results, columns: &[usize], rows: &[Row]) 
             page.push_str("</tr>\n");
         }
     }
-    page.push_str("</table>\n");
+    page.push_str(CLOSE_TABLE);
 }
 
 /// Where published figures come from.

@@ -9,17 +9,22 @@ use super::results::{Results, Row};
 use super::statistics::Estimate;
 use super::{findings, judged};
 
-/// Findings, the table of the cases that the terminal shows, and remarks, as Markdown.
-pub fn terminal(results: &Results) -> String {
-    text(results, &results.definition.terminal_cases)
+/// Width of a terminal's tables, in columns.
+const TERMINAL: usize = 100;
+
+/// Findings, the table of the cases that the terminal shows, and remarks, as Markdown. What does not fit into a
+/// terminal is left out of the tables and named, unless they are `wide`.
+pub fn terminal(results: &Results, wide: bool) -> String {
+    let width = if wide { usize::MAX } else { TERMINAL };
+    text(results, &results.definition.terminal_cases, width)
 }
 
 /// Findings, all tables and remarks as Markdown, ready for documents.
 pub(crate) fn document(results: &Results) -> String {
-    text(results, &[])
+    text(results, &[], usize::MAX)
 }
 
-fn text(results: &Results, cases: &[String]) -> String {
+fn text(results: &Results, cases: &[String], width: usize) -> String {
     let mut text = String::new();
     for sentence in findings::headline(results) {
         let _ = writeln!(text, "{sentence}\n");
@@ -27,7 +32,7 @@ fn text(results: &Results, cases: &[String]) -> String {
     for words in findings::withheld(results) {
         let _ = writeln!(text, "{words}\n");
     }
-    text.push_str(&tables(results, cases));
+    text.push_str(&tables(results, cases, width));
     text.push_str(&judged::text(results));
     text.push('\n');
     let controls = Controls::of(results)
@@ -44,34 +49,74 @@ fn text(results: &Results, cases: &[String]) -> String {
 }
 
 /// The tables of these cases, one for each section; of all cases if none is named, or none of these is measured.
-fn tables(results: &Results, cases: &[String]) -> String {
+fn tables(results: &Results, cases: &[String], width: usize) -> String {
     let named = |row: &&Row| cases.contains(&row.case.name);
     let any = results.rows.iter().any(|row| named(&row));
     let sections = results.sections().into_iter().filter_map(|(columns, rows)| {
         let rows: Vec<&Row> = rows.iter().filter(|row| !any || named(row)).collect();
-        (!rows.is_empty()).then(|| markdown(results, &columns, &rows))
+        (!rows.is_empty()).then(|| markdown(results, &columns, &rows, width))
     });
     sections.collect::<Vec<_>>().join("\n")
 }
 
-/// One table: these columns of these rows.
-fn markdown(results: &Results, columns: &[usize], rows: &[&Row]) -> String {
-    let columns = || columns.iter().map(|&at| (at, &results.columns[at]));
-    let mut lines = vec![vec!["case".to_owned(), "system".to_owned()]];
-    lines[0].extend(columns().map(|(_, column)| column.head()));
-    for row in rows {
-        let mut line = vec![row.case.name.clone(), row.system.name.clone()];
-        line.extend(columns().map(|(at, column)| cell(column, row, at)));
-        lines.push(line);
+/// What intervals in a table are, for its head; empty if it has none.
+pub(crate) fn intervals<'a>(rows: impl Iterator<Item = &'a Row>) -> &'static str {
+    match rows.map(|row| row.samples.len()).max() {
+        None | Some(0 | 1) => "One round: no intervals.",
+        Some(2..6) => "(a to b): the least and the greatest round; of a mean, its 95 % interval.",
+        Some(_) => "(a to b): 95 % interval.",
     }
-    aligned(&lines, 2)
+}
+
+/// One table: these columns of these rows, as many as are not wider than this.
+fn markdown(results: &Results, columns: &[usize], rows: &[&Row], width: usize) -> String {
+    let names = lines(&["case", "system"].map(str::to_owned), rows, |row| {
+        vec![row.case.name.clone(), row.system.name.clone()]
+    });
+    let mut all = names;
+    let mut left_out = Vec::new();
+    for &at in columns {
+        let column = &results.columns[at];
+        let own = lines(&[column.head()], rows, |row| vec![cell(column, row, at)]);
+        let with: Vec<Vec<String>> = all
+            .iter()
+            .zip(&own)
+            .map(|(line, cell)| [&line[..], cell].concat())
+            .collect();
+        if line_width(&with) <= width {
+            all = with;
+        } else {
+            left_out.push(column.title);
+        }
+    }
+    let mut text = format!("{}\n\n{}", intervals(rows.iter().copied()), aligned(&all, 2));
+    if !left_out.is_empty() {
+        let _ = writeln!(text, "\nBy --wide also: {}.", left_out.join(", "));
+    }
+    text
+}
+
+/// A head, and a line for each row.
+fn lines(head: &[String], rows: &[&Row], line: impl Fn(&Row) -> Vec<String>) -> Vec<Vec<String>> {
+    let rows = rows.iter().map(|row| line(row));
+    std::iter::once(head.to_vec()).chain(rows).collect()
+}
+
+/// The width of the column at this place.
+fn column_width(lines: &[Vec<String>], at: usize) -> usize {
+    lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0)
+}
+
+/// The width of a table as [`aligned`] writes it.
+fn line_width(lines: &[Vec<String>]) -> usize {
+    let count = lines.first().map_or(0, Vec::len);
+    (0..count).map(|at| column_width(lines, at) + 3).sum::<usize>() + 1
 }
 
 /// Lines as a table in Markdown, the first of them its head. The first `words` columns are aligned left, figures right.
 pub(crate) fn aligned(lines: &[Vec<String>], words: usize) -> String {
     let count = lines.first().map_or(0, Vec::len);
-    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count).map(width).collect();
+    let widths: Vec<usize> = (0..count).map(|at| column_width(lines, at)).collect();
     let mut text = String::new();
     for (index, line) in lines.iter().enumerate() {
         for (at, (cell, width)) in line.iter().zip(&widths).enumerate() {
@@ -108,11 +153,62 @@ fn cell(column: &Column, row: &Row, at: usize) -> String {
     }
 }
 
+/// All tables for a paper in LaTeX, with the rules of the package `booktabs`.
+pub fn latex(results: &Results) -> String {
+    let mut text = "% In the preamble: \\usepackage{booktabs}\n".to_owned();
+    for (columns, rows) in results.sections() {
+        let rows: Vec<&Row> = rows.iter().collect();
+        let columns: Vec<&Column> = columns.iter().map(|&at| &results.columns[at]).collect();
+        let head = |lines: fn(&Column) -> &str| -> String {
+            columns
+                .iter()
+                .map(|column| format!(" & {}", tex(lines(column))))
+                .collect()
+        };
+        let _ = writeln!(
+            text,
+            "% {}\n\\begin{{tabular}}{{ll{}}}\n\\toprule\ncase & system{} \\\\\n &{} \\\\\n\\midrule",
+            tex(intervals(rows.iter().copied())),
+            "r".repeat(columns.len()),
+            head(|column| column.title),
+            head(|column| column.unit)
+        );
+        for row in rows {
+            let places = results.columns.iter().enumerate();
+            let shown = places.filter(|(_, column)| columns.iter().any(|own| own.key == column.key));
+            let cells: String = shown
+                .map(|(at, column)| format!(" & {}", tex(&cell(column, row, at))))
+                .collect();
+            let _ = writeln!(text, "{} & {}{cells} \\\\", tex(&row.case.name), tex(&row.system.name));
+        }
+        text.push_str("\\bottomrule\n\\end{tabular}\n");
+    }
+    text
+}
+
+/// Text as LaTeX has it.
+fn tex(text: &str) -> String {
+    let mut written = String::new();
+    for letter in text.chars() {
+        match letter {
+            '%' | '&' | '_' | '#' | '$' | '{' | '}' => written.extend(['\\', letter]),
+            '\\' => written.push_str("\\textbackslash{}"),
+            '~' => written.push_str("\\textasciitilde{}"),
+            '^' => written.push_str("\\textasciicircum{}"),
+            '\u{2212}' => written.push_str("$-$"),
+            '\u{b5}' | '\u{3bc}' => written.push_str("$\\mu$"),
+            '\u{b1}' => written.push_str("$\\pm$"),
+            other => written.push(other),
+        }
+    }
+    written
+}
+
 /// `table.csv`: the parameters of cases and systems, then all columns, with the ends of their intervals.
 ///
 /// # Errors
 /// None in practice, since it writes to memory; the writer's type has an error.
-pub(crate) fn csv(results: &Results) -> csv::Result<Vec<u8>> {
+pub fn csv(results: &Results) -> csv::Result<Vec<u8>> {
     let mut out = csv::Writer::from_writer(Vec::new());
     let [cases, systems] = [&results.definition.cases, &results.definition.systems].map(|entries| fields(entries));
     out.write_record(head(&results.definition, &results.columns))?;
@@ -164,4 +260,76 @@ fn figures(results: &Results, row: &Row) -> Vec<String> {
         values.extend((0..count).map(|at| parts.map_or_else(String::new, |parts| parts[at].to_string())));
     }
     values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::record::{Header, Outcome, Record};
+    use crate::harness::sample::Sample;
+    use crate::harness::turn::Turn;
+
+    const DEFINITION: &str = "experiment = \"e\"\ntitle = \"t\"\nasks = \"a\"\ndisproved_by = \"d\"\nrounds = 1\n\
+        [[case]]\nname = \"near_by\"\n[[system]]\nname = \"ours & theirs\"\n";
+
+    fn measured(rounds: usize) -> Results {
+        let folder = tempfile::tempdir().expect("a folder");
+        let definition = Definition::parse(DEFINITION).expect("it is right");
+        let mut record = Record::open(folder.path(), Header::new(&definition, Vec::new(), Vec::new())).expect("new");
+        for round in 0..rounds {
+            let turn = Turn {
+                round,
+                case: "near_by".to_owned(),
+                system: "ours & theirs".to_owned(),
+            };
+            let sample = ["first", "second", "third", "fourth", "fifth", "sixth"]
+                .iter()
+                .fold(Sample::default(), |sample, key| sample.with(key, 10.0 + round as f64));
+            record.add(turn, Outcome::Sample(sample)).expect("written");
+        }
+        let columns = ["first", "second", "third", "fourth", "fifth", "sixth"]
+            .map(|key| Column::median(key, key, "\u{b5}s a frame"));
+        Results::new(definition, columns.into(), Vec::new(), record)
+    }
+
+    #[test]
+    fn a_terminals_tables_fit_and_name_what_only_wide_ones_have() {
+        let results = measured(7);
+        let narrow = terminal(&results, false);
+        let widths = narrow
+            .lines()
+            .filter(|line| line.starts_with('|'))
+            .map(|line| line.chars().count());
+        assert!(
+            widths.clone().max() <= Some(TERMINAL) && widths.count() == 3,
+            "{narrow}"
+        );
+        assert!(
+            narrow.contains("By --wide also: ") && narrow.contains("sixth."),
+            "{narrow}"
+        );
+        let wide = terminal(&results, true);
+        assert!(wide.contains(" sixth, ") && !wide.contains("--wide"), "{wide}");
+    }
+
+    #[test]
+    fn each_table_says_what_its_intervals_are() {
+        for (rounds, words) in [
+            (1, "One round"),
+            (3, "the least and the greatest round"),
+            (6, "95 % interval"),
+        ] {
+            assert!(terminal(&measured(rounds), false).contains(words), "{rounds}");
+        }
+    }
+
+    #[test]
+    fn a_table_for_latex_has_booktabs_rules_and_nothing_that_latex_would_read() {
+        let text = latex(&measured(7));
+        let row = "near\\_by & ours \\& theirs & 13.0 (10.0 to 16.0)";
+        for words in ["\\toprule", "\\midrule", "\\bottomrule", "$\\mu$s a frame", row] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert_eq!(text.matches("\\begin{tabular}{llrrrrrr}").count(), 1);
+    }
 }

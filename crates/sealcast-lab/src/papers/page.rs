@@ -10,7 +10,7 @@ use super::data::{Library, Paper};
 use super::evidence::{Evidence, Measured};
 use super::item::{Shown, State, list};
 use super::table::sources;
-use crate::harness::page::{escape, prose, whole};
+use crate::harness::page::{CLOSE_TABLE, escape, open_table, prose, whole};
 use crate::harness::record::unwritable;
 
 /// The file.
@@ -94,9 +94,10 @@ fn summary(html: &mut String, library: &Library, shown: &[Shown<'_>], evidence: 
     if evidence.all.iter().any(Measured::is_quick) {
         html.push_str("<p>The runs are reduced (--quick): few rounds, and short ones.</p>\n");
     }
-    html.push_str("<div class=\"wide\"><table class=\"counts\">\n<tr><th></th>");
+    html.push_str(&open_table("counts"));
+    html.push_str("<tr><th scope=\"col\"></th>");
     for state in State::ALL {
-        let _ = write!(html, "<th>{}</th>", state.words());
+        let _ = write!(html, "<th scope=\"col\">{}</th>", state.words());
     }
     html.push_str("</tr>\n");
     for paper in &library.papers {
@@ -121,7 +122,7 @@ fn summary(html: &mut String, library: &Library, shown: &[Shown<'_>], evidence: 
         }
         html.push_str("</tr>\n");
     }
-    html.push_str("</table></div>\n");
+    html.push_str(CLOSE_TABLE);
     list(html, "How to read it", &READING.map(str::to_owned));
     html.push_str("</article>\n");
 }
@@ -188,7 +189,8 @@ fn common(evidence: &Evidence) -> Vec<(String, String)> {
 
 /// All items with their states.
 fn contents(html: &mut String, library: &Library, shown: &[Shown<'_>], evidence: &Evidence) {
-    html.push_str("<article class=\"wide\" id=\"contents\"><h2>Contents</h2>\n<table class=\"contents\">\n");
+    html.push_str("<article id=\"contents\"><h2>Contents</h2>\n");
+    html.push_str(&open_table("contents"));
     for paper in &library.papers {
         let _ = writeln!(
             html,
@@ -212,7 +214,8 @@ fn contents(html: &mut String, library: &Library, shown: &[Shown<'_>], evidence:
             );
         }
     }
-    html.push_str("</table></article>\n");
+    html.push_str(CLOSE_TABLE);
+    html.push_str("</article>\n");
 }
 
 /// What a verdict on a claim means.

@@ -6,7 +6,7 @@ use sealcast::meter::resources::NOT_MEASURABLE;
 
 use super::data::{Beside, Quantity, Row, Table};
 use super::evidence::Evidence;
-use crate::harness::page::{anchor, escape};
+use crate::harness::page::{CLOSE_TABLE, anchor, escape, open_table};
 use crate::harness::statistics::Estimate;
 use crate::harness::{self, Results, chart, number};
 
@@ -146,11 +146,12 @@ pub(super) fn html(table: &Table, evidence: &Evidence) -> String {
     if !table.title.is_empty() {
         let _ = writeln!(html, "<h3>{}</h3>", escape(&table.title));
     }
-    html.push_str("<div class=\"wide\"><table class=\"beside\">\n<tr><th></th>");
+    html.push_str(&open_table("beside"));
+    html.push_str("<tr><th scope=\"col\"></th>");
     for column in &table.columns {
         let _ = write!(
             html,
-            "<th>{}<small>{}</small></th>",
+            "<th scope=\"col\">{}<small>{}</small></th>",
             escape(&titled(column, results)),
             escape(&column.unit)
         );
@@ -178,7 +179,7 @@ pub(super) fn html(table: &Table, evidence: &Evidence) -> String {
             }
         }
     }
-    html.push_str("</table></div>\n");
+    html.push_str(CLOSE_TABLE);
     if results.is_some() {
         let _ = writeln!(html, "<p class=\"words\">Ours: {}</p>", sources(&table.experiment));
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::harness::number;
-use crate::harness::page::escape;
+use crate::harness::page::{CLOSE_TABLE, escape, open_table};
 use crate::harness::table::aligned;
 
 /// What stands for a figure that there is not.
@@ -47,11 +47,7 @@ impl Table {
     }
 
     pub(super) fn html(&self) -> String {
-        let mut html = format!(
-            "<article class=\"wide\" id=\"{}\"><h2>{}</h2>\n",
-            self.id,
-            escape(&self.title)
-        );
+        let mut html = format!("<article id=\"{}\"><h2>{}</h2>\n", self.id, escape(&self.title));
         for words in &self.words {
             let _ = writeln!(html, "<p class=\"words\">{}</p>", escape(words));
         }
@@ -59,9 +55,9 @@ impl Table {
             let class = |at: usize| if at < self.texts { " class=\"words\"" } else { "" };
             let head = self.head.iter().enumerate();
             let head: String = head
-                .map(|(at, name)| format!("<th{}>{}</th>", class(at), escape(name)))
+                .map(|(at, name)| format!("<th scope=\"col\"{}>{}</th>", class(at), escape(name)))
                 .collect();
-            let _ = writeln!(html, "<table>\n<tr>{head}</tr>");
+            let _ = writeln!(html, "{}<tr>{head}</tr>", open_table(""));
             for row in &self.rows {
                 html.push_str("<tr>");
                 for (at, cell) in row.iter().enumerate() {
@@ -71,7 +67,7 @@ impl Table {
                 }
                 html.push_str("</tr>\n");
             }
-            html.push_str("</table>\n");
+            html.push_str(CLOSE_TABLE);
         }
         for note in &self.notes {
             let _ = writeln!(html, "<p class=\"words\">{}</p>", escape(note));

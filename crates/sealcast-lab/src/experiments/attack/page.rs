@@ -9,7 +9,7 @@ use super::engine::PICTURES;
 use super::verdict::{self, RULES, Verdict, opened, sentence, verdicts};
 use super::{ATTACK, figures};
 use crate::attack::{ALL, CLOCK, DETAIL, ESS, FACES, MOVING, PEOPLE, TEXT};
-use crate::harness::page::{escape, prose, whole};
+use crate::harness::page::{CLOSE_TABLE, escape, open_table, prose, whole};
 use crate::harness::record::unwritable;
 use crate::harness::statistics::Estimate;
 use crate::harness::{Results, Row};
@@ -54,11 +54,14 @@ fn html(results: &Results, folder: &Path) -> String {
 
 /// Mode by verdict and cost.
 fn table(page: &mut String, verdicts: &[Verdict]) {
+    page.push_str("<article><h2>Verdict <small>95 % intervals below</small></h2>\n");
+    page.push_str(&open_table(""));
     page.push_str(
-        "<article class=\"wide\"><h2>Verdict <small>95 % intervals below</small></h2>\n<table>\n<tr><th></th>\
-         <th class=\"words\">opened</th><th class=\"words\">in, by</th>\
-         <th>sealing and opening<small>µs a frame</small></th>\
-         <th>saved beside all<small>µs a frame</small></th><th>CPU saved<small>µs a frame</small></th></tr>\n",
+        "<tr><th scope=\"col\"></th><th scope=\"col\" class=\"words\">opened</th>\
+         <th scope=\"col\" class=\"words\">in, by</th>\
+         <th scope=\"col\">sealing and opening<small>µs a frame</small></th>\
+         <th scope=\"col\">saved beside all<small>µs a frame</small></th>\
+         <th scope=\"col\">CPU saved<small>µs a frame</small></th></tr>\n",
     );
     for verdict in verdicts {
         let open = verdict.opened.len();
@@ -81,7 +84,8 @@ fn table(page: &mut String, verdicts: &[Verdict]) {
             cell(verdict.saved_cpu_us, 1)
         );
     }
-    page.push_str("</table></article>\n");
+    page.push_str(CLOSE_TABLE);
+    page.push_str("</article>\n");
 }
 
 /// The scene, and the attackers that opened it.
@@ -105,11 +109,12 @@ fn cell(figure: Option<Estimate>, digits: usize) -> String {
 fn scene(page: &mut String, name: &str, words: &str, rows: &[&Row], folder: &Path) {
     let _ = writeln!(
         page,
-        "<article class=\"wide scene\" id=\"{0}\"><h2>{0} <small>{1}</small></h2>\n\
-         <table class=\"views\">\n<tr><th></th>\
-         <th>original</th><th>best attacker</th><th>viewer</th><th class=\"words\">each attacker</th></tr>",
+        "<article class=\"scene\" id=\"{0}\"><h2>{0} <small>{1}</small></h2>\n{2}<tr><th scope=\"col\"></th>\
+         <th scope=\"col\">original</th><th scope=\"col\">best attacker</th><th scope=\"col\">viewer</th>\
+         <th scope=\"col\" class=\"words\">each attacker</th></tr>",
         escape(name),
-        escape(words)
+        escape(words),
+        open_table("views")
     );
     for row in rows {
         let best = verdict::best(row).unwrap_or_default();
@@ -141,12 +146,15 @@ fn scene(page: &mut String, name: &str, words: &str, rows: &[&Row], folder: &Pat
             attackers(row)
         );
     }
-    page.push_str("</table></article>\n");
+    page.push_str(CLOSE_TABLE);
+    page.push_str("</article>\n");
 }
 
 /// The recognition scores of each attacker, with its control on noise, and a link to its picture.
 fn attackers(row: &Row) -> String {
-    let mut html = String::from("<table class=\"scores\"><tr><th></th><th>ESS<small>on noise</small></th>");
+    let mut html = String::from(
+        "<table class=\"scores\"><tr><th scope=\"col\"></th><th scope=\"col\">ESS<small>on noise</small></th>",
+    );
     let shown: Vec<(&str, &str)> = [
         (DETAIL, "detail"),
         (MOVING, "moving"),
@@ -159,7 +167,7 @@ fn attackers(row: &Row) -> String {
     .filter(|(measure, _)| ALL.iter().any(|one| measured(row, one.name(), measure).is_some()))
     .collect();
     for (_, title) in &shown {
-        let _ = write!(html, "<th>{title}<small>on noise</small></th>");
+        let _ = write!(html, "<th scope=\"col\">{title}<small>on noise</small></th>");
     }
     html.push_str("</tr>\n");
     let reasons = opened(row);
