@@ -91,7 +91,7 @@ fn markdown(results: &Results, columns: &[usize], rows: &[&Row], width: usize) -
     }
     let mut text = format!("{}\n\n{}", intervals(rows.iter().copied()), aligned(&all, 2));
     if !left_out.is_empty() {
-        let _ = writeln!(text, "\nBy --wide also: {}.", left_out.join(", "));
+        let _ = writeln!(text, "\nBy --wide also: {}.", left_out.join("; "));
     }
     text
 }

@@ -35,8 +35,7 @@ fn record(folder: &Path) -> Vec<Value> {
         .collect()
 }
 
-/// The median of rounds, with the ends of its interval: a bootstrap over three draws each of them alone in more than
-/// 2.5 % of its samples, so they are the least and the most.
+/// The median of rounds, with the ends of its interval: of three rounds the least and the greatest.
 fn estimate(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     assert!(

@@ -70,8 +70,8 @@ fn a_quick_run_has_growing_figures_of_every_cipher_and_medium_that_come_from_its
     let known = ["x86_64", "words"].map(measured);
     assert!(known.iter().any(|words| said.contains(words)), "{said}");
     assert!(
-        said.contains("aes-128-ctr beside rc4: delay "),
-        "what was found comes first: {said}"
+        said.contains("To find: sealcast-lab delay --rounds 7") && !said.contains("aes-128-ctr beside rc4: "),
+        "three rounds find nothing: {said}"
     );
 }
 

@@ -127,6 +127,7 @@ fn a_machine_without_a_meter_says_so_in_the_cell() {
             "1",
             "--meter",
             "none",
+            "--wide",
             "--only",
             "tcp,x25519",
         ],

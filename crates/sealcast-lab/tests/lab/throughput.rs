@@ -67,7 +67,8 @@ fn a_quick_run_measures_every_suite_and_the_bare_carriers_and_names_who_is_missi
     assert!(lines[0]["environment"]["machine"]["cpu_model"].is_string());
     let samples = lines.iter().filter(|line| line["sample"].is_object()).count();
     assert_eq!(samples, rows.len(), "one round");
-    assert!(read("report.html").contains("sealcast-aes-128-gcm beside bare: "));
+    let page = read("report.html");
+    assert!(page.contains("To find: sealcast-lab throughput --rounds 7") && !page.contains("class=\"verdict\""));
 }
 
 fn check_row(row: &BTreeMap<String, String>) {
