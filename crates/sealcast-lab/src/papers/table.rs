@@ -157,7 +157,7 @@ pub(super) fn html(table: &Table, evidence: &Evidence) -> String {
         );
     }
     if !table.remarks.is_empty() {
-        let _ = write!(html, "<th>{}</th>", escape(&table.remarks));
+        let _ = write!(html, "<th scope=\"col\">{}</th>", escape(&table.remarks));
     }
     html.push_str("</tr>\n");
     let mut group = "";
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn settings_remarks_and_shares_above_a_whole_are_written_out() {
         let html = html(&table("7.5"), &evidence());
-        for words in ["time at 1e12", "<th>attack</th>", "<td>none</td>", ">3.00<"] {
+        for words in ["time at 1e12", ">attack<", "<td>none</td>", ">3.00<"] {
             assert!(html.contains(words), "{words}: {html}");
         }
         let none = Evidence {
