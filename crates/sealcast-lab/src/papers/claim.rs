@@ -391,7 +391,7 @@ mod tests {
         let more = evidence(&[OFF, MORE]);
         let (holds, line) = verdict(&more, "share", &["udp on > 5"]);
         assert_eq!(holds, Verdict::Holds, "in percent");
-        assert!(line.contains("on − 5 = +6.75 points"), "{line}");
+        assert!(line.contains("on − 5 = +6.8 points (5.0 to 11.0"), "{line}");
         assert_eq!(
             verdict(&more, "over_off_ms", &["udp on > 28.11"]).0,
             Verdict::DoesNotHold
