@@ -31,7 +31,7 @@ use crate::run::gateway::{
     CameraAt, CameraGatewayOptions, ViewerGatewayOptions, camera_gateway, check_selection, players_address,
     viewer_gateway,
 };
-use crate::run::ways::Ways;
+use crate::run::session::ways::Ways;
 use crate::run::{ControlSocket, Observation, Renewal, RuntimeSettings, Shape, build_info, distinct};
 use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
 

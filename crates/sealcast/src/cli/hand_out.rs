@@ -17,7 +17,7 @@ use crate::keys::publisher::Publisher;
 use crate::meter::metrics::Metrics;
 use crate::output;
 use crate::private_file::{read_private, replace_secret, write_secret};
-use crate::run::ways::{Way, Ways, line};
+use crate::run::session::ways::{Way, Ways, line};
 use crate::run::{Admission, ControlSocket};
 use crate::transport::{Advertised, ListenUrl, Listener, WebListener, WebUrl};
 use crate::web::app;

@@ -18,7 +18,7 @@ use crate::keys::files::End;
 use crate::keys::peers::{CameraLimit, InviteRequest, Kind, PeerStore, PeersCommand, Terms, running};
 use crate::keys::publisher::control_socket;
 use crate::platform::wall_time::wall_time;
-use crate::run::ways::{remembered, with_invite};
+use crate::run::session::ways::{remembered, with_invite};
 
 /// An invite, with the line of each way to use it.
 struct Invited {

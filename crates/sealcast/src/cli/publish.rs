@@ -22,7 +22,7 @@ use crate::keys::files::End;
 use crate::keys::publisher::Publisher;
 use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
-use crate::run::ways::{Way, Ways};
+use crate::run::session::ways::{Way, Ways};
 use crate::run::{
     Admission, ControlSocket, Observation, Offer, PublishOptions, QueueLimits, RelayUrl, Renewal, Viewers, build_info,
     publish,

@@ -24,7 +24,7 @@ use crate::keys::files::{self, End};
 use crate::keys::peers::{ListName, Terms};
 use crate::keys::seen_groups::SeenGroups;
 use crate::meter::metrics::Metrics;
-use crate::run::ways::Ways;
+use crate::run::session::ways::Ways;
 use crate::run::{
     Admission, ControlSocket, GROUP_STREAM, Observation, Offer, PublisherAt, QueueLimits, RelayUrl, WatchOptions,
     build_info, watch,

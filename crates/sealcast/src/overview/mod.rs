@@ -1,7 +1,7 @@
 //! Overview of who is admitted, who is here, and how the cameras are: as programs read it (JSON), and as people do.
 //!
-//! A running program gathers it (`run/overview.rs`); of one that does not run, what its files say. The names of the
-//! fields are those of the JSON, which docs/peers.md describes.
+//! A running program gathers it (`run/session/overview.rs`); of one that does not run, what its files say. The names of
+//! the fields are those of the JSON, which docs/peers.md describes.
 
 mod screen;
 mod table;

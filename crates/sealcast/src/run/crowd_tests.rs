@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::PeerId;
 
-use super::admitted_places::{ANSWERED_FOR, AdmittedPlace, AdmittedPlaces};
-use super::gate::Gate;
+use crate::run::session::admitted_places::{ANSWERED_FOR, AdmittedPlace, AdmittedPlaces};
+use crate::run::session::gate::Gate;
 use crate::transport::{Place, Remote};
 
 const VIEWERS: usize = 10_000;

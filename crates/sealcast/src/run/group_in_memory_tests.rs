@@ -15,16 +15,18 @@ use tokio::io::DuplexStream;
 use tokio::sync::watch;
 use tokio::task::yield_now;
 
-use super::camera::Camera;
-use super::cameras::PublishedCameras;
-use super::connection::{Connection, Ended};
-use super::group::drive;
-use super::in_memory_tests::{carrier_config, frame, observing, offer, publisher_of_group, responding};
-use super::received::{Delivered, Receiver};
-use super::serve_viewer::{Departure, serve_viewer};
-use super::{FrameQueue, Observing, Offer, QueueLimits};
 use crate::failure;
 use crate::keys::peers::Terms;
+use crate::run::group::drive;
+use crate::run::in_memory_tests::{carrier_config, frame, observing, offer, publisher_of_group, responding};
+use crate::run::media::queue::{FrameQueue, QueueLimits};
+use crate::run::publish::camera::Camera;
+use crate::run::publish::cameras::PublishedCameras;
+use crate::run::publish::serve_viewer::{Departure, serve_viewer};
+use crate::run::session::connection::{Connection, Ended};
+use crate::run::session::observe::Observing;
+use crate::run::session::offer::Offer;
+use crate::run::watch::received::{Delivered, Receiver};
 use crate::transport::{StreamTransport, memory_pair};
 
 /// Remembers that a task was woken.

@@ -15,25 +15,28 @@ use tokio::io::DuplexStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::accept::PendingSession;
-use super::admitted_places::AdmittedPlaces;
-use super::away::SourceEnd;
-use super::build_info;
-use super::camera::Camera;
-use super::camera_life::source_end;
-use super::cameras::PublishedCameras;
-use super::connection::Connection;
-use super::exchange::HandshakeTimer;
-use super::group::{Group, GroupOptions, drive};
-use super::offer::CarrierConfig;
-use super::received::{Delivered, Receiver};
-use super::serve_viewer::{Departure, serve_viewer};
-use super::{Admission, FrameQueue, Hub, Observation, ObserveOptions, Observing, Offer, QueueLimits, RuntimeSettings};
 use crate::keys::epoch_numbers::EpochNumbers;
 use crate::keys::mechanism;
 use crate::keys::peers::{KnownPeers, Terms};
 use crate::media::{Codec, Frame, FrameRate, SoundCodec, SoundInfo, StampKind, StreamInfo, Track};
 use crate::meter::metrics::Metrics;
+use crate::run::group::{Group, GroupOptions, drive};
+use crate::run::media::away::SourceEnd;
+use crate::run::media::hub::Hub;
+use crate::run::media::queue::{FrameQueue, QueueLimits};
+use crate::run::publish::camera::Camera;
+use crate::run::publish::camera_life::source_end;
+use crate::run::publish::cameras::PublishedCameras;
+use crate::run::publish::serve_viewer::{Departure, serve_viewer};
+use crate::run::session::accept::PendingSession;
+use crate::run::session::admission::Admission;
+use crate::run::session::admitted_places::AdmittedPlaces;
+use crate::run::session::connection::Connection;
+use crate::run::session::exchange::HandshakeTimer;
+use crate::run::session::observe::{Observation, ObserveOptions, Observing, build_info};
+use crate::run::session::offer::{CarrierConfig, Offer};
+use crate::run::session::runtime_settings::RuntimeSettings;
+use crate::run::watch::received::{Delivered, Receiver};
 use crate::transport::{StreamTransport, memory_pair};
 
 /// The carrier behaves like TCP.
@@ -52,7 +55,7 @@ pub(super) fn offer(seed: u8) -> Offer {
         rekey: RekeyPolicy::default(),
         unit: Unit::Frame,
         selection_seed: 0,
-        shape: super::Shape::Off,
+        shape: crate::run::media::shape::Shape::Off,
         known: KnownPeers::nowhere(),
         group: None,
         wish: Wish::default(),
@@ -180,10 +183,10 @@ struct Ends {
 
 impl Ends {
     async fn new(stream_budget: Duration) -> Self {
-        Self::shaped(stream_budget, super::Shape::Off).await
+        Self::shaped(stream_budget, crate::run::media::shape::Shape::Off).await
     }
 
-    async fn shaped(stream_budget: Duration, shape: super::Shape) -> Self {
+    async fn shaped(stream_budget: Duration, shape: crate::run::media::shape::Shape) -> Self {
         let observing = observing().await;
         let observation = observing.observation();
         let state = publisher(&observation, Offer { shape, ..offer(2) });
@@ -340,7 +343,7 @@ fn late(track: Track, number: u64) -> Frame {
 /// were left out; the source ends at once or after that.
 async fn late_ones_of(track: Track, ends_at_once: bool) -> (Vec<u64>, u64) {
     const RATE: u64 = 8_000_000;
-    let mut ends = Ends::shaped(Duration::ZERO, super::Shape::Constant(RATE)).await;
+    let mut ends = Ends::shaped(Duration::ZERO, crate::run::media::shape::Shape::Constant(RATE)).await;
     ends.hub.set_sound(Some(sound_info()));
     let (mut published, mut came) = (false, Vec::new());
     let left_out = |ends: &Ends| {

@@ -9,7 +9,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::keys::{entropy, mechanism};
 use sealcast::meter::metrics::Metrics;
 use sealcast::meter::resources::thread_cpu_time;
-use sealcast::run::connection::{self, Connection, Ended};
+use sealcast::run::session::connection::{self, Connection, Ended};
 use sealcast::run::{Clock, build_info};
 use sealcast::transport::{AnyTransport, Listener, Reach};
 use sealcast_proto::keys::{HandshakeConfig, HelloKeys, Identity, Role, Side, Wish};

@@ -13,8 +13,10 @@ use crate::media::StreamInfo;
 use crate::meter::paired::PairedSummary;
 use crate::meter::resources::figure;
 use crate::meter::stage::{Stage, StageSnapshot};
-use crate::run::camera::Camera;
-use crate::run::{Hub, Observing, Shape};
+use crate::run::media::hub::Hub;
+use crate::run::media::shape::Shape;
+use crate::run::publish::camera::Camera;
+use crate::run::session::observe::Observing;
 use crate::web::demo::{
     DemoStats, EavesdropperStats, Estimate, FrameCounts, MachineStats, Price, SessionStats, Spread, Stage as PageStage,
     StageStats,

@@ -18,12 +18,13 @@ use tokio::sync::watch;
 
 use self::page::{Page, ServedPage};
 use self::stream::{CameraEnd, Protection, Stream};
-use super::control::{Sealing, choose};
-use super::retry::turned_on;
-use super::{Observation, ObserveOptions, Observing, Shape, build_info};
 use crate::failure::Result;
 use crate::meter::metrics::Metrics;
 use crate::output;
+use crate::run::control::{Sealing, choose};
+use crate::run::media::shape::Shape;
+use crate::run::session::observe::{Observation, ObserveOptions, Observing, build_info};
+use crate::run::session::retry::turned_on;
 use crate::transport::WebListener;
 use crate::web::demo::{DemoFeeds, Wish};
 

@@ -23,14 +23,17 @@ use crate::keys::peers::{KnownPeers, MAX_HOURS, MAX_USES, Terms};
 use crate::keys::seen_groups::SeenGroups;
 use crate::media::StreamInfo;
 use crate::meter::paired::PairedSummary;
-use crate::run::camera::{Camera, WireTap};
-use crate::run::camera_life::Taps;
-use crate::run::publish::{Publisher, Viewers};
+use crate::run::media::queue::QueueLimits;
+use crate::run::media::shape::{FrameProof, Shape};
+use crate::run::publish::camera::{Camera, WireTap};
+use crate::run::publish::camera_life::{CameraOptions, Taps};
+use crate::run::publish::cameras::only_camera;
+use crate::run::publish::{PublishOptions, Publisher, Viewers};
+use crate::run::session::admission::Admission;
+use crate::run::session::observe::Observation;
+use crate::run::session::offer::Offer;
+use crate::run::session::runtime_settings::RuntimeSettings;
 use crate::run::watch::{PublisherAt, WatchOptions, watch};
-use crate::run::{
-    Admission, CameraOptions, FrameProof, Observation, Offer, PublishOptions, QueueLimits, RuntimeSettings, Shape,
-    only_camera,
-};
 use crate::source::{self, Source};
 use crate::transport::{Advertised, ListenUrl, Listener, WebListener};
 use crate::web::demo::DemoFeeds;

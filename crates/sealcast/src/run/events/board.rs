@@ -6,7 +6,7 @@ use sealcast_proto::events::EventReport;
 use tokio::sync::mpsc;
 
 use super::{Schedule, Shown};
-use crate::run::Clock;
+use crate::run::clock::Clock;
 
 /// Maximum of replaced displays that are remembered. An older one that goes on reporting would be the display again.
 const MAX_REPLACED: usize = 64;

@@ -12,7 +12,7 @@ use sealcast_proto::events::{EventClient, EventCounts, EventKeys, EventReport, E
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
-use crate::run::Clock;
+use crate::run::clock::Clock;
 
 /// Longer than any datagram of a server.
 const MAX_DATAGRAM: usize = 2048;

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::telling::Telling;
-use crate::run::Clock;
+use crate::run::clock::Clock;
 use crate::transport::udp::Path;
 
 /// Longer than any datagram that is looked at.

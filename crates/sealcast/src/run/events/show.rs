@@ -14,11 +14,10 @@ use super::window::Window;
 use super::{EventBoard, Schedule};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
-use crate::run::Clock;
-use crate::run::retry::turned_on;
+use crate::run::clock::Clock;
+use crate::run::session::retry::turned_on;
 use crate::transport::Advertised;
-use crate::web::clock;
-use crate::web::{Listen, Listener};
+use crate::web::{Listen, Listener, clock};
 
 /// Maximum of reports that wait for the server.
 const MAX_WAITING: usize = 64;

@@ -28,7 +28,7 @@ pub use viewer::{ViewerGatewayOptions, viewer_gateway};
 
 use std::time::Duration;
 
-use super::QueueLimits;
+use crate::run::media::queue::QueueLimits;
 
 /// Time limit for sending the close message.
 const GOODBYE_PATIENCE: Duration = Duration::from_millis(500);

@@ -11,8 +11,7 @@ use super::kept_packets::KeptPackets;
 use super::rtp_sender::RtpSender;
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
-use crate::run::FrameQueue;
-use crate::run::queue::Queued;
+use crate::run::media::queue::{FrameQueue, Queued};
 
 /// Maximum time to hold video back from a subscriber that joined or lost packets. It normally ends with a keyframe,
 /// but some cameras refresh the picture piece by piece and send none.

@@ -24,9 +24,9 @@ use crate::media::{Frame, SoundInfo, Track};
 use crate::meter::labels::{DropCause, SignatureWork};
 use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;
-use crate::run::camera::Camera;
 use crate::run::clock::nanos_u32;
-use crate::run::lent::{Lender, Loan};
+use crate::run::media::lent::{Lender, Loan};
+use crate::run::publish::camera::Camera;
 
 /// More epoch numbers are reserved while fewer than this are left.
 const FEW_NUMBERS: u64 = 1 << 10;

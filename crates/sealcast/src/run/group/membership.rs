@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 
 use super::{Group, MAX_TOLD, MemberFrame, Told};
 use crate::media::Frame;
-use crate::run::FrameQueue;
-use crate::run::serve_viewer::Woken;
+use crate::run::media::queue::FrameQueue;
+use crate::run::publish::serve_viewer::Woken;
 
 /// Messages that are held back for a viewer at most. With more, it begins as a member before there is a picture for it.
 const MAX_HELD_BACK: usize = MAX_TOLD / 2;

@@ -21,16 +21,17 @@ use sealcast_proto::wire::{CameraName, GroupMessage, Hearing, MediaFrom};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
-use super::lent::Lender;
-use super::queue::Queued;
-use super::serve_viewer::VIDEO;
-use super::shape::FrameProof;
-use super::{FrameQueue, Observation, Offer, QueueLimits};
 use crate::archive::Recipient;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
 use crate::keys::epoch_numbers::EpochNumbers;
 use crate::keys::gop_key::GopSigningKey;
+use crate::run::media::VIDEO;
+use crate::run::media::lent::Lender;
+use crate::run::media::queue::{FrameQueue, QueueLimits, Queued};
+use crate::run::media::shape::FrameProof;
+use crate::run::session::observe::Observation;
+use crate::run::session::offer::Offer;
 use crate::transport::udp::MulticastOut;
 
 pub(super) use self::driver::drive;
@@ -116,7 +117,7 @@ impl Told {
 }
 
 /// A frame on its way to a member.
-pub(super) struct MemberFrame {
+pub(crate) struct MemberFrame {
     pub(super) sealed: Arc<SealedFrame>,
     /// Its number among the frames of its stream.
     pub(super) number: u64,
@@ -202,7 +203,7 @@ struct State {
 }
 
 /// A group of viewers, shared by their tasks and the one that seals.
-pub(super) struct Group {
+pub(crate) struct Group {
     state: Mutex<State>,
     /// Terms of this run of the group, signed.
     terms: Vec<u8>,

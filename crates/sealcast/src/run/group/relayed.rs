@@ -14,9 +14,10 @@ use tokio::sync::watch;
 
 use super::{Group, State, group_of};
 use crate::meter::labels::DropCause;
-use crate::run::camera::Camera;
+use crate::run::media::queue::{FrameQueue, QueueLimits};
+use crate::run::publish::camera::Camera;
 use crate::run::relay::{Outlet, RelaySeat, RelayUrl};
-use crate::run::{Admission, FrameQueue, QueueLimits};
+use crate::run::session::admission::Admission;
 
 /// The first number of a member that has no session. Those with one have numbers below.
 const FIRST_ENROLLED: u64 = 1 << 32;

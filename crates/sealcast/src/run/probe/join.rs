@@ -15,7 +15,7 @@ use crate::failure::Result;
 use crate::meter::logs::LogFile;
 use crate::meter::probe_rows::{ProbeEventRow, ProbeFrameRow, ReadBy};
 use crate::platform::wall_time::wall_time;
-use crate::run::Clock;
+use crate::run::clock::Clock;
 use crate::run::events::EventClock;
 
 /// Maximum of events that wait for the server's word, and of the server's reports that are kept for them.

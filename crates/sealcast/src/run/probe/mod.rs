@@ -28,11 +28,11 @@ use tokio::sync::{oneshot, watch};
 pub use self::beside::{Beside, BesideOptions, Control, Outcome, PairBy, Way};
 use self::join::{Join, ProbeLogs, Results};
 use self::stages::{DecodedPicture, Finding, FrameCounts, Passing, PassingCounts, ProbeSink, examine, passing};
-use super::Clock;
-use super::events::{Registered, register};
-use super::retry::turned_on;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{ReceivedFrame, Track};
+use crate::run::clock::Clock;
+use crate::run::events::{Registered, register};
+use crate::run::session::retry::turned_on;
 use crate::sink::Sink;
 use crate::source::{Source, contain};
 

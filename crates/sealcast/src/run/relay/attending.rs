@@ -12,10 +12,10 @@ use sealcast_proto::wire::MediaFrom;
 use super::frames::SharedKey;
 use super::line::{SessionLine, Wish};
 use crate::keys::seen_groups::SeenGroups;
-use crate::run::connection::{Ended, Listener};
 use crate::run::group::GROUP_STREAM;
-use crate::run::session_role::Role;
-use crate::run::session_task::SessionTask;
+use crate::run::session::connection::{Ended, Listener};
+use crate::run::session::role::Role;
+use crate::run::session::task::SessionTask;
 use crate::transport::AnyTransport;
 
 /// Takes the frames that a camera sends before it knows that they come through a relay, and leaves them. An enrolment

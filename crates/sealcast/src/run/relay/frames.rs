@@ -13,13 +13,13 @@ use sealcast_proto::sign::{GopOutcome, GopVerdict, SignMode};
 use super::recorded::Recorded;
 use super::withheld::Withheld;
 use crate::meter::telling::Telling;
-use crate::run::Observation;
-use crate::run::connection::Listener as _;
 use crate::run::group::group_of;
-use crate::run::received::Receiver;
-use crate::run::record::Recorder;
-use crate::run::record_counts::open_failure;
+use crate::run::session::connection::Listener as _;
+use crate::run::session::observe::Observation;
+use crate::run::session::record_counts::open_failure;
 use crate::run::watch::ViewerState;
+use crate::run::watch::received::Receiver;
+use crate::run::watch::record::Recorder;
 
 /// Objects of the keys, and their bytes, that are kept while this viewer has no key of its own.
 const MAX_KEPT: usize = 64;

@@ -15,11 +15,11 @@ use super::sessions::RelayedSessions;
 use super::url::RelayUrl;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
-use crate::run::connection::Listener as _;
-use crate::run::record::Recorder;
-use crate::run::retry::turned_on;
+use crate::run::session::connection::Listener as _;
+use crate::run::session::observe::Observation;
+use crate::run::session::retry::{Retry, turned_on};
+use crate::run::watch::record::Recorder;
 use crate::run::watch::{After, ViewerState};
-use crate::run::{Observation, Retry};
 use crate::transport::RelayedStream;
 
 /// Time without a new frame after which a viewer with several relays takes the next one.

@@ -12,9 +12,10 @@ use super::sessions::{RelayedSessions, Said};
 use super::url::RelayUrl;
 use crate::failure::Result;
 use crate::meter::labels::{PeerQueue, TurnedAway};
-use crate::run::camera::Camera;
 use crate::run::group::Group;
-use crate::run::{FrameQueue, Retry};
+use crate::run::media::queue::FrameQueue;
+use crate::run::publish::camera::Camera;
+use crate::run::session::retry::Retry;
 use crate::transport::RelayedStream;
 
 /// Objects and bytes of a group of pictures after which the next one is asked for. A relay client takes 8192 objects

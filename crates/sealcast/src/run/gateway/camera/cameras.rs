@@ -6,7 +6,7 @@ use sealcast_proto::words::is_unsafe;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 use crate::rtsp::RtspOptions;
-use crate::run::Configured;
+use crate::run::session::registry::Configured;
 
 /// A camera, how it is reached, and the viewer gateways that may see it. Its name is the path that players use.
 pub type CameraAt = Configured<RtspOptions>;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, FailureKind, Result, SourceFault};
 use crate::rtsp::{self, Place, RtspConnection, RtspOptions};
-use crate::run::Retry;
+use crate::run::session::retry::Retry;
 
 /// Connect timeout; after it the clients that asked for the camera get 503.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

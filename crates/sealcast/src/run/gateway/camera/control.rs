@@ -8,8 +8,10 @@ use sealcast_proto::unit::Selection;
 
 use super::{Camera, CameraGateway};
 use crate::run::control::{CameraStatus, Controlled, Sealing};
-use crate::run::registry::shown;
-use crate::run::{Admission, Observation, RuntimeSettings};
+use crate::run::session::admission::Admission;
+use crate::run::session::observe::Observation;
+use crate::run::session::registry::shown;
+use crate::run::session::runtime_settings::RuntimeSettings;
 
 /// Check that a selection is possible at a gateway, which seals packets without splitting them into frames and
 /// headers.

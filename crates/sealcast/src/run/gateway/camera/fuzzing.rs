@@ -23,11 +23,13 @@ use crate::keys::allow::AllowList;
 use crate::keys::peers::PeerStore;
 use crate::meter::metrics::{BuildInfo, Metrics};
 use crate::rtsp::RtspOptions;
-use crate::run::accept::PendingSession;
-use crate::run::admitted_places::AdmittedPlaces;
-use crate::run::exchange::HandshakeTimer;
-use crate::run::registry::Registry;
-use crate::run::{Admission, ByHand, Observation, ObserveOptions, Observing, RuntimeSettings};
+use crate::run::session::accept::PendingSession;
+use crate::run::session::admission::{Admission, ByHand};
+use crate::run::session::admitted_places::AdmittedPlaces;
+use crate::run::session::exchange::HandshakeTimer;
+use crate::run::session::observe::{Observation, ObserveOptions, Observing};
+use crate::run::session::registry::Registry;
+use crate::run::session::runtime_settings::RuntimeSettings;
 use crate::transport::{Progress, StreamTransport, Transport, memory_pair};
 
 /// The paths of the cameras: one that everybody sees, one that the viewer gateway may also control, and one that it

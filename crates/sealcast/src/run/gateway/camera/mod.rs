@@ -31,13 +31,17 @@ use super::MAX_REQUESTS;
 use super::request_mux::Request;
 use crate::failure::Result;
 use crate::rtsp::RtspOptions;
-use crate::run::accept::{Acceptor, PendingSession};
-use crate::run::admitted_places::AdmittedPlaces;
+use crate::run::control::socket::ControlSocket;
 use crate::run::control::{Controlled, commands};
-use crate::run::registry::{Changes, Registry};
-use crate::run::retry::turned_on;
-use crate::run::ways::Ways;
-use crate::run::{Admission, ControlSocket, Observation, Offer, Renewal, RuntimeSettings};
+use crate::run::session::accept::{Acceptor, PendingSession};
+use crate::run::session::admission::Admission;
+use crate::run::session::admitted_places::AdmittedPlaces;
+use crate::run::session::observe::Observation;
+use crate::run::session::offer::Offer;
+use crate::run::session::registry::{Changes, Registry, Renewal};
+use crate::run::session::retry::turned_on;
+use crate::run::session::runtime_settings::RuntimeSettings;
+use crate::run::session::ways::Ways;
 use crate::transport::Listener;
 
 /// Start rate of a session, bit/s. A camera's rate cannot be steered, so its packets are slowed down only when the

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::run::away::{Away, SourceStanding};
+use crate::run::media::away::{Away, SourceStanding};
 
 /// Whether a camera is there, as far as its task knows: it connects when somebody asks for the camera.
 #[derive(Default)]

@@ -16,10 +16,10 @@ use super::standing::CameraStanding;
 use crate::failure::{Failure, Result};
 use crate::meter::labels::RtcpRefusal;
 use crate::rtsp::{CameraLink, LinkError, LinkEvent, Place, RtspConnection, RtspOptions, after_others};
-use crate::run::Observation;
-use crate::run::away::{Away as SourceAway, AwayCause};
-use crate::run::keyframe_requests::KeyframeRequests;
-use crate::run::task_timer::TaskTimer;
+use crate::run::media::away::{Away as SourceAway, AwayCause};
+use crate::run::media::keyframe_requests::KeyframeRequests;
+use crate::run::session::observe::Observation;
+use crate::run::session::task_timer::TaskTimer;
 
 /// After the last packet, players wait at most this long for a camera to come back.
 const RETURN_PATIENCE: Duration = Duration::from_secs(30);

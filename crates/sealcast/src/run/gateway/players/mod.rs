@@ -25,7 +25,7 @@ use super::request_mux::Request;
 use crate::meter::labels::TurnedAway;
 use crate::meter::metrics::Metrics;
 use crate::platform::addresses::reachable;
-use crate::run::Clock;
+use crate::run::clock::Clock;
 use crate::transport::{AddressLimits, Limits, Place as NotLoggedIn, tcp};
 
 /// Maximum number of players at once.

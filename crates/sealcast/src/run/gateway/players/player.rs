@@ -26,8 +26,8 @@ use crate::meter::metrics::Metrics;
 use crate::meter::peer_bytes::Held;
 use crate::meter::stage::Stage;
 use crate::rtsp::{RtpPorts, Senders};
-use crate::run::session_task::evicted;
-use crate::run::task_timer::TaskTimer;
+use crate::run::session::task::evicted;
+use crate::run::session::task_timer::TaskTimer;
 use crate::transport::udp::Path;
 use crate::transport::{Progress, TcpTransport, Transport};
 

@@ -17,7 +17,7 @@ use super::{Players, players_address};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
 use crate::meter::metrics::Metrics;
-use crate::run::Clock;
+use crate::run::clock::Clock;
 use crate::sink::rtp_track::{CutFrame, RtpTrack};
 use crate::sink::{Sink, captured};
 use crate::transport::tcp;

@@ -8,7 +8,7 @@ use sealcast_proto::unit::{Preamble, UnitArrival};
 use crate::meter::logs::UnitRow;
 use crate::meter::stage::Stage;
 use crate::platform::wall_time::wall_time;
-use crate::run::Observation;
+use crate::run::session::observe::Observation;
 
 /// Time stamps of a frame on its way through the gateway pair.
 pub(super) struct FrameTimeline<'a> {

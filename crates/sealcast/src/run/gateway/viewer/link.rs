@@ -21,15 +21,15 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::labels::Direction;
 use crate::meter::stage::Stage;
 use crate::rtsp::after_others;
-use crate::run::attempts::Attempts;
-use crate::run::connection::Ended;
-use crate::run::ended::{handshake_failure, last_words_failure};
-use crate::run::exchange::HandshakeTimer;
-use crate::run::offer::CarrierConfig;
-use crate::run::retry::turned_on;
-use crate::run::session_role::Role;
-use crate::run::session_task::SessionTask;
-use crate::run::{Observation, Offer};
+use crate::run::session::attempts::Attempts;
+use crate::run::session::connection::Ended;
+use crate::run::session::ended::{handshake_failure, last_words_failure};
+use crate::run::session::exchange::HandshakeTimer;
+use crate::run::session::observe::Observation;
+use crate::run::session::offer::{CarrierConfig, Offer};
+use crate::run::session::retry::turned_on;
+use crate::run::session::role::Role;
+use crate::run::session::task::SessionTask;
 use crate::transport::{AnyTransport, Connected, Reach};
 
 /// Record the metrics of frames in batches of 32 frames or 50 ms; recording frames one by one would miss the

@@ -18,8 +18,9 @@ use tokio::task::JoinSet;
 use super::players::{Login, Players};
 use crate::failure::Result;
 use crate::platform::service_manager;
-use crate::run::retry::turned_on;
-use crate::run::{Observation, Offer};
+use crate::run::session::observe::Observation;
+use crate::run::session::offer::Offer;
+use crate::run::session::retry::turned_on;
 use crate::transport::tcp;
 
 /// Time limit for the session to end when the gateway stops.

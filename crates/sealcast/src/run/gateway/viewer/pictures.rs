@@ -9,7 +9,7 @@ use sealcast_proto::rtsp::{Track, rtp_picture};
 use crate::meter::logs::PictureRow;
 use crate::meter::stage::Stage;
 use crate::platform::wall_time::wall_time;
-use crate::run::Observation;
+use crate::run::session::observe::Observation;
 
 /// When packets that were sealed together passed the gateways. Stamps are by the camera gateway's clock, in ns.
 #[derive(Clone, Copy, Debug)]

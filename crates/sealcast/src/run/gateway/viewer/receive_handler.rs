@@ -8,7 +8,7 @@ use sealcast_proto::seal::Refusal;
 use sealcast_proto::unit::{Assembled, AssembledFrame};
 
 use crate::meter::telling::Telling;
-use crate::run::connection::Listener;
+use crate::run::session::connection::Listener;
 
 /// A received frame with its time stamps.
 pub(super) struct ArrivedFrame {

@@ -15,7 +15,7 @@ use crate::failure::Result;
 use crate::meter::logs::LogFile;
 use crate::meter::probe_rows::ProbeBesideRow;
 use crate::platform::wall_time::wall_time;
-use crate::run::Clock;
+use crate::run::clock::Clock;
 use crate::run::probe::readings::Readings;
 use crate::run::probe::stages::Examined;
 

@@ -37,7 +37,7 @@ pub use self::words::Outcome;
 use super::spawn;
 use super::stages::{Passing, passing, stopped};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::run::Clock;
+use crate::run::clock::Clock;
 use crate::sink::Sink;
 
 /// Maximum of messages that wait for the last stage.

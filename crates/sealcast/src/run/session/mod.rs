@@ -1,0 +1,29 @@
+//! One session on its carrier, and who may have one: connections, their task, admission, offers.
+
+pub(crate) mod accept;
+pub(crate) mod address_telling;
+pub(crate) mod admission;
+pub(crate) mod admitted_places;
+pub(crate) mod attempts;
+pub(crate) mod attendance;
+pub mod connection;
+pub(crate) mod control_backlog;
+pub(crate) mod ended;
+pub(crate) mod exchange;
+pub(crate) mod gate;
+pub(crate) mod goodbye;
+pub(crate) mod listener;
+pub(crate) mod media_sender;
+pub(crate) mod observe;
+pub(crate) mod offer;
+pub(crate) mod overview;
+pub(crate) mod path_look;
+pub(crate) mod phases;
+pub(crate) mod record_counts;
+pub(crate) mod registry;
+pub(crate) mod retry;
+pub(crate) mod role;
+pub(crate) mod runtime_settings;
+pub(crate) mod task;
+pub(crate) mod task_timer;
+pub mod ways;
