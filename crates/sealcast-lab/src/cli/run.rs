@@ -41,8 +41,8 @@ pub(super) fn begin(text: &str, common: &CommonArgs) -> Result<Definition> {
     if common.quick {
         definition.quicken();
     }
-    if common.rounds.is_some() || common.seconds.is_some() {
-        // Who names how much is measured gets it, however long it takes.
+    if common.rounds.is_some() || common.seconds.is_some() || !common.only.is_empty() {
+        // Who names what is measured, or how much of it, gets it, however long it takes.
         definition.within_seconds = None;
     }
     definition.rounds = common.rounds.map_or(definition.rounds, usize::from);

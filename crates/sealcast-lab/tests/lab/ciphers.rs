@@ -418,7 +418,10 @@ fn energy_is_read_from_the_meter_that_is_named() {
     let (code, said) = lab(&[&arguments[..], &["none"]].concat(), Some(folder.path()));
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("another definition"), "{said}");
-    let (code, said) = lab(&["ciphers", "--quick", "--meter", "rapl:/nonexistent"], None);
+    let (code, said) = lab(
+        &["ciphers", "--quick", "--rounds", "3", "--meter", "rapl:/nonexistent"],
+        None,
+    );
     assert!(
         code == Some(3) && said.contains("no energy counter in /nonexistent"),
         "{said}"

@@ -19,7 +19,7 @@ fn groups(arguments: &[&str], out: Option<&Path>) -> (Option<i32>, String) {
 #[test]
 fn a_quick_run_has_every_part_and_loses_no_frame_to_keys() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (code, said) = groups(&["--quick"], Some(folder.path()));
+    let (code, said) = groups(&["--quick", "--rounds", "1"], Some(folder.path()));
     assert_eq!(code, Some(0), "{said}");
     let lines = table(&folder.path().join("table.csv"));
     let line = |case, system| line(&lines, case, system);

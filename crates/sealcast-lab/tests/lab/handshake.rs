@@ -147,6 +147,6 @@ fn a_machine_without_a_meter_says_so_in_the_cell() {
 fn a_mechanism_or_a_meter_that_does_not_exist_is_named() {
     let (code, said) = handshake(&["--only", "rot13"], None);
     assert!(code == Some(2) && said.contains("rot13"), "{said}");
-    let (code, said) = handshake(&["--quick", "--meter", "rapl:/nonexistent"], None);
+    let (code, said) = handshake(&["--quick", "--rounds", "2", "--meter", "rapl:/nonexistent"], None);
     assert!(code == Some(3) && said.contains("/nonexistent"), "{said}");
 }

@@ -112,7 +112,7 @@ fn a_definition_that_no_session_can_have_is_refused_before_anything_is_measured(
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let mine = definition(folder.path(), |text| text.replace(from, to));
-        let (code, said) = run(["run", &mine, "--quick"], folder.path());
+        let (code, said) = run(["run", &mine, "--quick", "--rounds", "1"], folder.path());
         assert_eq!(code, Some(2), "{said}");
         assert!(said.contains(words), "{said}");
         assert!(!said.contains("round 1"), "{said}");

@@ -20,7 +20,15 @@ fn lab(arguments: &[&str]) -> Output {
 fn a_quick_run_measures_every_suite_and_the_bare_carriers_and_names_who_is_missing() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("new");
-    let run = lab(&["--quick", "--boringtun", NOBODY, "--out", &out.display().to_string()]);
+    let run = lab(&[
+        "--quick",
+        "--rounds",
+        "1",
+        "--boringtun",
+        NOBODY,
+        "--out",
+        &out.display().to_string(),
+    ]);
     let (said, told) = (
         String::from_utf8_lossy(&run.stdout),
         String::from_utf8_lossy(&run.stderr),

@@ -8,7 +8,7 @@ use crate::output::{line, record, run, table, value};
 fn a_quick_run_measures_each_way_of_sending_to_viewers() {
     let folder = tempfile::tempdir().expect("a folder");
     let clip = media::clip(media::STREET, folder.path());
-    let arguments = ["viewers", "--quick", "--clip", media::path(&clip)];
+    let arguments = ["viewers", "--quick", "--rounds", "1", "--clip", media::path(&clip)];
     let (code, said) = run(arguments, folder.path());
     assert_eq!(code, Some(0), "{said}");
     let turns = record(folder.path()).len() - 1;
