@@ -20,7 +20,7 @@ pub(crate) enum Attack {
     Unknown,
 }
 
-/// What is known against a cipher.
+/// Attacks that are known against a cipher.
 pub(crate) fn attack(cipher: &str) -> Attack {
     match cipher {
         "xor" => Attack::Faster("none is needed: the key repeats, so known bytes of a packet show it"),

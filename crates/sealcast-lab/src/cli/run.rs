@@ -42,7 +42,7 @@ pub(super) fn begin(text: &str, common: &CommonArgs) -> Result<Definition> {
         definition.quicken();
     }
     if common.rounds.is_some() || common.seconds.is_some() || !common.only.is_empty() {
-        // Who names what is measured, or how much of it, gets it, however long it takes.
+        // The limit is for a run that names neither what is measured nor how much of it.
         definition.within_seconds = None;
     }
     definition.rounds = common.rounds.map_or(definition.rounds, usize::from);
@@ -145,7 +145,7 @@ fn shown(definition: Definition, common: &CommonArgs, command: Option<String>) -
     Ok(results)
 }
 
-/// What is printed of results.
+/// The text that is printed of results.
 fn printed(results: &Results, tables: &TableArgs) -> Result<String> {
     let unwritable = |error: &dyn std::fmt::Display| {
         let what = format!("the table cannot be written as CSV ({error})");

@@ -377,7 +377,7 @@ impl Column {
         differences
     }
 
-    /// What such differences are in the middle, as the column's own figure: their median or their mean. `None` without
+    /// Middle of such differences, as the column's own figure has it: their median or their mean. `None` without
     /// one.
     pub(crate) fn middle(&self, differences: &[f64], confidence: Confidence) -> Option<Estimate> {
         match self.kind {

@@ -21,7 +21,7 @@ pub struct Control {
     /// The key of the column that is checked; if empty, every column of which there are findings.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub column: String,
-    /// What was added, in the unit of the page; 0 if both are the same.
+    /// Known difference, in the unit of the page; 0 if both are the same.
     #[serde(default)]
     pub adds: f64,
     /// How much more or less than this may have been added.
@@ -189,7 +189,7 @@ mod tests {
         within = 0.1\n";
     const METRICS: [&str; 5] = ["delay", "cpu", "memory", "bytes", "energy"];
 
-    /// What is wrong with a made measurement.
+    /// Fault of a made measurement.
     #[derive(Clone, Copy, Default)]
     struct Wrong {
         /// By how much the same system differs from itself, in the first so many metrics.
