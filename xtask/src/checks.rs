@@ -34,12 +34,16 @@ pub(crate) fn build() -> Outcome {
 }
 
 pub(crate) fn tests() -> Outcome {
-    Outcome::of_tests(test_programs::run_all(&[]))
+    Outcome::of_tests(test_programs::run_all(Manner::USUAL))
 }
 
 /// Runs the tests with all their processes on one processor.
 pub(crate) fn tests_on_one_processor() -> Outcome {
-    Outcome::of_tests(test_programs::run_all(&["taskset", "-c", "0"]))
+    Outcome::of_tests(test_programs::run_all(Manner {
+        prefix: &["taskset", "-c", "0"],
+        limit: Manner::SLOW,
+        ..Manner::USUAL
+    }))
 }
 
 /// Runs the test binaries named `nightly`, which take minutes or depend on real time. They measure performance, so
@@ -50,6 +54,7 @@ pub(crate) fn nightly_tests() -> Outcome {
     tests.args(["--release", "--test", "nightly"]);
     let alone = Manner {
         crowd: Crowd { programs: 1, tests: 1 },
+        limit: Manner::SLOW,
         ..Manner::USUAL
     };
     let ran = run(&mut programs).and_then(|()| test_programs::run_built(tests, alone));

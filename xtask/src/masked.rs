@@ -147,6 +147,7 @@ impl Machine {
             crowd: self.crowd,
             chosen: self.chosen,
             left_out: self.left_out,
+            limit: Manner::SLOW,
         };
         match test_programs::run_built(test_programs::of_workspace(), manner) {
             Ok(ran) => Outcome::Ok(ran.note()),

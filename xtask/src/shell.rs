@@ -1,7 +1,12 @@
 //! Running programs.
 
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The root of the repository, independent of the current folder.
 pub(crate) fn root() -> PathBuf {
@@ -60,18 +65,72 @@ pub(crate) fn run_whole(command: &mut Command) -> Result<(), String> {
 /// Most lines of a failed command's output that its error has: test programs name what failed at their end.
 const LAST_LINES: usize = 60;
 
+/// Longest time that one of several concurrent commands may take: three times what the slowest needs on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(45 * 60);
+
 /// As [`run_whole`]; returns the output, which is shown as well. An error has the output's end in lines of its own.
 pub(crate) fn said_by(command: &mut Command) -> Result<String, String> {
+    said_within(PATIENCE, command)
+}
+
+/// As [`said_by`]. A command that runs for longer than `limit` is killed, and what it said until then tells where it
+/// stood.
+pub(crate) fn said_within(limit: Duration, command: &mut Command) -> Result<String, String> {
     let line = line(command);
-    let outcome = command.stdin(Stdio::null()).output();
-    let output = outcome.map_err(|error| format!("`{line}` did not start: {error}"))?;
-    let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
-    let said = said.concat();
+    let (ended, said) = kept(limit, command).map_err(|error| format!("`{line}` did not start: {error}"))?;
     println!("$ {line}\n{said}");
-    match output.status.success() {
-        true => Ok(said),
-        false => Err(format!("`{line}` ended with {}\n{}", output.status, end_of(&said))),
+    match ended {
+        Some(status) if status.success() => Ok(said),
+        Some(status) => Err(format!("`{line}` ended with {status}\n{}", end_of(&said))),
+        None => {
+            let seconds = limit.as_secs();
+            let why = format!("`{line}` had not ended after {seconds} s, and was killed");
+            Err(format!("{why}\n{}", end_of(&said)))
+        }
     }
+}
+
+/// How the command ended, if it did in time, and its output. That goes to files: a process that the command leaves
+/// behind would hold a pipe open, and be waited for.
+fn kept(limit: Duration, command: &mut Command) -> io::Result<(Option<ExitStatus>, String)> {
+    let mut files = [unnamed_file()?, unnamed_file()?];
+    let (output, errors) = (files[0].try_clone()?, files[1].try_clone()?);
+    let mut child = command.stdin(Stdio::null()).stdout(output).stderr(errors).spawn()?;
+    let ended = ended_within(limit, &mut child)?;
+    let mut said = Vec::new();
+    for file in &mut files {
+        file.rewind()?;
+        file.read_to_end(&mut said)?;
+    }
+    Ok((ended, String::from_utf8_lossy(&said).into_owned()))
+}
+
+/// The end of a process, which is killed if there is none within `limit`.
+fn ended_within(limit: Duration, child: &mut Child) -> io::Result<Option<ExitStatus>> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begun.elapsed() >= limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A file for reading and writing that is gone once it is closed.
+fn unnamed_file() -> io::Result<File> {
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let folder = target_dir();
+    fs::create_dir_all(&folder)?;
+    let path = folder.join(format!("output-{}-{number}.tmp", std::process::id()));
+    let file = File::options().read(true).write(true).create_new(true).open(&path)?;
+    fs::remove_file(path)?;
+    Ok(file)
 }
 
 fn end_of(said: &str) -> String {
@@ -101,4 +160,39 @@ fn line(command: &Command) -> String {
         .file_name()
         .map_or(words[0].clone(), |name| name.to_string_lossy().into_owned());
     [&[program], &words[1..]].concat().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(words: &str) -> Command {
+        command("sh", &["-c", words])
+    }
+
+    #[test]
+    fn output_and_errors_are_kept_whole() {
+        let said = said_by(&mut shell("echo out; echo wrong >&2")).expect("it succeeds");
+        assert_eq!(said, "out\nwrong\n");
+    }
+
+    #[test]
+    fn a_process_that_is_left_behind_is_not_waited_for() {
+        let begun = Instant::now();
+        let said = said_by(&mut shell("sleep 600 & echo $!")).expect("it succeeds");
+        assert!(begun.elapsed() < Duration::from_secs(300), "it was waited for");
+        let killed = command("kill", &[said.trim()]).status();
+        assert!(killed.expect("there is kill").success(), "the process still ran");
+    }
+
+    #[test]
+    fn a_command_that_does_not_end_is_killed_and_what_it_said_is_told() {
+        let mut endless = shell("echo test a has been running for over 60 seconds; exec sleep 600");
+        let failure = said_within(Duration::from_secs(2), &mut endless).expect_err("it never ends");
+        assert!(failure.contains("had not ended after 2 s"), "{failure}");
+        assert!(
+            failure.ends_with("\ntest a has been running for over 60 seconds"),
+            "{failure}"
+        );
+    }
 }

@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::shell::{cargo, command, run, said_by};
+use crate::shell::{PATIENCE, cargo, command, run, said_within};
 use crate::skips::Skips;
 
 /// Cargo's words for all tests of the workspace: any other selection would have other features, and be built again.
@@ -90,6 +91,8 @@ pub(crate) struct Manner<'a> {
     /// Those that are run; all if there are none.
     pub(crate) chosen: &'a [Chosen],
     pub(crate) left_out: &'a [LeftOut],
+    /// Longest time that a test program may take.
+    pub(crate) limit: Duration,
 }
 
 impl Manner<'_> {
@@ -99,7 +102,10 @@ impl Manner<'_> {
         crowd: Crowd { programs: 2, tests: 4 },
         chosen: &[],
         left_out: &[],
+        limit: PATIENCE,
     };
+    /// For test programs that run many times as slowly as usual.
+    pub(crate) const SLOW: Duration = PATIENCE.saturating_mul(4);
 }
 
 /// Result of a run.
@@ -124,10 +130,9 @@ impl Ran {
     }
 }
 
-/// Builds and runs all tests, each test program behind the words of `prefix`.
-pub(crate) fn run_all(prefix: &[&str]) -> Result<Skips, String> {
-    let usual = Manner::USUAL;
-    let ran = run_built(of_workspace(), Manner { prefix, ..usual });
+/// Builds and runs all tests in this manner, and those of the documentation as usual.
+pub(crate) fn run_all(manner: Manner<'_>) -> Result<Skips, String> {
+    let ran = run_built(of_workspace(), manner);
     let documented = run(cargo(&TEST).arg("--doc"));
     ran.and_then(|ran| documented.map(|()| ran.skips))
 }
@@ -245,7 +250,8 @@ impl TestProgram {
         command
             .current_dir(&self.folder)
             .env("CARGO_MANIFEST_DIR", &self.folder);
-        let said = said_by(command.env("RUST_TEST_THREADS", manner.crowd.tests.to_string()))?;
+        command.env("RUST_TEST_THREADS", manner.crowd.tests.to_string());
+        let said = said_within(manner.limit, &mut command)?;
         Ok(Skips::of(&said))
     }
 }
