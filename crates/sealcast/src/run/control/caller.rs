@@ -195,6 +195,8 @@ mod tests {
 
     /// Names the socket that a child of a test calls.
     const CALL: &str = "SEALCAST_TEST_CALLS";
+    /// Time for a child to start.
+    const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
     #[test]
     fn a_child_calls_where_it_is_told() {
@@ -212,12 +214,14 @@ mod tests {
         let path = home.path().join("socket");
         let listener = tokio::net::UnixListener::bind(&path).expect("bound");
         let own = std::env::current_exe().expect("a test");
-        let test = "run::caller::tests::a_child_calls_where_it_is_told";
+        let (_, here) = module_path!().split_once("::").expect("a module of this crate");
+        let test = format!("{here}::a_child_calls_where_it_is_told");
         for script in [r#""$0" --exact "$1""#, r#""$0" --exact "$1" & exit"#] {
             let mut shell = std::process::Command::new("sh");
-            shell.args(["-c", script]).arg(&own).arg(test).env(CALL, &path);
+            shell.args(["-c", script]).arg(&own).arg(&test).env(CALL, &path);
             let mut child = shell.stdout(std::process::Stdio::null()).spawn().expect("a shell");
-            let (stream, _) = listener.accept().await.expect("a call");
+            let call = tokio::time::timeout(PATIENCE, listener.accept()).await;
+            let (stream, _) = call.expect("the child calls").expect("a call");
             assert_eq!(refusal(&stream).expect("known"), Some(OWN_CHILD), "{script}");
             drop(stream);
             child.wait().expect("our own child");
