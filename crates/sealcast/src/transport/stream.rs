@@ -36,6 +36,9 @@ pub struct StreamTransport<S> {
     /// The last read filled the buffer.
     filled: bool,
     closed: bool,
+    /// Reason why nothing more can be written. It is told once all that came is read: the other end may have said why it
+    /// left.
+    broken: Option<io::Error>,
     /// The session is established.
     admitted: bool,
     outgoing: Outgoing,
@@ -51,6 +54,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
             end: 0,
             filled: false,
             closed: false,
+            broken: None,
             admitted: false,
             outgoing: Outgoing::default(),
         }
@@ -128,6 +132,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> StreamTransport<S> {
         Ok(moved)
     }
 
+    /// As [`poll_write`](Self::poll_write); an error is kept until everything is read.
+    fn write(&mut self, context: &mut Context<'_>) -> bool {
+        if self.broken.is_some() {
+            return false;
+        }
+        let wrote = self.poll_write(context);
+        wrote.unwrap_or_else(|error| {
+            self.broken = Some(error);
+            false
+        })
+    }
+
     /// Reads available bytes as far as there is room; returns true if anything was read.
     pub(super) fn poll_read(&mut self, context: &mut Context<'_>) -> io::Result<bool> {
         if self.closed {
@@ -182,13 +198,17 @@ impl StreamTransport<TcpStream> {
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for StreamTransport<S> {
     async fn wait(&mut self) -> io::Result<Progress> {
         poll_fn(|context| {
-            let wrote = self.poll_write(context)?;
-            let read = self.poll_read(context)?;
-            match (read, wrote, self.closed) {
-                (true, ..) => Poll::Ready(Ok(Progress::Read)),
-                (false, true, _) => Poll::Ready(Ok(Progress::Wrote)),
-                (false, false, true) => Poll::Ready(Ok(Progress::Closed)),
-                (false, false, false) => Poll::Pending,
+            let wrote = self.write(context);
+            let read = self.poll_read(context);
+            match (read, self.broken.take()) {
+                (Ok(true), broken) => {
+                    self.broken = broken;
+                    Poll::Ready(Ok(Progress::Read))
+                }
+                (_, Some(error)) | (Err(error), None) => Poll::Ready(Err(error)),
+                (Ok(false), None) if wrote => Poll::Ready(Ok(Progress::Wrote)),
+                (Ok(false), None) if self.closed => Poll::Ready(Ok(Progress::Closed)),
+                (Ok(false), None) => Poll::Pending,
             }
         })
         .await
@@ -196,8 +216,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Transport for StreamTransport<S> 
 
     fn flush_now(&mut self) -> io::Result<()> {
         // A later wait() registers the real waker for bytes that could not be sent.
-        let mut context = Context::from_waker(Waker::noop());
-        self.poll_write(&mut context).map(drop)
+        self.write(&mut Context::from_waker(Waker::noop()));
+        Ok(())
     }
 
     fn message(&mut self, limit: MessageLength) -> Result<Option<&mut [u8]>, Malformed> {
@@ -311,6 +331,27 @@ mod tests {
             came.len()
         };
         assert_eq!(sending.await, LENGTH_PREFIX + LENGTH);
+    }
+
+    #[tokio::test]
+    async fn what_the_other_end_said_before_it_left_is_read_though_nothing_can_be_written() {
+        let (mut far, near) = tokio::io::duplex(64);
+        let mut transport = StreamTransport::new(near);
+        let mut said = Vec::new();
+        write_framed(&mut said, b"you were removed");
+        far.write_all(&said).await.expect("room");
+        drop(far);
+        write_framed(transport.outgoing(), b"are you there?");
+        transport.flush_now().expect("it is told later");
+        assert_eq!(transport.wait().await.expect("there is something"), Progress::Read);
+        let message = transport.message(MessageLength::Record).expect("well framed");
+        assert_eq!(
+            message.map(|message| message.to_vec()),
+            Some(b"you were removed".to_vec())
+        );
+        transport.flush_now().expect("it is told later");
+        let error = transport.wait().await.expect_err("the stream is broken");
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[tokio::test]
