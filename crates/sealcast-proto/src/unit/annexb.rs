@@ -1,17 +1,17 @@
 //! H.264 as a byte stream (ITU-T H.264, annex B).
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
+/// Start code of a NAL unit.
+const START_CODE: [u8; 3] = [0, 0, 1];
+
 /// Returns the position of the next start code `00 00 01` at or after `from`.
 pub fn find_start_code(data: &[u8], from: usize) -> Option<usize> {
-    let mut at = from;
-    // The third byte decides how far to skip: a value above 1 cannot be part of a start code that begins here.
-    while let Some(window) = data.get(at..at + 3) {
-        match window[2] {
-            0 => at += 1,
-            1 if window[..2] == [0, 0] => return Some(at),
-            _ => at += 3,
-        }
-    }
-    None
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(&START_CODE));
+    let at = FINDER.find(data.get(from..)?)?;
+    Some(from + at)
 }
 
 /// The NAL units of an Annex B byte stream, without start codes and zero padding.
