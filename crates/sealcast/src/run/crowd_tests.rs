@@ -54,7 +54,7 @@ fn peer(number: usize) -> PeerId {
     PeerId(id)
 }
 
-fn is_ready(future: impl Future<Output = ()>) -> bool {
+fn is_ready<T>(future: impl Future<Output = T>) -> bool {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     std::pin::pin!(future).poll(&mut context).is_ready()
 }

@@ -27,6 +27,7 @@ use crate::meter::stage::Stage;
 use crate::run::clock::nanos_u32;
 use crate::run::media::lent::{Lender, Loan};
 use crate::run::publish::camera::Camera;
+use crate::run::session::rarely::Rarely;
 
 /// More epoch numbers are reserved while fewer than this are left.
 const FEW_NUMBERS: u64 = 1 << 10;
@@ -57,6 +58,7 @@ pub(in crate::run) async fn drive(shared: Arc<Camera>, group: Arc<Group>) -> Res
     let mut described = Described::default();
     let mut sealed_in = Duration::ZERO;
     let mut loans = Vec::new();
+    let mut rarely = Rarely::new().changes(settings.changes(), || ());
     loop {
         let deadline = group.announce(&shared)?;
         while let Some(frame) = queue.pop() {
@@ -82,7 +84,7 @@ pub(in crate::run) async fn drive(shared: Arc<Camera>, group: Arc<Group>) -> Res
                 group.enrol(shared.observation.clock.now(), camera, &shared.admission);
                 enrolled_at = Instant::now();
             }
-            () = settings.changed() => {
+            () = rarely.next() => {
                 if settings.take_rekey() {
                     group.lock().sealer.rekey(shared.observation.clock.now());
                 }

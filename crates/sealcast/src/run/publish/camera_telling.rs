@@ -34,13 +34,16 @@ impl CameraTelling {
         }
     }
 
-    /// Waits until there is something to say. Cancel-safe.
-    pub(crate) async fn due(&mut self) {
-        tokio::select! {
-            changed = self.state.changed() => if changed.is_err() {
-                std::future::pending().await
-            },
-            () = sleep_until(self.repeat), if self.told_off || self.told_turn.is_some() => {}
+    /// Changes of what is to be said.
+    pub(crate) fn changes(&self) -> watch::Receiver<SourceState> {
+        self.state.clone()
+    }
+
+    /// Waits until something is to be said again. Cancel-safe.
+    pub(crate) async fn repeats(&self) {
+        match self.told_off || self.told_turn.is_some() {
+            true => sleep_until(self.repeat).await,
+            false => std::future::pending().await,
         }
     }
 
@@ -79,6 +82,10 @@ mod tests {
         Away::after(&failure).expect("it may come back")
     }
 
+    fn has_news(telling: &CameraTelling) -> bool {
+        telling.changes().has_changed().expect("the source is there")
+    }
+
     /// Message about the camera: on or not, and why.
     fn said(telling: &mut CameraTelling) -> Option<(bool, &'static str)> {
         match telling.take(&Clock::default()) {
@@ -109,10 +116,10 @@ mod tests {
         // The camera was waited for, and gives turned pictures.
         for now in [quarter, upright] {
             assert!(standing.orient(now) && !standing.orient(now));
-            telling.due().await;
+            assert!(has_news(&telling));
             assert_eq!((turned(&mut telling), turned(&mut telling)), (Some(now), None));
             telling.repeat = Instant::now();
-            telling.due().await;
+            telling.repeats().await;
             assert_eq!(turned(&mut telling), Some(now), "it may have been lost");
         }
         let mut late = CameraTelling::new(&standing);
@@ -127,24 +134,24 @@ mod tests {
         let began = std::time::Instant::now();
         let address = "rtsp://10.0.0.7/live does not answer";
         standing.away(began, away(FailureKind::Source, address));
-        telling.due().await;
+        assert!(has_news(&telling));
         let (off, words) = said(&mut telling).expect("news");
         assert!(!off && words == "it cannot be reached" && !words.contains("10.0.0.7"));
         // Nothing changes, and the time has come.
         telling.repeat = Instant::now();
-        telling.due().await;
+        telling.repeats().await;
         assert_eq!(said(&mut telling), Some((false, words)));
         standing.away(began, away(FailureKind::Refused, "another reason"));
-        telling.due().await;
+        assert!(has_news(&telling));
         assert!(said(&mut telling).is_some_and(|(on, why)| !on && why.contains("login")));
         assert_eq!(standing.now().since, began, "it is off since then all the same");
         standing.there();
-        telling.due().await;
+        assert!(has_news(&telling));
         assert_eq!(said(&mut telling), Some((true, "")));
         telling.repeat = Instant::now();
         tokio::select! {
             biased;
-            () = telling.due() => panic!("there is nothing to say"),
+            () = telling.repeats() => panic!("there is nothing to say"),
             () = std::future::ready(()) => {}
         }
         assert_eq!(said(&mut telling), None, "once is enough");

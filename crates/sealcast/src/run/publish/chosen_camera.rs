@@ -50,6 +50,7 @@ impl ViewerRole {
         self.settings = camera.settings.subscribe();
         self.camera = CameraTelling::new(&camera.hub.standing);
         self.shared = camera;
+        self.wait_for_changes();
     }
 
     /// Take over what has changed of the cameras, and who may see them: the session ends if its own is not among them.

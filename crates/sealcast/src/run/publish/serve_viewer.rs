@@ -26,6 +26,7 @@ use crate::run::media::queue::{FrameQueue, Queued};
 use crate::run::session::accept::PendingSession;
 use crate::run::session::connection::{Ended, NoMedia};
 use crate::run::session::media_sender::MediaSender;
+use crate::run::session::rarely::Rarely;
 use crate::run::session::role::Role;
 use crate::run::session::runtime_settings::SettingsReceiver;
 use crate::run::session::task::SessionTask;
@@ -124,6 +125,8 @@ pub(crate) struct ViewerRole {
     pub(crate) settings: SettingsReceiver,
     /// Messages to it about the camera.
     pub(crate) camera: CameraTelling,
+    /// Changes of the settings, of the camera and of the cameras.
+    pub(crate) rarely: Rarely<Woken>,
 }
 
 /// Serve one viewer until it leaves, the source ends or the program stops.
@@ -161,6 +164,7 @@ async fn serve<T: Transport>(
     let mut role = ViewerRole {
         settings: shared.settings.subscribe(),
         camera: CameraTelling::new(&shared.hub.standing),
+        rarely: Rarely::new(),
         stream_budget: shared.stream_budget,
         shared,
         seen: cameras.seen(),
@@ -171,6 +175,7 @@ async fn serve<T: Transport>(
         goes_on_without: false,
         ready: false,
     };
+    role.wait_for_changes();
     let ended = task.run(&mut role, stop).await;
     role.leave();
     task.note_failed_handshake(&ended);
@@ -324,10 +329,9 @@ impl<T: Transport> Role<T> for ViewerRole {
     async fn wait(&mut self) -> Woken {
         let Self {
             subscription,
-            settings,
             camera,
+            rarely,
             ready,
-            seen,
             list_due,
             ..
         } = self;
@@ -346,9 +350,8 @@ impl<T: Transport> Role<T> for ViewerRole {
             woken = serve_member::wait(membership, *ready), if member => woken,
             () = queue.changed(), if *ready && alone => Woken::Frames,
             () = tokio::time::sleep(SETTLING), if settling => Woken::Frames,
-            () = settings.changed() => Woken::Settings,
-            () = camera.due() => Woken::Camera,
-            () = seen.changed() => Woken::Cameras,
+            woken = rarely.next() => woken,
+            () = camera.repeats() => Woken::Camera,
         }
     }
 
@@ -365,6 +368,14 @@ impl<T: Transport> Role<T> for ViewerRole {
 }
 
 impl ViewerRole {
+    /// Wait for what changes of the camera that the viewer watches, from here on.
+    pub(crate) fn wait_for_changes(&mut self) {
+        self.rarely = Rarely::new()
+            .changes(self.settings.changes(), || Woken::Settings)
+            .changes(self.camera.changes(), || Woken::Camera)
+            .changes(self.seen.changes(), || Woken::Cameras);
+    }
+
     /// Apply the publisher's requested settings to this session.
     fn apply_settings<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.settings.apply(&mut task.connection, &mut task.listener)

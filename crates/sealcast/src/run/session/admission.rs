@@ -475,26 +475,22 @@ impl Dismissal {
 }
 
 impl Admitted {
-    /// Wait until the peer is admitted no more, or another session has its place. Cancel-safe.
-    pub(crate) async fn ended(&mut self) -> Dismissal {
-        loop {
+    /// Waits until the peer is admitted no more, or another session has its place.
+    pub(crate) fn dismissal(&self) -> impl Future<Output = Dismissal> + Send + use<> {
+        let (admission, mut changes) = (Arc::clone(&self.admission), self.changes.clone());
+        let (id, proved, replaced) = (self.id, self.proved, self.place.replaced());
+        let unlisted = async move {
+            // It fails only without an admission, and this has one.
+            while changes.changed().await.is_ok() && admission.admits(&id, proved) {}
+        };
+        async {
             tokio::select! {
-                () = self.place.replaced() => return self.replaced(),
-                changed = self.changes.changed() => if changed.is_err() {
-                    self.place.replaced().await;
-                    return self.replaced();
+                answered = replaced => match answered {
+                    true => Dismissal::Answered,
+                    false => Dismissal::Replaced,
                 },
+                () = unlisted => Dismissal::Revoked,
             }
-            if !self.admission.admits(&self.id, self.proved) {
-                return Dismissal::Revoked;
-            }
-        }
-    }
-
-    fn replaced(&self) -> Dismissal {
-        match self.place.was_answered() {
-            true => Dismissal::Answered,
-            false => Dismissal::Replaced,
         }
     }
 }

@@ -134,23 +134,23 @@ async fn a_session_hears_when_its_peer_is_admitted_no_more_and_only_then() {
         Ok(admitted) => admitted,
         Err(_) => panic!("not admitted"),
     };
-    let (mut kept, mut lost, mut removed) = (admitted(1, None), admitted(2, None), admitted(3, Some(invite)));
+    let (kept, lost, removed) = (admitted(1, None), admitted(2, None), admitted(3, Some(invite)));
     admission.renew(by_hand(&[1], false));
-    lost.ended().await;
+    lost.dismissal().await;
     let command = PeersCommand::Remove(PeerId([3; 32]).to_string());
     admission.command(&command).expect("it is listed");
-    removed.ended().await;
+    removed.dismissal().await;
     tokio::select! {
         biased;
-        _ = kept.ended() => panic!("it is still listed"),
+        _ = kept.dismissal() => panic!("it is still listed"),
         () = std::future::ready(()) => {}
     }
     admission.renew(by_hand(&[], true));
     tokio::select! {
         biased;
-        _ = kept.ended() => panic!("everybody is admitted"),
+        _ = kept.dismissal() => panic!("everybody is admitted"),
         () = std::future::ready(()) => {}
     }
     admission.renew(by_hand(&[], false));
-    kept.ended().await;
+    kept.dismissal().await;
 }

@@ -61,7 +61,7 @@ struct Session {
 pub(crate) struct AdmittedPlace {
     places: Arc<AdmittedPlaces>,
     number: u64,
-    answered: AtomicBool,
+    answered: Arc<AtomicBool>,
     replaced: Arc<Notify>,
 }
 
@@ -116,7 +116,7 @@ impl AdmittedPlaces {
         Ok(AdmittedPlace {
             places,
             number,
-            answered: AtomicBool::new(false),
+            answered: Arc::default(),
             replaced,
         })
     }
@@ -243,14 +243,14 @@ impl AdmittedPlace {
         }
     }
 
-    /// True if the session was needed for an answer alone, and has had it.
-    pub(crate) fn was_answered(&self) -> bool {
-        self.answered.load(Ordering::Relaxed)
-    }
-
-    /// Wait until another session has the place. Cancel-safe.
-    pub(crate) async fn replaced(&self) {
-        self.replaced.notified().await;
+    /// Waits until another session has the place. Returns true if this one was needed for an answer alone, and has had
+    /// it.
+    pub(crate) fn replaced(&self) -> impl Future<Output = bool> + Send + use<> {
+        let (replaced, answered) = (Arc::clone(&self.replaced), Arc::clone(&self.answered));
+        async move {
+            replaced.notified().await;
+            answered.load(Ordering::Relaxed)
+        }
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod offer;
 pub(crate) mod overview;
 pub(crate) mod path_look;
 pub(crate) mod phases;
+pub(crate) mod rarely;
 pub(crate) mod record_counts;
 pub(crate) mod registry;
 pub(crate) mod retry;

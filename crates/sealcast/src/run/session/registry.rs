@@ -242,12 +242,9 @@ impl<D: PartialEq, C> Snapshot<D, C> {
         }
     }
 
-    /// Wait until the cameras are read again. Cancel-safe.
-    pub(crate) async fn changed(&mut self) {
-        if self.registry.changed().await.is_err() {
-            // The program is stopping, so the cameras will not be read again.
-            std::future::pending().await
-        }
+    /// Changes of the cameras: they are read again.
+    pub(crate) fn changes(&self) -> watch::Receiver<Registry<D, C>> {
+        self.registry.clone()
     }
 
     /// The camera that the peer sees by a name. A camera that it may not see does not exist for it.

@@ -95,10 +95,9 @@ pub(crate) struct SettingsReceiver {
 }
 
 impl SettingsReceiver {
-    /// Wait until the requested settings change. Cancel-safe.
-    pub(crate) async fn changed(&mut self) {
-        // It fails only without a sender, and the tasks' shared state holds one.
-        let _ = self.wanted.changed().await;
+    /// Changes of the requested settings, as this session has not applied them.
+    pub(crate) fn changes(&self) -> watch::Receiver<impl Send + Sync + use<>> {
+        self.wanted.clone()
     }
 
     /// True if new keys were asked for since the last call.

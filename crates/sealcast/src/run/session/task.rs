@@ -21,6 +21,7 @@ use super::ended::{handshake_outcome, happened, turned_away};
 use super::exchange::HandshakeTimer;
 use super::observe::Observation;
 use super::phases::SessionPhase;
+use super::rarely::Rarely;
 use super::retry::turned_on;
 use super::role::Role;
 use super::runtime_settings::announce;
@@ -36,6 +37,14 @@ const LISTS_LOGGED: u64 = 16;
 /// Maximum of lists of addresses in a session that are written to the disk when they are told: a peer could tell others
 /// endlessly. The last one is kept when the session ends.
 const MAX_KEPT_AT_ONCE: u32 = 64;
+
+/// Rare reason for the end of a session.
+enum Rare {
+    /// The peer is admitted no more, or has lost its place.
+    Dismissed(Dismissal),
+    /// The program stops.
+    Stop,
+}
 
 /// A session on its carrier, with the state common to all roles.
 pub(crate) struct SessionTask<T, L> {
@@ -74,6 +83,7 @@ pub(crate) struct SessionTask<T, L> {
     pub(crate) lists: Telling,
     /// Number of times that what the peer told of its addresses was kept at once.
     kept: u32,
+    rarely: Rarely<Rare>,
     /// Lends the session to whoever has frames for it, if that is somebody else.
     pub(crate) lender: Option<Lender>,
 }
@@ -99,6 +109,7 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             last_words: None,
             camera: None,
             admitted: None,
+            rarely: Rarely::new(),
             presence: None,
             dismissed: false,
             known: None,
@@ -155,6 +166,10 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
     where
         R: Role<T, Listener = L>,
     {
+        self.rarely.once(async move {
+            turned_on(&mut stop).await;
+            Rare::Stop
+        });
         let mut only_media = false;
         loop {
             if !std::mem::take(&mut only_media) {
@@ -180,10 +195,12 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 biased;
                 woken = role.wait() => only_media = role.woken(self, woken)?,
                 waited = self.connection.wait() => waited?,
-                dismissal = dismissed(&mut self.admitted) => self.dismiss::<R>(dismissal)?,
+                rare = self.rarely.next() => match rare {
+                    Rare::Dismissed(dismissal) => self.dismiss::<R>(dismissal)?,
+                    Rare::Stop => self.handle(Input::Close(CloseReason::GoingAway, R::STOPPING))?,
+                },
                 () = address_telling::due(&mut self.telling), if self.established => self.tell_addresses()?,
                 () = evicted(self.place.as_ref()) => return Err(Ended::Evicted),
-                _ = turned_on(&mut stop) => self.handle(Input::Close(CloseReason::GoingAway, R::STOPPING))?,
             }
         }
     }
@@ -214,6 +231,8 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
                 if admitted.enrolled {
                     tracing::info!(peer = %peer.id, from, "enrolled a new {kind} by its invite");
                 }
+                let dismissal = admitted.dismissal();
+                self.rarely.once(async { Rare::Dismissed(dismissal.await) });
                 self.admitted = Some(admitted);
                 Input::Admit
             }
@@ -555,14 +574,6 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
 pub(in crate::run) async fn evicted(place: Option<&Place>) {
     match place {
         Some(place) => place.evicted().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Wait until a peer that this end admitted is admitted no more, or has lost its place. Cancel-safe.
-async fn dismissed(admitted: &mut Option<Admitted>) -> Dismissal {
-    match admitted {
-        Some(admitted) => admitted.ended().await,
         None => std::future::pending().await,
     }
 }

@@ -28,6 +28,7 @@ use crate::run::clock::nanos;
 use crate::run::session::accept::PendingSession;
 use crate::run::session::connection::{Ended, NoMedia};
 use crate::run::session::media_sender::MediaSender;
+use crate::run::session::rarely::Rarely;
 use crate::run::session::registry::{Lost, Snapshot, shown};
 use crate::run::session::role::Role;
 use crate::run::session::runtime_settings::SettingsReceiver;
@@ -63,6 +64,8 @@ struct SessionRole {
     sender: MediaSender,
     /// Requested settings, shared by all sessions.
     settings: SettingsReceiver,
+    /// Changes of the settings, and of the cameras and lists.
+    rarely: Rarely<Woken>,
 }
 
 type Task<T> = SessionTask<T, NoMedia>;
@@ -91,11 +94,15 @@ pub(super) async fn serve<T: Transport>(
         rtp_sender: None,
         events: sender,
     };
+    let (snapshot, settings) = (Snapshot::new(shared.registry.subscribe()), shared.settings.subscribe());
     let mut role = SessionRole {
         peer: None,
         subscriber,
         events,
-        snapshot: Snapshot::new(shared.registry.subscribe()),
+        rarely: Rarely::new()
+            .changes(settings.changes(), || Woken::Settings)
+            .changes(snapshot.changes(), || Woken::Registry),
+        snapshot,
         cameras: Vec::new(),
         asked: VecDeque::new(),
         reports: ReportRate::default(),
@@ -104,7 +111,7 @@ pub(super) async fn serve<T: Transport>(
         frame: Vec::new(),
         arrivals: Arrivals::default(),
         sender: MediaSender::default(),
-        settings: shared.settings.subscribe(),
+        settings,
         shared,
     };
     let metrics = &role.shared.observation.metrics;
@@ -190,8 +197,7 @@ impl<T: Transport> Role<T> for SessionRole {
             biased;
             () = self.subscriber.queue.changed(), if self.ready => Woken::Packets,
             Some(event) = self.events.recv() => Woken::SubscriberEvent(event),
-            () = self.settings.changed() => Woken::Settings,
-            () = self.snapshot.changed() => Woken::Registry,
+            woken = self.rarely.next() => woken,
         }
     }
 
