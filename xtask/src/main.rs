@@ -67,6 +67,7 @@ cargo xtask COMMAND
  Parts of them, and other tools:
   packages                  only the first step of `test`
   tidy                      the house rules that clippy does not check
+  decisions                 write the index of docs/decisions
   speed [--against COMMIT] [--bound 3%] [--time 30m] [--only PART] [--clip FILE]
                             build that commit (the last tag) like this tree, measure both in turns, and tell by how much
                             this one is slower at most; fail where it is shown to be more than 5 % slower
@@ -128,6 +129,7 @@ fn main() -> ExitCode {
         },
         ["packages"] => summary.step("packages", packages::install),
         ["tidy"] => summary.step("tidy", tidy::step),
+        ["decisions"] => summary.step("decisions", tidy::write_decisions),
         ["speed", rest @ ..] => match speed::asked(rest) {
             Some(asked) => summary.step("speed", || speed::step(&asked)),
             None => return usage(),

@@ -1,6 +1,9 @@
 //! House rules that rustfmt and clippy do not check. A test runs them, so that `cargo test` fails if one is broken.
 
+mod bounds;
 mod code;
+mod decisions;
+mod dependencies;
 mod functions;
 mod links;
 mod promises;
@@ -11,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::root;
 use crate::summary::Outcome;
+
+pub(crate) use decisions::write as write_decisions;
 
 /// A text file; its path is relative to the root and uses `/`.
 pub(crate) struct File {
@@ -77,17 +82,25 @@ pub(crate) fn step() -> Outcome {
 }
 
 fn examine(root: &Path) -> (usize, Vec<Finding>) {
-    let mut paths = Vec::new();
-    walk(root, &mut paths);
-    paths.sort();
     let mut findings = Vec::new();
-    let files: Vec<File> = paths.iter().filter_map(|path| read(root, path)).collect();
+    let files = examined(root);
     for file in &files {
         rules::examine(file, &mut findings);
+        bounds::examine(file, &mut findings);
+        dependencies::examine(file, &mut findings);
         links::examine(root, file, &mut findings);
     }
     promises::examine(&files, &mut findings);
+    decisions::examine(&files, &mut findings);
     (files.len(), findings)
+}
+
+/// The files that are examined, by their paths.
+fn examined(root: &Path) -> Vec<File> {
+    let mut paths = Vec::new();
+    walk(root, &mut paths);
+    paths.sort();
+    paths.iter().filter_map(|path| read(root, path)).collect()
 }
 
 fn walk(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -6,6 +6,8 @@ use super::{File, Finding, functions};
 const CODE_WIDTH: usize = 120;
 const PROSE_WIDTH: usize = 160;
 const FILE_LINES: usize = 600;
+/// The document that a newcomer reads first, and most bytes of it.
+const FIRST_READ: (&str, usize) = ("ARCHITECTURE.md", 12_000);
 const FUNCTION_LINES: usize = 70;
 
 /// The one module with `unsafe` outside the cipher crate: options of OpenH264 for which no crate has a safe function.
@@ -68,6 +70,14 @@ pub(crate) fn examine(file: &File, findings: &mut Vec<Finding>) {
             lines,
             format!("{lines} lines; a file has at most {FILE_LINES}"),
         ));
+    }
+    let (first_read, bytes) = FIRST_READ;
+    if file.path == first_read && file.text.len() > bytes {
+        let message = format!(
+            "{} bytes; it has at most {bytes}, decisions are in docs/decisions",
+            file.text.len()
+        );
+        findings.push(Finding::new(file, lines, message));
     }
     match file.extension() {
         "rs" => rust_rules(file, findings),

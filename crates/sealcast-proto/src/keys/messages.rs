@@ -25,7 +25,9 @@ pub(crate) fn alerted(message: &[u8]) -> Option<HandshakeError> {
 }
 
 const VERSION: u8 = 3;
+/// Most suites and most mechanisms that a hello offers: more than there are.
 const MAX_OFFERS: usize = 8;
+/// Longest cookie in bytes, of whichever responder: ours has 16.
 const MAX_COOKIE: usize = 64;
 /// Length of the sealed part of a reply and of a finish: identity, wish, signature and tag.
 pub(crate) const SEALED: usize = 32 + WISH_LEN + 64 + 16;

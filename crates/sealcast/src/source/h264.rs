@@ -112,6 +112,7 @@ fn chroma(sps: &SeqParameterSet) -> Option<Chroma> {
 /// The maximum reordering that the SPS allows. If it does not say, two pictures, which is the default of encoders.
 fn reorder(sps: &SeqParameterSet) -> usize {
     const BASELINE: u8 = 66;
+    // Pictures that a decoder holds at most (ITU-T H.264, A.3.1).
     const MAX_DPB: u32 = 16;
     let stated = sps
         .vui_parameters
