@@ -90,7 +90,7 @@ pub(crate) fn said_within(limit: Duration, command: &mut Command) -> Result<Stri
     }
 }
 
-/// How the command ended, if it did in time, and its output. That goes to files: a process that the command leaves
+/// The end of the command, if it came in time, and its output. That goes to files: a process that the command leaves
 /// behind would hold a pipe open, and be waited for.
 fn kept(limit: Duration, command: &mut Command) -> io::Result<(Option<ExitStatus>, String)> {
     let mut files = [unnamed_file()?, unnamed_file()?];

@@ -36,8 +36,8 @@ pub struct StreamTransport<S> {
     /// The last read filled the buffer.
     filled: bool,
     closed: bool,
-    /// Reason why nothing more can be written. It is told once all that came is read: the other end may have said why it
-    /// left.
+    /// Reason why nothing more can be written. It is told once all that came is read: the other end may have said why
+    /// it left.
     broken: Option<io::Error>,
     /// The session is established.
     admitted: bool,

@@ -9,9 +9,10 @@ use sealcast_proto::wire::{CameraName, CloseReason};
 
 use super::camera::Camera;
 use super::camera_telling::CameraTelling;
-use super::serve_viewer::{Task, ViewerRole};
+use super::serve_viewer::{Task, ViewerRole, Woken};
 use crate::run::session::connection::Ended;
 use crate::run::session::ended::happened;
+use crate::run::session::rarely::Rarely;
 use crate::run::session::registry::Lost;
 use crate::transport::Transport;
 
@@ -51,6 +52,14 @@ impl ViewerRole {
         self.camera = CameraTelling::new(&camera.hub.standing);
         self.shared = camera;
         self.wait_for_changes();
+    }
+
+    /// Wait for what changes of the camera that the viewer watches, from here on.
+    pub(crate) fn wait_for_changes(&mut self) {
+        self.rarely = Rarely::new()
+            .changes(self.settings.changes(), || Woken::Settings)
+            .changes(self.camera.changes(), || Woken::Camera)
+            .changes(self.seen.changes(), || Woken::Cameras);
     }
 
     /// Take over what has changed of the cameras, and who may see them: the session ends if its own is not among them.

@@ -368,14 +368,6 @@ impl<T: Transport> Role<T> for ViewerRole {
 }
 
 impl ViewerRole {
-    /// Wait for what changes of the camera that the viewer watches, from here on.
-    pub(crate) fn wait_for_changes(&mut self) {
-        self.rarely = Rarely::new()
-            .changes(self.settings.changes(), || Woken::Settings)
-            .changes(self.camera.changes(), || Woken::Camera)
-            .changes(self.seen.changes(), || Woken::Cameras);
-    }
-
     /// Apply the publisher's requested settings to this session.
     fn apply_settings<T: Transport>(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         self.settings.apply(&mut task.connection, &mut task.listener)

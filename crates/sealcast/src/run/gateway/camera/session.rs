@@ -64,7 +64,6 @@ struct SessionRole {
     sender: MediaSender,
     /// Requested settings, shared by all sessions.
     settings: SettingsReceiver,
-    /// Changes of the settings, and of the cameras and lists.
     rarely: Rarely<Woken>,
 }
 
@@ -557,8 +556,7 @@ impl SessionRole {
             return Ok(Instant::now());
         };
         let clock = self.shared.observation.clock;
-        let first = *known.began.get_or_insert(arrived);
-        let came = clock.wall(arrived);
+        let (first, came) = (*known.began.get_or_insert(arrived), clock.wall(arrived));
         let (previous_seal, previous_send) = self.sender.previous();
         let packets = OutgoingPackets {
             stream: camera.stream(),
