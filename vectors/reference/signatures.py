@@ -1,4 +1,4 @@
-"""Source signatures and liveness, from docs/signatures.md."""
+"""Source signatures and liveness, from docs/spec/signatures.md."""
 
 from dataclasses import dataclass, replace
 

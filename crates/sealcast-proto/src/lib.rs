@@ -1,5 +1,5 @@
 //! The deterministic protocol of sealcast. It does no I/O, reads no clock and draws no randomness: time, entropy and
-//! bytes are arguments. `docs/protocol.md` and `docs/keys.md` are its specification.
+//! bytes are arguments. `docs/spec/protocol.md` and `docs/spec/keys.md` are its specification.
 #![forbid(unsafe_code)]
 
 pub mod archive;

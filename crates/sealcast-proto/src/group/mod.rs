@@ -1,5 +1,6 @@
-//! Groups: one camera seals each frame once for all of its viewers (`docs/groups.md`). The [`Leader`] is the camera's
-//! side: who may open which epoch, and the key sheets that tell them. A [`Member`] takes sheets and opens records.
+//! Groups: one camera seals each frame once for all of its viewers (`docs/spec/groups.md`). The [`Leader`] is the
+//! camera's side: who may open which epoch, and the key sheets that tell them. A [`Member`] takes sheets and opens
+//! records.
 
 mod epochs;
 mod leader;

@@ -1,6 +1,6 @@
 //! The media of a group: a camera seals each frame once for all members, signs it, and answers their challenges; a
-//! member opens and verifies it (`docs/groups.md` §10). What a [`GroupSealer`] makes travels over sessions and through
-//! relays alike.
+//! member opens and verifies it (`docs/spec/groups.md` §10). What a [`GroupSealer`] makes travels over sessions and
+//! through relays alike.
 
 mod evidence;
 mod key_track;

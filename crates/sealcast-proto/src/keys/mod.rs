@@ -1,4 +1,4 @@
-//! Identities, the key schedule and the handshake (`docs/keys.md`, `docs/protocol.md` §3).
+//! Identities, the key schedule and the handshake (`docs/spec/keys.md`, `docs/spec/protocol.md` §3).
 
 mod binder;
 mod epoch;

@@ -1,5 +1,5 @@
 //! Age of the picture, without clocks: a camera's signed frames answer the challenges of its viewers
-//! (`docs/signatures.md` §6).
+//! (`docs/spec/signatures.md` §6).
 
 mod answer;
 mod challenges;

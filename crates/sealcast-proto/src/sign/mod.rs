@@ -1,5 +1,5 @@
 //! Source signatures: which frames are the camera's, although all viewers have the key that seals them
-//! (`docs/signatures.md`).
+//! (`docs/spec/signatures.md`).
 
 mod certificate;
 mod digest;

@@ -1,4 +1,4 @@
-//! The wire format: headers, framing, control messages and tickets, byte for byte as in `docs/protocol.md`.
+//! The wire format: headers, framing, control messages and tickets, byte for byte as in `docs/spec/protocol.md`.
 
 mod address;
 pub(crate) mod base32;

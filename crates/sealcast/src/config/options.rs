@@ -240,7 +240,7 @@ options! {
         }
 
         /// Seal each frame once for all viewers who are content with what is signed, and not for each alone
-        /// (docs/groups.md). Who leaves or is removed can open nothing new within a second
+        /// (docs/spec/groups.md). Who leaves or is removed can open nothing new within a second
         group: bool {
             on_flag("group", PUBLISH)
                 .heading(GROUPS)

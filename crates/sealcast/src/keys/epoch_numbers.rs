@@ -1,4 +1,4 @@
-//! Numbers of group epochs, none of which a camera uses twice, also when it is started again (docs/groups.md,
+//! Numbers of group epochs, none of which a camera uses twice, also when it is started again (docs/spec/groups.md,
 //! section 1).
 
 use std::io;

@@ -1,4 +1,4 @@
-//! The key that signs groups of pictures, with ML-DSA-65 (docs/signatures.md, section 5). The library draws the
+//! The key that signs groups of pictures, with ML-DSA-65 (docs/spec/signatures.md, section 5). The library draws the
 //! randomness of its signatures itself.
 
 use aws_lc_rs::signature::{KeyPair, ML_DSA_65_SIGNING, PqdsaKeyPair};

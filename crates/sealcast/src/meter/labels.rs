@@ -94,7 +94,7 @@ label_values! {
 }
 
 label_values! {
-    /// Reason for refusing a record, in the order of the checks (docs/protocol.md, section 2).
+    /// Reason for refusing a record, in the order of the checks (docs/spec/protocol.md, section 2).
     OpenFailure {
         /// The header is invalid.
         Malformed => "malformed",
@@ -112,7 +112,7 @@ label_values! {
 }
 
 label_values! {
-    /// Reason for not delivering a received datagram to a session (docs/protocol.md, section 7).
+    /// Reason for not delivering a received datagram to a session (docs/spec/protocol.md, section 7).
     DatagramRefusal {
         /// Too short for a connection number, or longer than allowed.
         Malformed => "malformed",
@@ -182,7 +182,7 @@ label_values! {
 label_values! {
     /// Answer to a peer without a session.
     DoorAnswer {
-        /// A retry cookie, in answer to a request for one (the message `knock` of docs/protocol.md, section 7).
+        /// A retry cookie, in answer to a request for one (the message `knock` of docs/spec/protocol.md, section 7).
         Cookie => "cookie",
         /// QUIC only: a Retry packet, after which the peer begins again with a token.
         Retry => "retry",

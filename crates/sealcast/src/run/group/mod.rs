@@ -1,4 +1,4 @@
-//! A publisher's group: each frame is sealed once for all viewers (docs/groups.md).
+//! A publisher's group: each frame is sealed once for all viewers (docs/spec/groups.md).
 
 mod archive;
 mod driver;
