@@ -2,11 +2,25 @@
 
 use super::words::Register as Stages;
 use super::{WARM_UP_CLOCKS, Words};
-use crate::interleaved::{Rows, Streams};
+use crate::interleaved::{Batched, Rows, Streams};
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 use crate::registers::{self, Lanes, Shifts, Steps, columns, xor};
+#[cfg(target_arch = "x86_64")]
+use crate::registers::{Ymm, Zmm};
 
 /// Shift distances for [`Vectors::sums`].
 const MOVES: [u32; 7] = [18, 25, 31, 6, 3, 29, 30];
+
+/// Eight packets in parallel.
+#[cfg(target_arch = "x86_64")]
+pub type Avx2 = Batched<8, 32, Vectors<Ymm>>;
+/// Sixteen packets in parallel.
+#[cfg(target_arch = "x86_64")]
+pub type Avx512 = Batched<16, 64, Vectors<Zmm>>;
+/// Four packets in parallel.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Batched<4, 16, Vectors<Quad>>;
 
 /// A register in four words. The first stage is the most significant bit of the first word.
 #[derive(Clone, Copy)]

@@ -13,24 +13,13 @@ mod words;
 
 pub use authenticated::{Authenticated, Forged, TAG_BYTES};
 pub use definition::Definition;
+#[cfg(target_arch = "aarch64")]
+pub use lanes::Neon;
+#[cfg(target_arch = "x86_64")]
+pub use lanes::{Avx2, Avx512};
 pub use words::Words;
 
-use crate::interleaved::Batched;
-#[cfg(target_arch = "aarch64")]
-use crate::registers::Quad;
-#[cfg(target_arch = "x86_64")]
-use crate::registers::{Ymm, Zmm};
 use crate::sizes::{Facts, Sizes};
-
-/// Eight packets in parallel.
-#[cfg(target_arch = "x86_64")]
-pub type Avx2 = Batched<8, 32, lanes::Vectors<Ymm>>;
-/// Sixteen packets in parallel.
-#[cfg(target_arch = "x86_64")]
-pub type Avx512 = Batched<16, 64, lanes::Vectors<Zmm>>;
-/// Four packets in parallel.
-#[cfg(target_arch = "aarch64")]
-pub type Neon = Batched<4, 16, lanes::Vectors<Quad>>;
 
 const FACTS: Facts = Facts {
     name: "grain-128a",

@@ -2,11 +2,25 @@
 
 use super::words::Register as Stages;
 use super::{WARM_UP_CLOCKS, Words};
-use crate::interleaved::{Rows, Streams};
+use crate::interleaved::{Batched, Rows, Streams};
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 use crate::registers::{self, Lanes, Shifts, Steps, columns, xor};
+#[cfg(target_arch = "x86_64")]
+use crate::registers::{Ymm, Zmm};
 
 /// Shift distances for [`Vectors::sums`].
 const MOVES: [u32; 3] = [14, 4, 9];
+
+/// Sixteen packets in parallel.
+#[cfg(target_arch = "x86_64")]
+pub type Avx2 = Batched<16, 32, Vectors<Ymm>>;
+/// Thirty-two packets in parallel.
+#[cfg(target_arch = "x86_64")]
+pub type Avx512 = Batched<32, 64, Vectors<Zmm>>;
+/// Eight packets in parallel.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Batched<8, 16, Vectors<Quad>>;
 
 /// A register in five words. The first stage is the least significant bit of the first word.
 #[derive(Clone, Copy)]

@@ -7,24 +7,13 @@ mod lanes;
 mod words;
 
 pub use definition::Definition;
+#[cfg(target_arch = "aarch64")]
+pub use lanes::Neon;
+#[cfg(target_arch = "x86_64")]
+pub use lanes::{Avx2, Avx512};
 pub use words::Words;
 
-use crate::interleaved::Batched;
-#[cfg(target_arch = "aarch64")]
-use crate::registers::Quad;
-#[cfg(target_arch = "x86_64")]
-use crate::registers::{Ymm, Zmm};
 use crate::sizes::{Facts, Sizes};
-
-/// Sixteen packets in parallel.
-#[cfg(target_arch = "x86_64")]
-pub type Avx2 = Batched<16, 32, lanes::Vectors<Ymm>>;
-/// Thirty-two packets in parallel.
-#[cfg(target_arch = "x86_64")]
-pub type Avx512 = Batched<32, 64, lanes::Vectors<Zmm>>;
-/// Eight packets in parallel.
-#[cfg(target_arch = "aarch64")]
-pub type Neon = Batched<8, 16, lanes::Vectors<Quad>>;
 
 const FACTS: Facts = Facts {
     name: "grain-v1",

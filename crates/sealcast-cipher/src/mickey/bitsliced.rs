@@ -2,18 +2,13 @@
 //! becomes reading the previous stage, and a clock takes some 260 (version 1) or 320 operations, no matter if for 512
 //! packets or one.
 
-#[cfg(target_arch = "x86_64")]
-use super::Avx2;
-use super::clocks::{CLOCKS, Registers};
-use super::{Version, Words};
+use super::Version;
+use super::clocks::Registers;
+use super::unrolled::CLOCKS;
 use crate::cipher::{Kernel, xor_into};
 use crate::interleaved::{Rows, Streams};
 use crate::number;
-#[cfg(target_arch = "aarch64")]
-use crate::registers::Quad;
 use crate::registers::{Bits, Lanes, Register, transpose, turn};
-#[cfg(target_arch = "x86_64")]
-use crate::registers::{Ymm, Zmm};
 use crate::wipe::wipe;
 
 /// A register type for bit slices.
@@ -24,32 +19,6 @@ pub trait Width: Bits {
     /// As [`Streams::LEAST`]. Measured with packets of 1200 bytes on a Zen 4: the time of all lanes, compared with
     /// single packets.
     const LEAST: usize;
-}
-
-impl Width for u64 {
-    type Alone<V: Version> = Words<V>;
-    const LEAST: usize = 10;
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Width for Ymm {
-    type Alone<V: Version> = Words<V>;
-    const LEAST: usize = 9;
-}
-
-/// For up to 260 packets, half the width is faster: its 256 lanes take 0.7 times as long, and the last 4 packets go
-/// singly.
-#[cfg(target_arch = "x86_64")]
-impl Width for Zmm {
-    type Alone<V: Version> = Avx2<V>;
-    const LEAST: usize = 261;
-}
-
-/// Not measured: on most of these processors words have the same throughput, but this holds 64 packets.
-#[cfg(target_arch = "aarch64")]
-impl Width for Quad {
-    type Alone<V: Version> = Words<V>;
-    const LEAST: usize = 65;
 }
 
 /// The registers and their output.

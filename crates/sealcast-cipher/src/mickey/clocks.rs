@@ -5,14 +5,12 @@
 
 use core::marker::PhantomData;
 
+use super::unrolled::CLOCKS;
 use super::versions::{MOST_STAGES, Version};
 use super::{r, s};
 use crate::cpu::{Cpu, Task};
 use crate::registers::{Bits, Register};
 use crate::wipe::wipe;
-
-/// Clocks per sweep. The values of more clocks would not fit into the processor's registers.
-pub(super) const CLOCKS: usize = 4;
 
 /// The registers: bit l of stage i belongs to packet l.
 pub(super) struct Registers<V: Version, B: Register> {

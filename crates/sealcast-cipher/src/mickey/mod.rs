@@ -13,26 +13,13 @@ mod definition;
 mod r;
 mod s;
 mod versions;
+mod widths;
 mod words;
 
 pub use definition::Definition;
 pub use versions::{V1, V2, Version};
+#[cfg(target_arch = "aarch64")]
+pub use widths::Neon;
+#[cfg(target_arch = "x86_64")]
+pub use widths::{Avx2, Avx512};
 pub use words::Words;
-
-use crate::interleaved::Batched;
-#[cfg(target_arch = "aarch64")]
-use crate::registers::Quad;
-#[cfg(target_arch = "x86_64")]
-use crate::registers::{Ymm, Zmm};
-
-/// Batches of up to 256 packets at once, for processors with AVX2.
-#[cfg(target_arch = "x86_64")]
-pub type Avx2<V> = Batched<256, 32, bitsliced::Bitsliced<V, Ymm, 4>>;
-
-/// Batches of up to 512 packets at once, for processors with AVX-512.
-#[cfg(target_arch = "x86_64")]
-pub type Avx512<V> = Batched<512, 64, bitsliced::Bitsliced<V, Zmm, 8>>;
-
-/// Batches of up to 128 packets at once, for processors with NEON.
-#[cfg(target_arch = "aarch64")]
-pub type Neon<V> = Batched<128, 16, bitsliced::Bitsliced<V, Quad, 2>>;

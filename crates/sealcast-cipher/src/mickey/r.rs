@@ -19,7 +19,7 @@
 //! A stage of g T is a sum of some coefficients of g. The taps at the stage and at the three below it select them,
 //! which is known at compile time.
 
-use super::clocks::CLOCKS;
+use super::unrolled::CLOCKS;
 use super::versions::{MOST_STAGES, Version, bit};
 use crate::registers::Bits;
 

@@ -1,7 +1,7 @@
 //! S, the nonlinear register, for many packets. Clocks pass over it like a wave, each one stage below the previous
 //! clock.
 
-use super::clocks::CLOCKS;
+use super::unrolled::CLOCKS;
 use super::versions::{MOST_STAGES, Version, bit};
 use crate::registers::Bits;
 

@@ -1,5 +1,8 @@
 //! Unrolled loops, so that constants in them become code. The compiler would not unroll many of them.
 
+/// Clocks per sweep. The values of more clocks would not fit into the processor's registers.
+pub(super) const CLOCKS: usize = 4;
+
 /// Over a few literal numbers.
 macro_rules! each {
     ($i:ident in $($value:literal)*: $body:expr) => {{ $({

@@ -3,12 +3,28 @@
 use zeroize::Zeroize;
 
 use super::definition::{A, Definition};
-use crate::interleaved::{Rows, Streams};
+use crate::interleaved::{Batched, Rows, Streams};
 use crate::number;
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 use crate::registers::{Lanes, Words, columns};
+#[cfg(target_arch = "x86_64")]
+use crate::registers::{Ymm, Zmm};
 
 /// Keystream bytes of each packet per run: one cache line.
-pub(super) const RUN: usize = 64;
+const RUN: usize = 64;
+
+/// Batches of up to eight packets at once, for processors with AVX2.
+#[cfg(target_arch = "x86_64")]
+pub type Avx2 = Batched<8, RUN, Vectors<Ymm>>;
+
+/// Batches of up to sixteen packets at once, for processors with AVX-512.
+#[cfg(target_arch = "x86_64")]
+pub type Avx512 = Batched<16, RUN, Vectors<Zmm>>;
+
+/// Batches of up to four packets at once, for processors with NEON.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Batched<4, RUN, Vectors<Quad>>;
 
 /// The states of as many packets as a register has words.
 #[derive(Clone, Copy, Zeroize)]

@@ -7,25 +7,12 @@ mod definition;
 mod lanes;
 
 pub use definition::Definition;
-
-use crate::interleaved::Batched;
 #[cfg(target_arch = "aarch64")]
-use crate::registers::Quad;
+pub use lanes::Neon;
 #[cfg(target_arch = "x86_64")]
-use crate::registers::{Ymm, Zmm};
+pub use lanes::{Avx2, Avx512};
+
 use crate::sizes::{Facts, Sizes};
-
-/// Batches of up to eight packets at once, for processors with AVX2.
-#[cfg(target_arch = "x86_64")]
-pub type Avx2 = Batched<8, { lanes::RUN }, lanes::Vectors<Ymm>>;
-
-/// Batches of up to sixteen packets at once, for processors with AVX-512.
-#[cfg(target_arch = "x86_64")]
-pub type Avx512 = Batched<16, { lanes::RUN }, lanes::Vectors<Zmm>>;
-
-/// Batches of up to four packets at once, for processors with NEON.
-#[cfg(target_arch = "aarch64")]
-pub type Neon = Batched<4, { lanes::RUN }, lanes::Vectors<Quad>>;
 
 const FACTS: Facts = Facts {
     name: "rabbit",

@@ -6,9 +6,25 @@ use super::{DOUBLE_ROUNDS, FACTS, input};
 use crate::cipher::{Block, Kernel, Packet, xor_into};
 use crate::cpu::{Cpu, Task};
 use crate::number;
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 use crate::registers::{Lanes, Words};
+#[cfg(target_arch = "x86_64")]
+use crate::registers::{Ymm, Zmm};
 use crate::sizes::Facts;
 use crate::wipe::wipe;
+
+/// Eight blocks at once, for processors with AVX2.
+#[cfg(target_arch = "x86_64")]
+pub type Avx2 = Blocks<8, Ymm>;
+
+/// Sixteen blocks at once, for processors with AVX-512.
+#[cfg(target_arch = "x86_64")]
+pub type Avx512 = Blocks<16, Zmm>;
+
+/// Four blocks at once, for processors with NEON.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Blocks<4, Quad>;
 
 /// The input of the hash, with nonce and counter of each lane.
 type Matrix<W> = [W; 16];

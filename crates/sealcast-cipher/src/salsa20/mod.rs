@@ -7,25 +7,13 @@ mod definition;
 mod lanes;
 
 pub use definition::Definition;
+#[cfg(target_arch = "aarch64")]
+pub use lanes::Neon;
+#[cfg(target_arch = "x86_64")]
+pub use lanes::{Avx2, Avx512};
 
 use crate::number;
-#[cfg(target_arch = "aarch64")]
-use crate::registers::Quad;
-#[cfg(target_arch = "x86_64")]
-use crate::registers::{Ymm, Zmm};
 use crate::sizes::{Facts, Sizes};
-
-/// Eight blocks at once, for processors with AVX2.
-#[cfg(target_arch = "x86_64")]
-pub type Avx2 = lanes::Blocks<8, Ymm>;
-
-/// Sixteen blocks at once, for processors with AVX-512.
-#[cfg(target_arch = "x86_64")]
-pub type Avx512 = lanes::Blocks<16, Zmm>;
-
-/// Four blocks at once, for processors with NEON.
-#[cfg(target_arch = "aarch64")]
-pub type Neon = lanes::Blocks<4, Quad>;
 
 const FACTS: Facts = Facts {
     name: "salsa20",

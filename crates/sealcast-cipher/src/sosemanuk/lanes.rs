@@ -6,8 +6,24 @@ use super::clocks::{self, RUN};
 use super::field::{ALPHA, Field, INVERSE};
 use super::words::Words;
 use super::{State, serpent};
-use crate::interleaved::{Rows, Streams};
+use crate::interleaved::{Batched, Rows, Streams};
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 use crate::registers::{self, Lanes, columns};
+#[cfg(target_arch = "x86_64")]
+use crate::registers::{Ymm, Zmm};
+
+/// Batches of up to eight packets at once, for processors with AVX2.
+#[cfg(target_arch = "x86_64")]
+pub type Avx2 = Batched<8, RUN, State<Ymm>>;
+
+/// Batches of up to sixteen packets at once, for processors with AVX-512.
+#[cfg(target_arch = "x86_64")]
+pub type Avx512 = Batched<16, RUN, State<Zmm>>;
+
+/// Batches of up to four packets at once, for processors with NEON.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Batched<4, RUN, State<Quad>>;
 
 /// Looks up the field's tables for each word.
 macro_rules! by_table {
@@ -28,14 +44,14 @@ macro_rules! by_table {
 }
 
 #[cfg(target_arch = "x86_64")]
-by_table!(registers::Ymm);
+by_table!(Ymm);
 #[cfg(target_arch = "aarch64")]
-by_table!(registers::Quad);
+by_table!(Quad);
 
 /// Multiplying a byte by a constant is linear, so matrices replace the field's tables, and no secret is used as an
 /// index.
 #[cfg(target_arch = "x86_64")]
-impl Field for registers::Zmm {
+impl Field for Zmm {
     #[inline(always)]
     fn times_alpha(self) -> Self {
         registers::Words::shift_left(self, 8) ^ self.multiply_byte::<3>(const { matrices(&ALPHA) })

@@ -12,30 +12,17 @@ mod serpent;
 mod words;
 
 pub use definition::Definition;
+#[cfg(target_arch = "aarch64")]
+pub use lanes::Neon;
+#[cfg(target_arch = "x86_64")]
+pub use lanes::{Avx2, Avx512};
 pub use words::Words;
 
 use zeroize::Zeroize;
 
-use crate::interleaved::Batched;
 use crate::number;
 use crate::registers;
-#[cfg(target_arch = "aarch64")]
-use crate::registers::Quad;
-#[cfg(target_arch = "x86_64")]
-use crate::registers::{Ymm, Zmm};
 use crate::sizes::{Facts, Sizes};
-
-/// Batches of up to eight packets at once, for processors with AVX2.
-#[cfg(target_arch = "x86_64")]
-pub type Avx2 = Batched<8, { clocks::RUN }, State<Ymm>>;
-
-/// Batches of up to sixteen packets at once, for processors with AVX-512.
-#[cfg(target_arch = "x86_64")]
-pub type Avx512 = Batched<16, { clocks::RUN }, State<Zmm>>;
-
-/// Batches of up to four packets at once, for processors with NEON.
-#[cfg(target_arch = "aarch64")]
-pub type Neon = Batched<4, { clocks::RUN }, State<Quad>>;
 
 const FACTS: Facts = Facts {
     name: "sosemanuk",

@@ -1,8 +1,16 @@
 //! Sixty-four clocks per step, in lanes of 64 bits.
 
 use super::{WARM_UP_CLOCKS, Words};
+#[cfg(target_arch = "aarch64")]
+use crate::interleaved::Batched;
 use crate::interleaved::{Rows, Streams};
+#[cfg(target_arch = "aarch64")]
+use crate::registers::Quad;
 use crate::registers::{Lanes, Shifts, Steps, columns, xor};
+
+/// Two packets in parallel.
+#[cfg(target_arch = "aarch64")]
+pub type Neon = Batched<2, 16, Vectors<Quad>>;
 
 /// Two words of each register, as in [`Words::halves`].
 pub struct Vectors<V> {

@@ -12,23 +12,13 @@ mod parallel;
 mod words;
 
 pub use definition::Definition;
+#[cfg(target_arch = "aarch64")]
+pub use lanes::Neon;
+#[cfg(target_arch = "x86_64")]
+pub use parallel::{Avx2, Avx512};
 pub use words::Words;
 
-#[cfg(target_arch = "aarch64")]
-use crate::interleaved::Batched;
-#[cfg(target_arch = "aarch64")]
-use crate::registers::Quad;
 use crate::sizes::{Facts, Sizes};
-
-/// Four packets in parallel, or the three registers of one.
-#[cfg(target_arch = "x86_64")]
-pub type Avx2 = parallel::Parallel<crate::cpu::Avx2>;
-/// Eight packets in parallel, or the three registers of one.
-#[cfg(target_arch = "x86_64")]
-pub type Avx512 = parallel::Parallel<crate::cpu::Avx512>;
-/// Two packets in parallel.
-#[cfg(target_arch = "aarch64")]
-pub type Neon = Batched<2, 16, lanes::Vectors<Quad>>;
 
 const FACTS: Facts = Facts {
     name: "trivium",

@@ -14,6 +14,10 @@ use crate::interleaved::Batched;
 use crate::registers::{Ymm, Zmm};
 use crate::sizes::Facts;
 
+/// Four packets in parallel, or the three registers of one.
+pub type Avx2 = Parallel<cpu::Avx2>;
+/// Eight packets in parallel, or the three registers of one.
+pub type Avx512 = Parallel<cpu::Avx512>;
 /// Steps per output, so that the cost of loading and storing the registers is negligible.
 const STEPS: usize = 8;
 
