@@ -11,7 +11,7 @@ use std::process::Command;
 
 use crate::paths::{Places, cargo_home, forget_assembly};
 use crate::sbom;
-use crate::shell::{cargo, command, output, root, run, target_dir};
+use crate::shell::{cargo, command, compilers_target, output, root, run, target_dir};
 use crate::summary::Outcome;
 
 /// The training loads: gateways, and frames over datagrams with losses, at the rates of cameras. A load at full speed
@@ -45,7 +45,7 @@ pub(crate) fn step(counts: Option<&Path>) -> Outcome {
 }
 
 fn build(counts: Option<&Path>) -> Result<PathBuf, String> {
-    let host = sbom::host()?;
+    let host = compilers_target()?;
     let place = target_dir().join("pgo");
     let built = place.join(&host).join("dist");
     let counted = match counts {

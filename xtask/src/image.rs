@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::cross;
 use crate::deb;
 use crate::packages;
 use crate::program::Program;
@@ -29,7 +30,7 @@ pub(crate) fn step(program: Option<&Path>) -> Outcome {
     if !exists(PODMAN) {
         return Outcome::Skipped(format!("NOT RUN: needs {PODMAN}: {HOW}"));
     }
-    let program = Program::given_or_built(program);
+    let program = cross::given_or_built(program);
     match program.and_then(|program| made(&program)) {
         Ok(image) => tried(&image),
         Err(reason) => Outcome::Failed(reason),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::cross;
 use crate::deb;
 use crate::packages;
 use crate::program::Program;
@@ -29,7 +30,7 @@ pub(crate) fn step(program: Option<&Path>) -> Outcome {
     if output(Command::new("id").arg("-u")).is_none_or(|id| id.trim() != "0") {
         return Outcome::Skipped("NOT RUN: only root can install packages into another system".to_owned());
     }
-    Outcome::of(Program::given_or_built(program).and_then(|program| test(&program)))
+    Outcome::of(cross::given_or_built(program).and_then(|program| test(&program)))
 }
 
 fn test(program: &Program) -> Result<(), String> {

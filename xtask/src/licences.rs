@@ -122,7 +122,7 @@ mod tests {
     fn each_library_is_named_with_a_licence_and_the_vendored_ones_with_their_texts() {
         let build = Build {
             program: "sealcast",
-            target: &sbom::host().unwrap(),
+            target: &crate::shell::compilers_target().unwrap(),
             together: &["sealcast"],
         };
         let parts = crates(&build).unwrap();

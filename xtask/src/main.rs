@@ -13,6 +13,7 @@ mod cross;
 mod deb;
 mod deny;
 mod dist;
+mod elf;
 mod formal;
 mod fuzz;
 mod gst;
@@ -156,7 +157,7 @@ fn main() -> ExitCode {
         }
         ["reproducible"] => summary.step("same bytes", || reproducible::step("dist", false)),
         ["reproducible", "--quick"] => summary.step("same bytes", || reproducible::step("dev", true)),
-        ["sbom"] => summary.step("sbom", sbom::step),
+        ["sbom"] => summary.step("sbom", || sbom::step(program::NAME)),
         ["dist"] => summary.step("dist", || dist::step(None)),
         ["dist", "--counts", file] => summary.step("dist", || dist::step(Some(file.as_ref()))),
         ["manual" | "release" | "deb" | "install-test" | "image" | "alerts", ..] => {

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::program::is_hardened;
-use crate::sbom;
-use crate::shell::{command, output, run};
+use crate::elf::is_hardened;
+use crate::shell::{command, compilers_target, output, run};
 
 /// The places that a build sees, and the names that they get.
 pub(crate) struct Places {
@@ -70,7 +69,11 @@ pub(crate) fn forget_assembly(program: &Path) -> Result<(), String> {
 pub(crate) fn compilers_tool(name: &str) -> Result<Command, String> {
     let root = output(&mut command("rustc", &["--print", "sysroot"])).ok_or("`rustc --print sysroot` failed")?;
     let libraries = Path::new(root.trim()).join("lib");
-    let tool = libraries.join("rustlib").join(sbom::host()?).join("bin").join(name);
+    let tool = libraries
+        .join("rustlib")
+        .join(compilers_target()?)
+        .join("bin")
+        .join(name);
     if !tool.is_file() {
         return Err(format!("there is no {}", tool.display()));
     }

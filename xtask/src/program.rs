@@ -1,14 +1,13 @@
 //! A program as its users are given it: without symbols, with the licences of everything in it and a bill of materials.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::cross::{self, zig};
+use crate::cross::zig;
+use crate::elf::{is_hardened, read_elf};
 use crate::licences;
 use crate::paths::compilers_tool;
 use crate::sbom;
-use crate::shell::{output, run};
+use crate::shell::run;
 
 /// The program that users run, and its crate.
 pub(crate) const NAME: &str = "sealcast";
@@ -45,14 +44,6 @@ impl Program {
             file: file.to_owned(),
             triple,
         })
-    }
-
-    /// The program in `file`, or one that is built for this machine.
-    pub(crate) fn given_or_built(file: Option<&Path>) -> Result<Self, String> {
-        match file {
-            Some(file) => Self::read(file),
-            None => cross::host()?.build(NAME, cross::PROFILE),
-        }
     }
 
     /// True if it needs no other file.
@@ -109,35 +100,4 @@ impl std::fmt::Display for Program {
     fn fmt(&self, shown: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(shown, "{} for {}", self.name, self.triple)
     }
-}
-
-/// The output of readelf, which reads programs of every machine.
-pub(crate) fn read_elf(options: &[&str], program: &Path) -> Result<String, String> {
-    let mut readelf = Command::new("readelf");
-    let said = output(readelf.arg("--wide").args(options).arg(program).env("LC_ALL", "C"));
-    let words = options.join(" ");
-    said.ok_or_else(|| format!("`readelf {words} {}` failed: is binutils installed?", program.display()))
-}
-
-/// Fails if a program's table of addresses could be overwritten while it runs. GNU objcopy takes that protection from
-/// programs of LLVM's linker when it removes a section.
-pub(crate) fn is_hardened(program: &Path) -> Result<(), String> {
-    let said = read_elf(&["--program-headers", "--dynamic"], program)?;
-    let missing: Vec<&str> = ["GNU_RELRO", "BIND_NOW"]
-        .into_iter()
-        .filter(|protection| !said.contains(protection))
-        .collect();
-    match missing.is_empty() {
-        true => Ok(()),
-        false => Err(format!("{} lacks {}", program.display(), missing.join(" and "))),
-    }
-}
-
-/// Writes a text to a file, with the folders above it.
-pub(crate) fn write(text: &str, to: &Path) -> Result<(), String> {
-    let told = |error: std::io::Error| format!("{}: {error}", to.display());
-    if let Some(folder) = to.parent() {
-        fs::create_dir_all(folder).map_err(told)?;
-    }
-    fs::write(to, text).map_err(told)
 }

@@ -4,8 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::paths::{Places, cargo_home, forget_assembly, remembered, sources};
-use crate::sbom;
-use crate::shell::{cargo, root, run, target_dir};
+use crate::shell::{cargo, compilers_target, root, run, target_dir};
 use crate::summary::Outcome;
 
 /// Texts shown of a program that differs.
@@ -80,7 +79,7 @@ fn difference(one: &[u8], other: &[u8]) -> (usize, usize) {
 
 /// Builds the sources there; returns the program.
 fn build(places: &Places, profile: &str, quick: bool) -> Result<PathBuf, String> {
-    let host = sbom::host()?;
+    let host = compilers_target()?;
     let mut command = cargo(&[
         "build",
         "--locked",

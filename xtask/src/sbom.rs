@@ -8,8 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::metadata::{self, Branch, Label, Package};
-use crate::program::{self, NAME};
-use crate::shell::{command, output, root};
+use crate::shell::{self, command, compilers_target, output, root, target_dir};
 use crate::summary::Outcome;
 
 /// Version of the format.
@@ -51,15 +50,15 @@ pub(crate) struct Build<'a> {
     pub(crate) together: &'a [&'a str],
 }
 
-/// `cargo xtask sbom`: the program as `cargo install` builds it.
-pub(crate) fn step() -> Outcome {
-    let place = crate::shell::target_dir().join("sealcast.cdx.json");
-    let written = host().and_then(|target| {
+/// `cargo xtask sbom`: a program as `cargo install` builds it.
+pub(crate) fn step(program: &str) -> Outcome {
+    let place = target_dir().join("sealcast.cdx.json");
+    let written = compilers_target().and_then(|target| {
         write(
             &Build {
-                program: NAME,
+                program,
                 target: &target,
-                together: &[NAME],
+                together: &[program],
             },
             &place,
         )
@@ -68,13 +67,6 @@ pub(crate) fn step() -> Outcome {
         Ok(count) => Outcome::Ok(format!("{count} components in {}", place.display())),
         Err(reason) => Outcome::Failed(reason),
     }
-}
-
-/// The compiler's own target.
-pub(crate) fn host() -> Result<String, String> {
-    output(&mut command("rustc", &["--version", "--verbose"]))
-        .and_then(|said| Some(said.lines().find_map(|line| line.strip_prefix("host: "))?.to_owned()))
-        .ok_or_else(|| "`rustc --version --verbose` names no host".to_owned())
 }
 
 /// The packages whose code the program contains.
@@ -92,7 +84,7 @@ pub(crate) fn in_the_program(build: &Build<'_>) -> Result<Vec<Package>, String> 
 pub(crate) fn write(build: &Build<'_>, place: &Path) -> Result<usize, String> {
     let bill = bill(build)?;
     let count = bill["components"].as_array().map_or(0, Vec::len);
-    program::write(&shown(&bill)?, place)?;
+    shell::write(&shown(&bill)?, place)?;
     Ok(count)
 }
 
@@ -280,9 +272,10 @@ fn source_time() -> Result<Option<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::NAME;
 
     fn made() -> Value {
-        let target = host().unwrap();
+        let target = compilers_target().unwrap();
         bill(&Build {
             program: NAME,
             target: &target,
@@ -301,7 +294,7 @@ mod tests {
     #[test]
     fn every_package_of_the_tree_is_in_the_bill_and_nothing_else() {
         let bill = made();
-        let target = host().unwrap();
+        let target = compilers_target().unwrap();
         let tree = metadata::tree(&["--package=sealcast", "--target", &target, "--edges=normal,build"]).unwrap();
         let mut expected: BTreeSet<String> = tree
             .iter()

@@ -1,4 +1,4 @@
-//! Running programs.
+//! Running programs, and the folders they run in.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
@@ -45,6 +45,13 @@ pub(crate) fn nightly_cargo(arguments: &[&str]) -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// The compiler's own target.
+pub(crate) fn compilers_target() -> Result<String, String> {
+    output(&mut command("rustc", &["--version", "--verbose"]))
+        .and_then(|said| Some(said.lines().find_map(|line| line.strip_prefix("host: "))?.to_owned()))
+        .ok_or_else(|| "`rustc --version --verbose` names no host".to_owned())
 }
 
 /// Prints the command, runs it with its output shown, and returns how it failed.
@@ -145,6 +152,15 @@ pub(crate) fn output(command: &mut Command) -> Option<String> {
         .status
         .success()
         .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Writes a text to a file, with the folders above it.
+pub(crate) fn write(text: &str, to: &Path) -> Result<(), String> {
+    let told = |error: std::io::Error| format!("{}: {error}", to.display());
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).map_err(told)?;
+    }
+    fs::write(to, text).map_err(told)
 }
 
 /// True if this program is in `PATH`.

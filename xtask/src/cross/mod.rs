@@ -8,11 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::elf::read_elf;
 use crate::packages;
 use crate::paths::{Places, cargo_home};
-use crate::program::{self, NAME, Program, read_elf};
-use crate::sbom;
-use crate::shell::{cargo, command, exists, output, root, run, target_dir};
+use crate::program::{NAME, Program};
+use crate::shell::{cargo, command, compilers_target, exists, output, root, run, target_dir, write};
 use crate::summary::Outcome;
 
 pub(crate) use suite::step as suite;
@@ -90,11 +90,24 @@ pub(crate) fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
+/// The target of the compiler's name.
+pub(crate) fn of_triple(triple: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.triple == triple)
+}
+
 /// The target whose programs are this machine's, with its libraries.
 pub(crate) fn host() -> Result<&'static Target, String> {
-    let triple = sbom::host()?;
-    let found = TARGETS.iter().find(|target| target.triple == triple);
+    let triple = compilers_target()?;
+    let found = of_triple(&triple);
     found.ok_or_else(|| format!("there is no package for {triple}: `cargo install` builds the program for it"))
+}
+
+/// The program in `file`, or one that is built for this machine.
+pub(crate) fn given_or_built(file: Option<&Path>) -> Result<Program, String> {
+    match file {
+        Some(file) => Program::read(file),
+        None => host()?.build(NAME, PROFILE),
+    }
 }
 
 impl Target {
@@ -194,8 +207,8 @@ impl Target {
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let given = folder.join(program.name);
         program.strip_to(&given)?;
-        program::write(&program.licences()?, &folder.join("THIRD-PARTY"))?;
-        program::write(&program.bill()?, &folder.join("sealcast.cdx.json"))?;
+        write(&program.licences()?, &folder.join("THIRD-PARTY"))?;
+        write(&program.bill()?, &folder.join("sealcast.cdx.json"))?;
         Ok(given)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::program::read_elf;
+use crate::elf::read_elf;
 
 /// Libraries that the program may need, the Debian package of each, and the words before the versions of its symbols
 /// that become versions of the package. Those of the C++ library are numbered apart: the package of Debian 12 has them.

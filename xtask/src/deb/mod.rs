@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::cross;
 use crate::program::{NAME, Program};
 use crate::shell::{command, exists, output, root, run, target_dir};
 use crate::summary::Outcome;
@@ -22,7 +23,7 @@ pub(crate) fn step(program: Option<&Path>) -> Outcome {
     if !missing.is_empty() {
         return Outcome::Skipped(format!("not installed: {}", missing.join(", ")));
     }
-    let made = Program::given_or_built(program).and_then(|program| {
+    let made = cross::given_or_built(program).and_then(|program| {
         let version = Entry::newest()?.version;
         package(&program, &version, &target_dir().join("deb"))
     });

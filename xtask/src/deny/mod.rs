@@ -8,16 +8,12 @@ mod tool;
 
 use std::collections::BTreeSet;
 
-use crate::metadata::{self, Label, WORKSPACE};
-use crate::relay;
+use crate::metadata::{self, Label};
 use crate::shell::root;
 use crate::summary::{Outcome, Summary};
 
-use rules::Rules;
+use rules::{MANIFESTS, Rules};
 pub(crate) use tool::install;
-
-/// The manifests of the workspaces that the rules hold for, each with a lock file of its own.
-const MANIFESTS: [&str; 2] = [WORKSPACE, relay::MANIFEST];
 
 /// Two rows, since advisories may be out of reach while the rest is judged.
 pub(crate) fn steps(summary: &mut Summary) -> bool {

@@ -7,7 +7,11 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use spdx::{Expression, LicenseReq, ParseMode};
 
-use crate::metadata::Package;
+use crate::metadata::{Package, WORKSPACE};
+use crate::relay;
+
+/// The manifests of the workspaces that the rules hold for, each with a lock file of its own.
+pub(super) const MANIFESTS: [&str; 2] = [WORKSPACE, relay::MANIFEST];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::shell::{cargo, output, run};
 use crate::summary::Outcome;
 
-use super::MANIFESTS;
+use super::rules::MANIFESTS;
 
 /// deny.toml is written for this one.
 const VERSION: &str = "0.20.2";

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Scratch, stem};
+use super::scratch::Scratch;
 use crate::cross::zig;
 use crate::deb;
 use crate::image;
-use crate::program::{self, LAB, NAME, Program};
-use crate::shell::{command, output, run};
+use crate::program::{LAB, NAME, Program};
+use crate::shell::{command, output, run, write};
 
 /// Names of the checksums, of their signature, and of what says whose key that is.
 pub(super) const SUMS: &str = "SHA256SUMS";
@@ -28,6 +28,12 @@ const FOR_USERS: [&str; 5] = [
     "docs/sealcast.example.toml",
 ];
 const FOR_THE_LAB: [&str; 1] = ["docs/lab.md"];
+
+/// The parts of a path's name that tell one program of a release from another.
+pub(super) fn stem(name: &str, triple: &str) -> String {
+    let machine = triple.split('-').next().unwrap_or_default();
+    format!("{name}-{}-{machine}-linux", env!("CARGO_PKG_VERSION"))
+}
 
 pub(super) struct Folder(PathBuf);
 
@@ -60,9 +66,9 @@ impl Folder {
         fs::create_dir_all(&inside).map_err(|error| format!("{}: {error}", inside.display()))?;
         program.strip_to(&inside.join(program.name))?;
         let bill = program.bill()?;
-        program::write(&bill, &inside.join("sealcast.cdx.json"))?;
-        program::write(&bill, &self.0.join(format!("{stem}.cdx.json")))?;
-        program::write(&program.licences()?, &inside.join("THIRD-PARTY"))?;
+        write(&bill, &inside.join("sealcast.cdx.json"))?;
+        write(&bill, &self.0.join(format!("{stem}.cdx.json")))?;
+        write(&program.licences()?, &inside.join("THIRD-PARTY"))?;
         let more: &[&str] = if program.name == LAB { &FOR_THE_LAB } else { &FOR_USERS };
         for file in BESIDE.iter().chain(more) {
             run(command("cp", &["--recursive", file]).arg(&inside))?;
@@ -109,14 +115,14 @@ impl Folder {
             "sealcast {}\n{lines}\nThe same commit and tools make the same files: cargo xtask release\n",
             env!("CARGO_PKG_VERSION")
         );
-        program::write(&text, &self.0.join(ORIGIN))
+        write(&text, &self.0.join(ORIGIN))
     }
 
     /// Adds the checksums of all files there are.
     pub(super) fn add_sums(&self) -> Result<(), String> {
         let mut command = Command::new("sha256sum");
         let said = output(command.current_dir(&self.0).args(self.names()?));
-        program::write(&said.ok_or("`sha256sum` failed")?, &self.0.join(SUMS))
+        write(&said.ok_or("`sha256sum` failed")?, &self.0.join(SUMS))
     }
 
     /// Signs the checksums with a key of SSH, which may be in an agent or on a token.
@@ -130,7 +136,7 @@ impl Folder {
         // Type and key, without the comment, which may name a person or a machine.
         let words: Vec<&str> = public.split_whitespace().take(2).collect();
         let line = format!("{NAME} namespaces=\"{NAMESPACE}\" {}\n", words.join(" "));
-        program::write(&line, &self.0.join(SIGNERS))
+        write(&line, &self.0.join(SIGNERS))
     }
 
     /// All files but those about the others.
@@ -180,12 +186,12 @@ mod tests {
         let scratch = Scratch::new(name).unwrap();
         let stem = stem(NAME, "x86_64-unknown-linux-musl");
         let program = scratch.path().join(&stem).join(NAME);
-        program::write("#!/bin/sh\necho \"it runs: $*\"\n", &program).unwrap();
+        write("#!/bin/sh\necho \"it runs: $*\"\n", &program).unwrap();
         run(Command::new("chmod").arg("755").arg(&program)).unwrap();
         let folder = Folder::new(&scratch.path().join("files")).unwrap();
         pack(scratch.path(), &[&stem], &folder.path().join(format!("{stem}.tar.gz"))).unwrap();
         // A file that the user does not download.
-        program::write("another\n", &folder.path().join("sealcast-0.1.0-aarch64-linux.tar.gz")).unwrap();
+        write("another\n", &folder.path().join("sealcast-0.1.0-aarch64-linux.tar.gz")).unwrap();
         folder.add_sums().unwrap();
         folder.sign(&key(scratch.path(), "key")).unwrap();
         fs::remove_file(folder.path().join("sealcast-0.1.0-aarch64-linux.tar.gz")).unwrap();
@@ -258,7 +264,7 @@ mod tests {
         let archives = ["one", "two"].map(|name| {
             let scratch = Scratch::new(name).unwrap();
             for file in ["b", "a", "c/d"] {
-                program::write(file, &scratch.path().join("x").join(file)).unwrap();
+                write(file, &scratch.path().join("x").join(file)).unwrap();
             }
             let to = scratch.path().join("x.tar.gz");
             pack(scratch.path(), &["x"], &to).unwrap();

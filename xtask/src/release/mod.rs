@@ -4,9 +4,10 @@
 //! The same commit and compilers make the same bytes: times are that of the package's newest entry.
 
 mod files;
+mod scratch;
 mod trial;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::cross::{self, Target};
 use crate::deb;
@@ -199,32 +200,4 @@ fn tried(folder: &Folder, programs: &[Program], summary: &mut Summary) -> bool {
         well &= summary.step("image", || trial::container(folder, architecture));
     }
     well
-}
-
-/// The parts of a path's name that tell one program of a release from another.
-fn stem(name: &str, triple: &str) -> String {
-    let machine = triple.split('-').next().unwrap_or_default();
-    format!("{name}-{}-{machine}-linux", env!("CARGO_PKG_VERSION"))
-}
-
-/// A folder that is deleted at the end of a trial.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Result<Self, String> {
-        let path = target_dir().join("release-trial").join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Self(path))
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::files::{Folder, SUMS};
-use super::{DEBIAN, Scratch, stem};
+use super::files::{Folder, SUMS, stem};
+use super::scratch::Scratch;
 use crate::cross::{self, Target};
 use crate::deb;
 use crate::image;
@@ -95,9 +95,7 @@ fn foreign_package(folder: &Folder, program: &Program) -> Result<Outcome, String
         .arg("--extract")
         .arg(file_of(folder, program)?)
         .arg(scratch.path()))?;
-    let target = DEBIAN.iter().filter_map(|name| cross::target(name));
-    let mut target = target.filter(|target| target.triple == program.triple);
-    let target = target.next().ok_or_else(|| format!("nothing runs {program}"))?;
+    let target = cross::of_triple(program.triple).ok_or_else(|| format!("nothing runs {program}"))?;
     Ok(target.tried(&scratch.path().join("usr/bin").join(NAME)))
 }
 

@@ -1,6 +1,6 @@
 //! Checks that each bound says what it counts: a reader must see whether it is large enough, and for whom.
 
-use super::{File, Finding};
+use super::file::{File, Finding};
 
 /// Examines the constants whose names begin with `MAX_`, but for those of tests. One comment may serve those that
 /// follow one another.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{File, Finding, examined};
+use super::file::{File, Finding};
 use crate::shell::root;
 use crate::summary::Outcome;
 
@@ -109,10 +109,10 @@ pub(crate) fn examine(files: &[File], findings: &mut Vec<Finding>) {
     }
 }
 
-/// Writes the index.
-pub(crate) fn write() -> Outcome {
+/// Writes the index of these pages.
+pub(crate) fn write(files: &[File]) -> Outcome {
     let mut findings = Vec::new();
-    let text = read(&examined(&root()), &mut findings);
+    let text = read(files, &mut findings);
     let written = fs::write(root().join(INDEX), text).map_err(|error| format!("{INDEX}: {error}"));
     Outcome::of(written)
 }

@@ -1,6 +1,6 @@
 //! Checks that each dependency says in its manifest why it is there.
 
-use super::{File, Finding};
+use super::file::{File, Finding};
 
 /// Examines what a manifest takes from a registry. A line that takes the workspace's needs no reason of its own.
 pub(crate) fn examine(file: &File, findings: &mut Vec<Finding>) {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{File, Finding};
+use super::file::{File, Finding};
 
 pub(crate) fn examine(root: &Path, file: &File, findings: &mut Vec<Finding>) {
     if file.extension() != "md" {

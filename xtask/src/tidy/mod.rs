@@ -4,6 +4,7 @@ mod bounds;
 mod code;
 mod decisions;
 mod dependencies;
+mod file;
 mod functions;
 mod links;
 mod promises;
@@ -14,42 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::root;
 use crate::summary::Outcome;
-
-pub(crate) use decisions::write as write_decisions;
-
-/// A text file; its path is relative to the root and uses `/`.
-pub(crate) struct File {
-    path: String,
-    text: String,
-}
-
-impl File {
-    fn extension(&self) -> &str {
-        self.path.rsplit_once('.').map_or("", |(_, extension)| extension)
-    }
-
-    fn is_code(&self) -> bool {
-        matches!(self.extension(), "rs" | "ts" | "py")
-    }
-}
-
-/// A violation: its place and a message.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Finding {
-    path: String,
-    line: usize,
-    message: String,
-}
-
-impl Finding {
-    fn new(file: &File, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            path: file.path.clone(),
-            line,
-            message: message.into(),
-        }
-    }
-}
+use file::{File, Finding};
 
 const TEXT: [&str; 14] = [
     "rs", "ts", "js", "py", "md", "toml", "sh", "vp", "html", "css", "yml", "yaml", "service", "example",
@@ -79,6 +45,11 @@ pub(crate) fn step() -> Outcome {
         0 => Outcome::Ok(format!("{count} files")),
         broken => Outcome::Failed(format!("{broken} findings in {count} files")),
     }
+}
+
+/// Writes the index of the decisions.
+pub(crate) fn write_decisions() -> Outcome {
+    decisions::write(&examined(&root()))
 }
 
 fn examine(root: &Path) -> (usize, Vec<Finding>) {

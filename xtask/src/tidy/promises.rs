@@ -1,6 +1,6 @@
 //! Checks SECURITY.md: it is short, and each promise in its table is held by a test that exists and is not left out.
 
-use super::{File, Finding};
+use super::file::{File, Finding};
 
 const DOCUMENT: &str = "SECURITY.md";
 /// Most bytes beside the table.

@@ -1,7 +1,8 @@
 //! Rules that check one file at a time.
 
 use super::code::code_only;
-use super::{File, Finding, functions};
+use super::file::{File, Finding};
+use super::functions;
 
 const CODE_WIDTH: usize = 120;
 const PROSE_WIDTH: usize = 160;
