@@ -129,7 +129,7 @@ impl Player {
         let held = Held {
             camera: key.camera(),
             epoch: key.epoch(),
-            opener: key.opener(),
+            opener: Opener::of(key),
         };
         self.keys.insert((key.epoch() as u16, key.is_of_sound()), held);
     }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::nonce::BASE_LEN;
-use super::suite::MAX_KEY_LEN;
-use super::{Opener, Suite};
+use super::suite::{MAX_KEY_LEN, Suite};
 use crate::wire::{Header, PeerId};
 
 /// The key of one epoch's media from one camera. It opens these records and nothing else. It is wiped when dropped, and
@@ -69,12 +68,6 @@ impl MediaKey {
     /// The key itself, and the base of its nonces.
     pub(crate) fn reveal(&self) -> (&[u8], [u8; BASE_LEN]) {
         (&self.key[..self.suite.key_len], self.base)
-    }
-
-    /// An opener that has opened nothing yet.
-    pub(crate) fn opener(&self) -> Opener {
-        let (key, base) = self.reveal();
-        Opener::new((self.suite.make_key)(key), base)
     }
 }
 

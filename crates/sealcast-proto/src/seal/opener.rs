@@ -135,6 +135,12 @@ impl Opener {
         }
     }
 
+    /// One that has opened nothing yet, with this key.
+    pub(crate) fn of(media: &MediaKey) -> Self {
+        let (key, base) = media.reveal();
+        Self::new((media.suite().make_key)(key), base)
+    }
+
     /// From now on, keeps a copy of each record that it opens, as it came. Repair records are not kept: they are no
     /// part of a frame.
     pub(crate) fn keep_sealed(&mut self, key: MediaKey) {
