@@ -3,8 +3,8 @@
 
 use aws_lc_rs::{constant_time, hmac};
 
-use super::datagram::{Bare, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, cookie, is_record, knock_is_genuine};
-use super::{TicketMac, connection_of};
+use super::datagram::{Bare, CONNECTION_LEN, COOKIE_DATAGRAM, cookie, is_record, knock_is_genuine};
+use super::{COOKIE_LEN, TicketMac, connection_of};
 
 /// An IP address and port as bytes: the IPv6 address (IPv4-mapped for an IPv4 address), then the port.
 pub type AddressBytes = [u8; 18];

@@ -1,6 +1,6 @@
 //! Framing of messages in datagrams, and the messages before a handshake (protocol.md §7).
 
-use super::{Kind, MAX_HANDSHAKE_MESSAGE, Malformed, Reader, TICKET_MAC_LEN, TicketMac};
+use super::{COOKIE_LEN, Kind, MAX_HANDSHAKE_MESSAGE, Malformed, Reader, TICKET_MAC_LEN, TicketMac};
 
 /// Length of the connection number before each message in bytes.
 pub const CONNECTION_LEN: usize = 4;
@@ -12,8 +12,6 @@ pub const MAX_GROUP_RECORD: usize = BASE_DATAGRAM - 50;
 /// Maximum length of any datagram, in bytes of UDP payload.
 pub const MAX_DATAGRAM: usize = 8972;
 
-/// Length of the random number of a knock, and of a cookie, in bytes.
-pub const COOKIE_LEN: usize = 16;
 /// Maximum number of fragments of one handshake message.
 pub(crate) const MAX_FRAGMENTS: u8 = 4;
 

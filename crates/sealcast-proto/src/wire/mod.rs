@@ -19,6 +19,7 @@ mod peer;
 mod reader;
 mod selection;
 mod ticket;
+mod ticket_error;
 mod ticket_mac;
 
 pub use address::{Address, Addresses, Host, MAX_ADDRESSES};
@@ -29,9 +30,7 @@ pub use cert_hash::CertHash;
 pub use control::{CameraState, CloseReason, Control, MAX_CAMERAS, MAX_GATEWAY_MESSAGE};
 pub(crate) use control::{MAX_PARTS, kem_field};
 pub use cookie::{AddressBytes, RetryCookies, Unconnected};
-pub use datagram::{
-    BASE_DATAGRAM, CONNECTION_LEN, COOKIE_DATAGRAM, COOKIE_LEN, MAX_DATAGRAM, MAX_GROUP_RECORD, connection_of,
-};
+pub use datagram::{BASE_DATAGRAM, CONNECTION_LEN, COOKIE_DATAGRAM, MAX_DATAGRAM, MAX_GROUP_RECORD, connection_of};
 pub use feedback::{Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
 pub(crate) use framing::append;
 pub use framing::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
@@ -44,8 +43,9 @@ pub(crate) use reader::{Reader, put_bytes16};
 pub use selection::{Level, Permille, Selection};
 pub use ticket::{
     BroadcastName, MAX_BROADCAST, MAX_CERT_HASHES, MAX_LATENCY, MAX_TICKET, MAX_TICKET_WITH_ADDRESSES, Ticket,
-    TicketError, TransportKind,
+    TransportKind,
 };
+pub use ticket_error::TicketError;
 pub use ticket_mac::{QUIC_ID_LEN, TICKET_MAC_LEN, TicketMac};
 
 /// Maximum length of a message in an established session in bytes: header, payload and tag together (protocol.md §1).
@@ -60,6 +60,9 @@ pub const MAX_HANDSHAKE_MESSAGE: usize = 4096;
 
 /// Length of every record's authentication tag in bytes.
 pub const TAG_LEN: usize = 16;
+
+/// Length of the random number of a knock, and of a cookie, in bytes.
+pub const COOKIE_LEN: usize = 16;
 
 /// A message does not have the form that the protocol requires. It is always the sender's fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
