@@ -4,6 +4,7 @@
 mod annexb;
 mod arrival;
 mod assemble;
+mod assembled;
 mod codec_headers;
 mod cut;
 mod draw;
@@ -25,7 +26,7 @@ mod unit_header;
 pub use annexb::{find_start_code, nal_units};
 pub use arrival::{MAX_UNITS_TOLD, UnitArrival};
 pub(crate) use assemble::Assembler;
-pub use assemble::{Assembled, AssembledFrame};
+pub use assembled::{Assembled, AssembledFrame};
 pub(crate) use cut::cut_padded;
 pub use cut::{Cutter, NoUnit, Piece, Pieces, Room, Unit};
 pub(crate) use frame_order::FrameOrder;

@@ -1,6 +1,6 @@
 //! Bits of entropy-coded data: read, and written.
 
-use super::scan::NotSplit;
+use super::not_split::NotSplit;
 use crate::unit::MAX_FRAME;
 
 /// First of the eight restart markers.

@@ -1,6 +1,6 @@
 //! Huffman codes of JPEG images (ITU-T T.81, annexes C and F).
 
-use super::scan::NotSplit;
+use super::not_split::NotSplit;
 
 /// Codes of up to this length are looked up at once.
 const FAST: u32 = 9;

@@ -1,7 +1,8 @@
 //! Joins split images.
 
 use super::bits::{Reader, Writer};
-use super::scan::{NotSplit, Scan};
+use super::not_split::NotSplit;
+use super::scan::Scan;
 use super::{MAX_LAST, PREFIX};
 use crate::unit::MAX_FRAME;
 use crate::wire;

@@ -8,11 +8,12 @@
 mod bits;
 mod huffman;
 mod join;
+mod not_split;
 mod scan;
 mod split;
 
 pub use join::join;
-pub use scan::NotSplit;
+pub use not_split::NotSplit;
 pub use split::{SplitFrame, Splitter};
 
 /// Highest index of a coefficient that can go into the first part: at least one stays for the other.

@@ -2,40 +2,9 @@
 
 use super::bits::{Sink, Source};
 use super::huffman::Codes;
-use crate::unit::{JpegPart, JpegWalker, NotJpeg};
-use crate::wire::{Malformed, Reader};
-
-/// Reason why the data of an image cannot be split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotSplit {
-    /// It is no JPEG image.
-    #[error("{0}")]
-    NoImage(#[from] NotJpeg),
-    /// It ends within its headers.
-    #[error("the JPEG image has no scan")]
-    NoScan,
-    /// Progressive, lossless, arithmetic coding, or a height that follows later.
-    #[error("the JPEG image is not baseline or extended sequential with Huffman codes")]
-    Process,
-    /// Its components are in several scans.
-    #[error("the JPEG image has its components in several scans")]
-    Scans,
-    /// A segment or table makes no sense, or a table is missing.
-    #[error("a table of the JPEG image is missing or wrong")]
-    Table,
-    /// The entropy-coded data is broken, incomplete, or padded with other bits than ones.
-    #[error("the JPEG image's entropy-coded data is broken, incomplete, or padded with other bits than ones")]
-    Data,
-    /// It would be longer than a frame may be.
-    #[error("the JPEG image is too long")]
-    Length,
-}
-
-impl From<Malformed> for NotSplit {
-    fn from(_: Malformed) -> Self {
-        Self::Table
-    }
-}
+use super::not_split::NotSplit;
+use crate::unit::{JpegPart, JpegWalker};
+use crate::wire::Reader;
 
 const SOF0: u8 = 0xC0;
 const SOF1: u8 = 0xC1;
