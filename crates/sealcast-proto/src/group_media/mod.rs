@@ -6,6 +6,7 @@ mod evidence;
 mod key_track;
 mod opener;
 mod packets;
+mod refusal;
 mod relayed;
 #[cfg(test)]
 mod relayed_tests;
@@ -25,8 +26,9 @@ mod waiting;
 
 pub(crate) use evidence::Evidence;
 pub use key_track::KeyTrack;
-pub use opener::{GroupOpener, GroupOpenerConfig, GroupRefusal};
+pub use opener::{GroupOpener, GroupOpenerConfig};
 pub use packets::{DatagramRun, SealedBlock};
-pub use relayed::{KeyNews, RelayRefusal, RelayedConfig, RelayedViewer};
+pub use refusal::{GroupRefusal, RelayRefusal};
+pub use relayed::{KeyNews, RelayedConfig, RelayedViewer};
 pub use sealer::{GroupSealError, GroupSealer, GroupSealerConfig, SealedFrame, Sealing, UnsignedFrame};
 pub use seen::{GroupStart, Seen};

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::Seen;
 use super::release::Release;
+use super::{GroupRefusal, Seen};
 
 use crate::group::{GroupName, Member, MemberConfig, MemberKey, SheetRefusal, Taken, Terms, TermsRefusal};
 use crate::seal::{Opened, Refusal, Sealed};
 use crate::session::{Mark, Ordered};
-use crate::sign::{FrameRefusal, FrameRefusalCounts, Hash, SignMode, Verified, record_hash};
+use crate::sign::{FrameRefusalCounts, Hash, SignMode, Verified, record_hash};
 use crate::unit::{Assembled, Assembler, Description, UnitHeader};
 use crate::wire::{Accept, Header, Malformed};
 
@@ -25,36 +25,6 @@ pub struct GroupOpenerConfig {
     pub member: MemberConfig,
     /// True if frames report the arrival of their records.
     pub tell_units: bool,
-}
-
-/// Reason why a record, or the frame that it completes, was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GroupRefusal {
-    /// The record.
-    #[error("{0}")]
-    Record(#[from] Refusal),
-    /// The frame: whoever in the group sealed it, it is not what the camera signed.
-    #[error("{0}")]
-    Frame(#[from] FrameRefusal),
-    /// The packet of sound, likewise.
-    #[error("{0}")]
-    Sound(FrameRefusal),
-    /// No certificate has come of the key that signs groups of pictures, on which the viewer insists.
-    #[error("no certificate of the key that signs groups of pictures has come")]
-    Uncertified,
-    /// The frame is the camera's, and older than what the viewer had before it started.
-    #[error("older than what was shown before")]
-    Rewound,
-}
-
-impl GroupRefusal {
-    /// The same of sound.
-    fn of_sound(self) -> Self {
-        match self {
-            Self::Frame(reason) => Self::Sound(reason),
-            other => other,
-        }
-    }
 }
 
 /// Opens the records of a group in the order in which the camera sealed them, and releases the frames that it signed.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::waiting::{MAX_WAITING, MAX_WAITING_SOUND, WAIT_FOR_KEY, WaitingFrames};
-use super::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal, Seen};
-use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken, Terms, TermsRefusal};
+use super::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal, RelayRefusal, Seen};
+use crate::group::{MemberConfig, MemberKey, SheetRefusal, Taken, Terms};
 use crate::live::{CHALLENGE_LEN, Challenge, LivenessState, MAX_ROUND_TRIP};
 use crate::seal::Refusal;
-use crate::sign::{CertificateError, FrameRefusalCounts, GopRefusal, GopVerdict, NoSignMode, ProofState, SignMode};
+use crate::sign::{FrameRefusalCounts, GopRefusal, GopVerdict, ProofState, SignMode};
 use crate::unit::Assembled;
 use crate::wire::{CameraName, Control, GroupMessage, LENGTH_PREFIX, MessageLength, message_length};
 
@@ -36,49 +36,6 @@ pub enum KeyNews {
     Sheet(Taken),
     /// Nothing that matters here or was not known.
     Nothing,
-}
-
-/// Reason why an object of a relay was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RelayRefusal {
-    /// It is not of the track that it came on, or cut off.
-    #[error("an object of the relay is malformed")]
-    Malformed,
-    /// The terms.
-    #[error("the terms of the group were refused: {0}")]
-    Terms(TermsRefusal),
-    /// Less is signed than this end asks for.
-    #[error("the camera signs {signed}, and this viewer asks for {least}")]
-    Sign {
-        /// Signatures of the camera.
-        signed: SignMode,
-        /// Least mode that this end asks for.
-        least: SignMode,
-    },
-    /// The camera's mode of signing is none of this version.
-    #[error("the camera's signatures are none that this viewer knows: {0}")]
-    Mode(NoSignMode),
-    /// It came before the camera's terms.
-    #[error("the relay does not give the camera's terms")]
-    Early,
-    /// The sheet.
-    #[error("a key sheet was refused: {0}")]
-    Sheet(SheetRefusal),
-    /// The certificate of the key that signs groups of pictures.
-    #[error("{0}")]
-    Certificate(CertificateError),
-    /// The signature of a group of pictures.
-    #[error("the signature of a group of pictures was refused: {0:?}")]
-    Signature(GopRefusal),
-}
-
-impl RelayRefusal {
-    fn terms(refusal: TermsRefusal) -> Self {
-        match refusal {
-            TermsRefusal::Sign(mode) => Self::Mode(mode),
-            other => Self::Terms(other),
-        }
-    }
 }
 
 /// State of the group, once there are terms of the camera.
