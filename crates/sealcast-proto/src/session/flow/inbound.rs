@@ -10,7 +10,6 @@ use super::feedback::{Reports, When};
 use super::inbound_counts::InboundCounts;
 use super::nack::{Due, MAX_MISSING, Nacks, Since};
 use super::ordered::{Mark, Marks, Ordered};
-use super::passing::stream_bit;
 use super::tail_loss_probe::RepeatedTail;
 use super::unwrap_number;
 use crate::clock::{ClockReading, Now};
@@ -572,4 +571,9 @@ fn judge(blocks: &BTreeMap<u64, Block>, noted: u64, number: u64, now: Duration, 
         }
         None => Due::Spare,
     }
+}
+
+/// The bit of a stream, 1 to 15.
+pub(super) fn stream_bit(stream: u32) -> u16 {
+    1_u16.checked_shl(stream).unwrap_or_default()
 }

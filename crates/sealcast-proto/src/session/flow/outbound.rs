@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::mtu::{BLACK_HOLE, MtuSearch};
 use super::pacer::Pacer;
 use super::tail_loss_probe::{MAX_TAIL, TAIL, TailLossProbe};
-use super::transmit::Polled;
 use super::{Path, unwrap_number};
 use crate::clock::RoundTrip;
 use crate::rate::{RateController, Report};
@@ -105,6 +104,15 @@ fn came(block: &SentBlock, report: &Report<'_>) -> bool {
         let byte = usize::try_from(at / 8).ok().and_then(|at| report.received.get(at));
         byte.is_some_and(|byte| byte & (1 << (at % 8)) != 0)
     })
+}
+
+/// The packets that were handed out and not yet reported as sent.
+#[derive(Clone, Copy)]
+pub(super) enum Polled {
+    /// The record of this number, which is sent again.
+    Again(u64),
+    /// This many packets that are sent for the first time, from the first one that has not left.
+    Fresh(usize),
 }
 
 pub(in crate::session) struct Outbound {

@@ -1,6 +1,6 @@
 //! Frames of one stream that need not wait for what is missing of the other, at the viewer.
 
-use super::inbound::Inbound;
+use super::inbound::{Inbound, stream_bit};
 use crate::wire::Malformed;
 
 impl Inbound {
@@ -57,9 +57,4 @@ impl Inbound {
         self.held = self.held + block.held() - held;
         self.hand_out(taken)
     }
-}
-
-/// The bit of a stream, 1 to 15.
-pub(super) fn stream_bit(stream: u32) -> u16 {
-    1_u16.checked_shl(stream).unwrap_or_default()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::outbound::{Outbound, Packets, SentBlock};
+use super::outbound::{Outbound, Packets, Polled, SentBlock};
 
 /// Maximum number of packets in a run: as many as the kernel segments at once (GSO). A run a little longer would leave
 /// as a long one and a short one.
@@ -11,15 +11,6 @@ const MAX_RUN: usize = 64;
 const MAX_RUN_BYTES: usize = 65_507;
 /// Maximum number of packets in a run while a congestion window limits what may be sent.
 const MAX_RUN_IN_WINDOW: usize = 16;
-
-/// The packets that were handed out and not yet reported as sent.
-#[derive(Clone, Copy)]
-pub(super) enum Polled {
-    /// The record of this number, which is sent again.
-    Again(u64),
-    /// This many packets that are sent for the first time, from the first one that has not left.
-    Fresh(usize),
-}
 
 /// Number of the next blocks, at most `most`, whose packets can join a run of datagrams of `size` bytes. Each has one
 /// packet of that length; a shorter one is the last of the run. Their numbers follow `next`, the first one after the
