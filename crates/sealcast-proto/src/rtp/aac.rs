@@ -1,6 +1,6 @@
 //! AAC in RTP (RFC 3640): access units with a header each before them, several in a packet or one over several.
 
-use super::sound::Ready;
+use super::ready_sound::ReadySound;
 use super::{Format, RtpPacket};
 use crate::unit::SoundInfo;
 use crate::unit::sound_headers::{self, AAC_RATES, Bits, MAX_SOUND_BYTES};
@@ -90,7 +90,7 @@ impl Aac {
         Ok((new, info))
     }
 
-    pub(super) fn push(&mut self, packet: &RtpPacket<'_>, lost: bool, ready: &mut Ready) {
+    pub(super) fn push(&mut self, packet: &RtpPacket<'_>, lost: bool, ready: &mut ReadySound) {
         if lost {
             self.give_up(ready);
         }
@@ -138,7 +138,7 @@ impl Aac {
         Ok((sizes, data))
     }
 
-    fn push_units(&mut self, timestamp: u32, sizes: &[usize], mut data: &[u8], ready: &mut Ready) {
+    fn push_units(&mut self, timestamp: u32, sizes: &[usize], mut data: &[u8], ready: &mut ReadySound) {
         self.give_up(ready);
         for (number, size) in (0..).zip(sizes) {
             let Some((unit, rest)) = data.split_at_checked(*size) else {
@@ -150,7 +150,7 @@ impl Aac {
     }
 
     /// Takes a fragment, whose header has the size of the whole unit. Markers are not looked at.
-    fn push_fragment(&mut self, timestamp: u32, size: usize, data: &[u8], ready: &mut Ready) {
+    fn push_fragment(&mut self, timestamp: u32, size: usize, data: &[u8], ready: &mut ReadySound) {
         if size > MAX_SOUND_BYTES {
             self.give_up(ready);
             return ready.damaged(LONG);
@@ -169,7 +169,7 @@ impl Aac {
     }
 
     /// Takes a packet without headers: it is an access unit, or a fragment up to the marker or another time.
-    fn push_bare(&mut self, packet: &RtpPacket<'_>, ready: &mut Ready) {
+    fn push_bare(&mut self, packet: &RtpPacket<'_>, ready: &mut ReadySound) {
         if self
             .under_way
             .as_ref()
@@ -197,14 +197,14 @@ impl Aac {
         })
     }
 
-    fn complete(&mut self, ready: &mut Ready) {
+    fn complete(&mut self, ready: &mut ReadySound) {
         if let Some(unit) = self.under_way.take() {
             ready.unit(unit.timestamp, without_adts(&unit.data));
         }
     }
 
     /// Leaves the unit under way out, if there is one.
-    fn give_up(&mut self, ready: &mut Ready) {
+    fn give_up(&mut self, ready: &mut ReadySound) {
         if self.under_way.take().is_some() {
             ready.damaged(UNENDED);
         }

@@ -10,6 +10,7 @@ mod access_unit;
 mod any_bytes_tests;
 mod clock;
 mod depacketizer;
+mod format;
 mod h264;
 #[cfg(test)]
 mod h264_tests;
@@ -27,6 +28,7 @@ mod media;
 mod packet;
 pub mod packetize;
 mod parameter_sets;
+mod ready_sound;
 mod receive;
 mod sequence;
 mod sound;
@@ -35,6 +37,7 @@ mod tests;
 
 pub use clock::{Extended, SenderReport, Side, SoundClock, nanos, sender_reports};
 pub use depacketizer::Depacketizer;
+pub use format::Format;
 pub use h264::H264;
 pub use h265::H265;
 pub use jpeg::Jpeg;
@@ -56,31 +59,6 @@ pub const MAX_PICTURE: usize = crate::unit::MAX_FRAME / 2;
 
 /// Most pieces (NAL units, fragments) of one picture.
 pub const MAX_PIECES: usize = 4096;
-
-/// One format of a track, from its `m=` line and the attributes for its payload type.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Format {
-    /// Payload type.
-    pub payload_type: u8,
-    /// Name of the encoding in lower case: `h264`, `mpeg4-generic`; empty if nothing names it.
-    pub encoding: String,
-    /// Ticks a second of the timestamps; never 0.
-    pub clock_rate: u32,
-    /// Channels of sound; 1 if nothing is said.
-    pub channels: u8,
-    /// Value of `a=fmtp:` behind the payload type; empty if there is none.
-    pub parameters: String,
-}
-
-impl Format {
-    /// Value of a parameter of `a=fmtp:`, whose name is compared without case.
-    pub fn parameter(&self, name: &str) -> Option<&str> {
-        self.parameters.split(';').find_map(|parameter| {
-            let (found, value) = parameter.split_once('=')?;
-            found.trim().eq_ignore_ascii_case(name).then_some(value.trim())
-        })
-    }
-}
 
 /// A whole picture or packet of sound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

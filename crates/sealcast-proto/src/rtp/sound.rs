@@ -1,14 +1,11 @@
 //! Sound out of RTP packets: AAC, Opus (RFC 7587) and G.711 (RFC 3551).
 
-use std::collections::VecDeque;
-
 use super::aac::Aac;
+use super::ready_sound::ReadySound;
 use super::{Damage, Format, RtpPacket, Unit};
-use crate::unit::sound_headers::{self, MAX_SOUND_BYTES};
+use crate::unit::sound_headers;
 use crate::unit::{SoundCodec, SoundInfo};
 
-/// Most packets of sound that wait to be taken.
-const MAX_READY: usize = 256;
 /// Samples a second of Opus, whatever was recorded.
 const OPUS_RATE: u32 = 48_000;
 
@@ -18,42 +15,7 @@ pub struct SoundDepacketizer {
     info: SoundInfo,
     /// For AAC; a packet of other sound is a packet as it is.
     aac: Option<Aac>,
-    ready: Ready,
-}
-
-/// Sound that was put together.
-#[derive(Debug, Default)]
-pub(super) struct Ready {
-    units: VecDeque<Unit>,
-    /// True if something before the next unit is missing.
-    lost: bool,
-    damage: Damage,
-}
-
-impl Ready {
-    /// A packet of sound is whole.
-    pub(super) fn unit(&mut self, timestamp: u32, data: &[u8]) {
-        if data.is_empty() {
-            return;
-        }
-        if data.len() > MAX_SOUND_BYTES {
-            return self.damaged("has sound of more than 64 KiB in one piece");
-        }
-        if self.units.len() == MAX_READY {
-            self.units.pop_front();
-            self.damaged("has more sound than is taken");
-        }
-        let lost = std::mem::take(&mut self.lost);
-        let data = data.to_vec();
-        self.units.push_back(Unit { timestamp, lost, data });
-    }
-
-    /// A packet of sound is left out, for a reason as in [`Damage`].
-    pub(super) fn damaged(&mut self, reason: &'static str) {
-        self.lost = true;
-        self.damage.units += 1;
-        self.damage.reason = Some(reason);
-    }
+    ready: ReadySound,
 }
 
 impl SoundDepacketizer {
@@ -77,7 +39,7 @@ impl SoundDepacketizer {
         Ok(Self {
             info: info.ok_or("which has a rate or channels that no viewer could play")?,
             aac,
-            ready: Ready::default(),
+            ready: ReadySound::default(),
         })
     }
 

@@ -28,9 +28,8 @@ const MAX_PAYLOAD: usize = MAX_PACKET - HEADER;
 const LEAST_PAYLOAD: usize = 200;
 /// Ticks a second of pictures.
 const PICTURE_CLOCK: u32 = 90_000;
-/// Payload types of what has no fixed one: of the picture, and of the sound.
+/// Payload type of the pictures that have no fixed one.
 const PICTURE_TYPE: u8 = 96;
-const SOUND_TYPE: u8 = 97;
 const JPEG_TYPE: u8 = 26;
 const SENDER_REPORT: u8 = 200;
 const SOURCE_DESCRIPTION: u8 = 202;

@@ -1,8 +1,9 @@
 //! Sound into payloads: AAC (RFC 3640), Opus (RFC 7587) and G.711 (RFC 3551).
 
-use super::SOUND_TYPE;
 use crate::unit::{SoundCodec, SoundInfo};
 
+/// Payload type of the sound that has no fixed one.
+const SOUND_TYPE: u8 = 97;
 /// Fixed payload types of G.711 with one channel of 8 kHz.
 const ULAW_TYPE: u8 = 0;
 const ALAW_TYPE: u8 = 8;
