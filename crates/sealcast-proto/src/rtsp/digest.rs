@@ -9,7 +9,7 @@ use data_encoding::HEXLOWER;
 use md5::{Digest as _, Md5};
 use zeroize::Zeroizing;
 
-use super::auth::Credentials;
+use super::credentials::Credentials;
 
 /// Hash function of Digest authentication, in the order of their strength.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

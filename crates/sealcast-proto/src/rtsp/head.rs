@@ -4,7 +4,7 @@
 //! camera everything is that leaves a meaning.
 
 use super::message::{Headers, MAX_BODY, MAX_HEADERS, Message, Method, Request, Response, VERSION};
-use super::reader::NotRtsp;
+use super::not_rtsp::NotRtsp;
 use crate::words::is_unsafe;
 
 /// Longest name of a header that is taken for one behind an empty line.

@@ -9,6 +9,8 @@ pub const MAX_HEAD: usize = 16 << 10;
 pub const MAX_HEADERS: usize = 64;
 /// Maximum length of a message's body in bytes.
 pub const MAX_BODY: usize = 64 << 10;
+/// Maximum number of unread bytes: a message of maximum length, and as much again after it.
+pub const MAX_UNREAD: usize = 2 * (MAX_HEAD + MAX_BODY);
 
 /// Method of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,10 +5,12 @@ mod auth;
 mod carried;
 mod challenge;
 mod client;
+mod credentials;
 mod digest;
 mod head;
 mod keyframes;
 mod message;
+mod not_rtsp;
 mod oddity;
 mod reader;
 mod rtcp;
@@ -18,7 +20,7 @@ mod tracks;
 mod transport;
 mod url;
 
-pub use auth::{AuthError, Credentials, DigestAlgorithm};
+pub use auth::{AuthError, DigestAlgorithm};
 pub use carried::{
     CameraNumber, CarriedHeader, CarriedStatus, GatewayMessage, MAX_CARRIED_VALUE, Packets, Parameters, TooLong, Verb,
     ends_picture, packets, put_packet, rtp_picture,
@@ -27,10 +29,12 @@ pub use client::{
     CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Lower, MAX_REDIRECTS,
     RESPONSE_PATIENCE,
 };
+pub use credentials::Credentials;
 pub use keyframes::Keyframes;
-pub use message::{Headers, MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Method, Request, Response, put_data};
+pub use message::{Headers, MAX_BODY, MAX_HEAD, MAX_HEADERS, MAX_UNREAD, Message, Method, Request, Response, put_data};
+pub use not_rtsp::NotRtsp;
 pub use oddity::{Oddities, Oddity};
-pub use reader::{MAX_UNREAD, MessageReader, NotRtsp};
+pub use reader::MessageReader;
 pub use rtcp::{ForCamera, MAX_COMPOUND, rtcp_for_camera};
 pub use sdp::{DescriptionError, same_media};
 pub use server::{

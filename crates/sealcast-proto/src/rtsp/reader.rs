@@ -9,38 +9,14 @@
 //! come without its length.
 
 use super::head::{Manner, continued, head_length, may_begin, parse_head};
-use super::message::{MAX_BODY, MAX_HEAD, MAX_HEADERS, Message, Request, Response};
+use super::message::{MAX_BODY, MAX_HEAD, MAX_UNREAD, Message, Request, Response};
+use super::not_rtsp::NotRtsp;
 use super::oddity::{Oddities, Oddity};
 
-/// Maximum number of unread bytes: a message of maximum length, and as much again after it.
-pub const MAX_UNREAD: usize = 2 * (MAX_HEAD + MAX_BODY);
 /// Maximum number of bytes between two messages of a camera that are skipped.
 const MAX_JUNK: usize = 64 << 10;
 /// The same before a camera's first message, which tells what else may be at its port.
 const MAX_FIRST_JUNK: usize = 1 << 10;
-
-/// The received bytes are not RTSP. The start of the next message is unknown, so the connection must end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotRtsp {
-    /// The head is longer than [`MAX_HEAD`].
-    #[error("the head of a message has no end within {MAX_HEAD} bytes")]
-    LongHead,
-    /// More than [`MAX_HEADERS`] headers.
-    #[error("a message has more than {MAX_HEADERS} headers")]
-    ManyHeaders,
-    /// The first line is neither that of a request nor that of a response.
-    #[error("what came is neither an RTSP request nor a response")]
-    FirstLine,
-    /// A line among the headers is not a header.
-    #[error("a line among the headers is no header")]
-    Header,
-    /// `Content-Length` is not a number, has two different values, or is above [`MAX_BODY`].
-    #[error("a content length is no number up to {MAX_BODY}")]
-    BodyLength,
-    /// More than [`MAX_UNREAD`] bytes arrived while an earlier request was not answered yet.
-    #[error("more than {MAX_UNREAD} bytes came before an answer")]
-    Unread,
-}
 
 /// Parser for one direction of a connection.
 #[derive(Default)]

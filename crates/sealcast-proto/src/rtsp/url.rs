@@ -5,7 +5,7 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-use super::auth::Credentials;
+use super::credentials::Credentials;
 use super::tracks::Track;
 
 /// Default port of `rtsp://`.
@@ -324,7 +324,7 @@ fn rtp_info_entries(value: &str) -> impl Iterator<Item = (&str, &str)> {
 mod tests {
     use super::base as base_of;
     use super::*;
-    use crate::rtsp::auth::Credentials;
+    use crate::rtsp::credentials::Credentials;
 
     fn parse(text: &str) -> (CameraUrl, Option<Credentials>) {
         CameraUrl::parse(text).unwrap()

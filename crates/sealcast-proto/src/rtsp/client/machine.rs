@@ -14,8 +14,9 @@ use super::{
 use crate::rtsp::auth::Authenticator;
 use crate::rtsp::carried::{CarriedStatus, Parameters, Verb};
 use crate::rtsp::message::{Message, Method, Request, Response};
+use crate::rtsp::not_rtsp::NotRtsp;
 use crate::rtsp::oddity::{Oddities, Oddity};
-use crate::rtsp::reader::{MessageReader, NotRtsp};
+use crate::rtsp::reader::MessageReader;
 use crate::rtsp::sdp::Description;
 use crate::rtsp::tracks::{Channel, Interleaving, Track, TrackSet};
 use crate::rtsp::transport::{Offer, PortPair, Route};

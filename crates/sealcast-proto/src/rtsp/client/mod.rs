@@ -25,9 +25,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::auth::{AuthError, Credentials};
+use super::auth::AuthError;
 use super::carried::{CarriedStatus, Parameters, Verb};
-use super::reader::NotRtsp;
+use super::credentials::Credentials;
+use super::not_rtsp::NotRtsp;
 use super::sdp::DescriptionError;
 use super::tracks::{Channel, Track};
 use super::transport::PortPair;

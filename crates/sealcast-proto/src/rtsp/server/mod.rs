@@ -15,9 +15,10 @@ pub use machine::PlayerServer;
 
 use std::time::Duration;
 
-use super::auth::{Credentials, DigestAlgorithm};
+use super::auth::DigestAlgorithm;
 use super::carried::{CarriedStatus, Parameters, Verb};
-use super::reader::NotRtsp;
+use super::credentials::Credentials;
+use super::not_rtsp::NotRtsp;
 use super::tracks::{Channel, Track};
 use super::transport::PortPair;
 

@@ -3,7 +3,7 @@
 use super::{Call, Row, check, edited, plays, status, with, with_lines};
 use crate::rtsp::client::CameraError;
 use crate::rtsp::message::{Method, Request, Response};
-use crate::rtsp::reader::NotRtsp;
+use crate::rtsp::not_rtsp::NotRtsp;
 
 const WRITTEN: &[Row] = &[
     ("as it should be", |_, _, right| right.to_bytes(), plays),

@@ -3,9 +3,10 @@
 use super::camera::{Call, Came, Camera, watch};
 use super::redirects::refer;
 use super::{plays, status};
-use crate::rtsp::auth::{AuthError, Credentials};
+use crate::rtsp::auth::AuthError;
 use crate::rtsp::challenge;
 use crate::rtsp::client::CameraError;
+use crate::rtsp::credentials::Credentials;
 use crate::rtsp::digest::{Algorithm, Proof, Protection};
 use crate::rtsp::message::{Method, Request, Response};
 

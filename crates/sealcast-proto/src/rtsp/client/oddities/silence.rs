@@ -3,8 +3,8 @@
 use super::{Call, Came, Camera, Row, check, plays, status};
 use crate::rtsp::client::{CameraError, Lower};
 use crate::rtsp::message::{Method, Request, Response};
+use crate::rtsp::not_rtsp::NotRtsp;
 use crate::rtsp::oddity::Oddity;
-use crate::rtsp::reader::NotRtsp;
 
 /// True for a keep-alive of any method.
 fn keeps_alive(camera: &Camera, asked: &Request) -> bool {
