@@ -6,7 +6,7 @@ use super::{Damage, Unit};
 use crate::unit::sound_headers::MAX_SOUND_BYTES;
 
 /// Most packets of sound that wait to be taken.
-const MAX_READY: usize = 256;
+pub(super) const MAX_READY: usize = 256;
 
 /// Sound that was put together.
 #[derive(Debug, Default)]

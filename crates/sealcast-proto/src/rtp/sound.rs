@@ -82,6 +82,8 @@ fn opus(format: &Format) -> Option<SoundInfo> {
 mod tests {
     use super::*;
     use crate::rtp::MediaDescription;
+    use crate::rtp::ready_sound::MAX_READY;
+    use crate::unit::sound_headers::MAX_SOUND_BYTES;
 
     fn depacketizer(sdp: &str) -> Result<SoundDepacketizer, &'static str> {
         let media = MediaDescription::parse(sdp.as_bytes()).media;

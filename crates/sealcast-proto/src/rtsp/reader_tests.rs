@@ -1,5 +1,5 @@
 use super::*;
-use crate::rtsp::message::{Method, put_data};
+use crate::rtsp::message::{MAX_HEADERS, Method, put_data};
 
 fn read(bytes: &[u8]) -> Result<Vec<Message>, NotRtsp> {
     read_in(bytes, bytes.len().max(1))

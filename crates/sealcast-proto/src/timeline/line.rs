@@ -1,12 +1,8 @@
 //! From stamps to media times: an offset for each of two tracks, and when it is another one.
 
-use std::time::Duration;
-
+use super::nanos::Nanos;
 use super::recent::{Intervals, Least};
 use super::{Jump, Jumps, Track};
-
-/// Nanoseconds of a stamp, an arrival or a media time, or between two of them.
-pub(super) type Nanos = i128;
 
 /// Stamps that are off by no more than this, or by as many intervals, are no jump: frames come late and in bursts, and
 /// pictures that refer to later ones are stamped out of order.
@@ -21,15 +17,6 @@ const CATCHING_UP: Nanos = 50_000_000;
 
 /// Bounds of the least time from the last frame to the first one after a restart, which else is the usual interval.
 const STEP: (Nanos, Nanos) = (1_000_000, 40_000_000);
-
-pub(super) fn nanos(duration: Duration) -> Nanos {
-    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
-}
-
-/// A media time as a duration. Time before the beginning is its beginning.
-pub(super) fn duration(media: Nanos) -> Duration {
-    Duration::from_nanos(u64::try_from(media.max(0)).unwrap_or(u64::MAX))
-}
 
 /// Degree to which stamps are believed against arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@
 //! them. The two tracks take each other's offset wherever it fits, so that their distance stays as it was stamped.
 
 mod line;
+mod nanos;
 mod recent;
 mod session;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::line::Nanos;
+use super::nanos::Nanos;
 
 /// Number of frames after which a least value begins to be forgotten.
 const FRAMES: u32 = 128;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::line::{Belief, Lines, Nanos, Stamped, duration, nanos};
+use super::line::{Belief, Lines, Stamped};
+use super::nanos::{Nanos, duration, nanos};
 use super::recent::Least;
 use super::{Jumps, Track};
 use crate::clock::{ClockEstimate, Now};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::line::{Belief, Lines, Stamped, duration, nanos};
+use super::line::{Belief, Lines, Stamped};
+use super::nanos::{duration, nanos};
 use super::{Jumps, Track};
 
 /// The media times of a source's frames, by the clock that stamps them as long as that can be right.
