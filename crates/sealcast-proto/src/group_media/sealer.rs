@@ -4,17 +4,17 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::packets::{DatagramRun, Packets, SealedBlock, Target};
+use super::packets::{Packets, Target, meta};
+use super::sealed_block::SealedBlock;
+use super::sealed_frame::{GroupSealError, SealedFrame, Sealing};
 use super::sound::SoundSealer;
 use crate::clock::Now;
 use crate::group::{Announcement, InForce, Leader, LeaderConfig, LeaderError, MemberId, MemberKey, RUN_LEN};
 use crate::keys::Identity;
 use crate::live::{Batch, Challenge, Challenges, MAX_CHALLENGERS, NoSuchSlot};
-use crate::seal::{Exhausted, MediaKey, RecordMeta, SealLimits, Suite};
+use crate::seal::{Exhausted, MediaKey, SealLimits, Suite};
 use crate::session::{Content, OutgoingFrame, OutgoingUnit, RepairNeed, SealedRecords};
-use crate::sign::{
-    FrameHasher, FrameSigner, GopSigner, OutgoingStatement, SignError, SignMode, Statement, UnsignedPart,
-};
+use crate::sign::{FrameHasher, FrameSigner, GopSigner, OutgoingStatement, SignMode, Statement, UnsignedPart};
 use crate::unit::{Cutter, MAX_FRAME, Selection, StreamInfo, Unit, Unsplit};
 use crate::wire::{CameraName, Flags, LENGTH_PREFIX};
 
@@ -46,35 +46,6 @@ pub struct GroupSealerConfig {
     pub selection_seed: u64,
 }
 
-/// A frame as all members get it.
-pub struct SealedFrame {
-    /// Its records, each behind its length as on a byte stream (protocol.md §1): a description before a keyframe, the
-    /// frame, and its proof.
-    pub bytes: Vec<u8>,
-    /// The blocks of these records, where they fit packets; else none.
-    pub blocks: Vec<SealedBlock>,
-    /// True for a packet of the sound beside the picture.
-    pub sound: bool,
-    /// True if it begins a group of pictures; of sound, if its description is before it.
-    pub keyframe: bool,
-    /// Number of its group of pictures; of sound, of those that begin with a description.
-    pub group: u64,
-    /// Number of records.
-    pub records: SealedRecords,
-}
-
-impl SealedFrame {
-    /// All its records for a multicast group (groups.md §12), whose datagrams begin with `tag`. None where the frame
-    /// was not sealed for packets.
-    pub fn datagrams(&self, tag: u32) -> impl Iterator<Item = DatagramRun> {
-        let runs = self
-            .blocks
-            .iter()
-            .flat_map(move |block| block.datagrams(&self.bytes, tag));
-        runs.filter(|run| !run.bytes.is_empty())
-    }
-}
-
 /// A frame whose records are sealed, and which is not signed yet.
 pub struct UnsignedFrame {
     bytes: Vec<u8>,
@@ -90,36 +61,6 @@ impl UnsignedFrame {
     /// Bytes of its records so far, each with its length.
     pub fn sealed_bytes(&self) -> usize {
         self.bytes.len()
-    }
-}
-
-/// Result of sealing a frame.
-pub struct Sealing {
-    /// The frame.
-    pub frame: SealedFrame,
-    /// Answers to challenges, to be sent after the frame.
-    pub answers: Option<Batch>,
-    /// A part of the stream that is complete, and waits for the signature of groups of pictures.
-    pub part: Option<UnsignedPart>,
-}
-
-/// Reason why a frame was not sealed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GroupSealError {
-    /// The epoch's key has reached its limit: the stream must end.
-    #[error("the group's key has reached its limit")]
-    Exhausted,
-    /// The frame is longer than 16 MiB, or its description is not valid.
-    #[error("the frame is longer than 16 MiB, or its description is not valid")]
-    Misuse,
-    /// It cannot be signed.
-    #[error(transparent)]
-    Sign(#[from] SignError),
-}
-
-impl From<Exhausted> for GroupSealError {
-    fn from(_: Exhausted) -> Self {
-        Self::Exhausted
     }
 }
 
@@ -539,13 +480,5 @@ impl GroupSealer {
             records.records += 1;
         }
         Ok(statement)
-    }
-}
-
-pub(super) fn meta(now: Now, stream: u32, flags: Flags) -> RecordMeta {
-    RecordMeta {
-        flags,
-        stream,
-        timestamp: now.wall,
     }
 }
