@@ -2,19 +2,12 @@
 //! numbers by which members ask for what they miss, so each frame is sealed once more, for its session.
 
 use super::machine::Session;
-use super::media::OutgoingUnit;
+use super::outgoing::OutgoingUnit;
 use super::{SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::group_media::SealedFrame;
 use crate::unit::{MAX_FRAME, Preamble, SOUND_STREAM};
 use crate::wire::MediaFrom;
-
-/// Frames that were carried to an archive's node so far, of each stream: their numbers say what is missing.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Carried {
-    pictures: u64,
-    sounds: u64,
-}
 
 impl Session {
     /// Publisher: true if the viewer is an archive's node whose media may be lost.

@@ -1,8 +1,8 @@
 //! End of a session: the close message and its repetition.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::farewell::Farewell;
 use super::machine::{Session, State};
 use super::{Output, SessionError};
 use crate::clock::Now;
@@ -13,15 +13,6 @@ use crate::wire::{CloseReason, Control};
 const FAREWELLS: u8 = 3;
 /// Interval between these.
 const FAREWELL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Messages that are still to be sent after the end of the session.
-pub(super) struct Farewell {
-    pub(super) messages: VecDeque<Vec<u8>>,
-    /// Messages that are sent together.
-    pub(super) at_once: usize,
-    pub(super) interval: Duration,
-    pub(super) next: Duration,
-}
 
 impl Session {
     /// End the session with a close message, or with an alert if there are no keys yet. Who has not sent a hello with

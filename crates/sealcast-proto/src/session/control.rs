@@ -10,9 +10,13 @@ use super::{Event, Output, SessionError};
 use crate::clock::{Exchange, Now};
 use crate::keys::Side;
 use crate::seal::{Exhausted, RecordMeta};
+use crate::unit::Selection;
 use crate::wire::datagram::datagram;
 use crate::wire::{Address, Addresses, CameraName, CameraState, Control, Flags, MAX_CAMERAS, MAX_STREAM, Orientation};
 use crate::words;
+
+/// Length of the header before the bytes of a part.
+const PART_HEADER: usize = 5;
 
 impl Session {
     pub(super) fn handle_control(&mut self, now: Now, payload: &[u8]) -> Result<(), SessionError> {
@@ -251,6 +255,93 @@ impl Session {
         let sealed = sealer.seal(meta, &[payload], &mut record);
         sealed.map_err(|Exhausted| SessionError::KeyLimit)?;
         Ok(record)
+    }
+
+    /// Send a message in parts.
+    pub(super) fn send_parts(&mut self, now: Now, payload: &[u8]) -> Result<(), SessionError> {
+        let message = self.parts.sent;
+        self.parts.sent = message.wrapping_add(1);
+        let count = payload.len().div_ceil(self.longest_control() - PART_HEADER);
+        let parts = payload.chunks(payload.len().div_ceil(count));
+        for (index, bytes) in (0_u8..).zip(parts) {
+            let count = count as u8;
+            self.send_control(
+                now,
+                &Control::Part {
+                    message,
+                    index,
+                    count,
+                    bytes,
+                },
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The selection that frames are sealed by now (publisher), or the newest one that the publisher announced
+    /// (viewer).
+    pub fn selection(&self) -> Selection {
+        if self.leads() {
+            self.selecting.in_force()
+        } else {
+            self.following.selection
+        }
+    }
+
+    /// Publisher: change the selection. One that leaves something in clear takes effect when the viewer has
+    /// acknowledged it; encrypting everything takes effect at once.
+    pub(super) fn select(&mut self, now: Now, selection: Selection) -> Result<(), SessionError> {
+        if !self.is_established() || !self.leads() || !self.shape_permits(selection) {
+            return Err(SessionError::Misuse);
+        }
+        if self.selecting.wanted() == selection {
+            return Ok(());
+        }
+        let before = self.selecting.in_force();
+        let message = self.selecting.begin(now.monotonic, selection);
+        if before != Selection::All {
+            self.selection_changed(Selection::All);
+        }
+        // Once all numbers are used up, everything stays encrypted.
+        message.map_or(Ok(()), |message| self.send_control(now, &message))
+    }
+
+    /// Publisher: announce the selection again if its acknowledgement is overdue.
+    pub(super) fn repeat_selection(&mut self, now: Now) -> Result<(), SessionError> {
+        match self.selecting.repeat(now.monotonic) {
+            Some(message) => self.send_control(now, &message),
+            None => Ok(()),
+        }
+    }
+
+    /// Time at which [`repeat_selection`](Self::repeat_selection) is due next.
+    pub(super) fn selection_deadline(&self) -> Duration {
+        self.selecting.deadline()
+    }
+
+    /// Publisher: process an acknowledgement. One of an older selection, or of none, is ignored.
+    pub(super) fn selection_acknowledged(&mut self, number: u16) {
+        if let Some(selection) = self.selecting.acknowledged(number) {
+            self.selection_changed(selection);
+        }
+    }
+
+    /// Viewer: process the selection that the publisher announced.
+    pub(super) fn selection_told(&mut self, now: Now, number: u16, selection: Selection) -> Result<(), SessionError> {
+        let (acknowledge, news) = self.following.told(now.monotonic, number, selection)?;
+        if news {
+            self.selection_changed(selection);
+        }
+        if acknowledge {
+            self.send_control(now, &Control::SelectionAck { number })?;
+            // Endless announcements would use up this end's control key.
+            self.rekey_if_due(now)?;
+        }
+        Ok(())
+    }
+
+    fn selection_changed(&mut self, selection: Selection) {
+        self.out.push_back(Output::Event(Event::Selection(selection)));
     }
 }
 

@@ -1,19 +1,14 @@
 //! Control messages that do not fit a datagram (protocol.md §7).
 
-use super::SessionError;
-use super::machine::Session;
-use crate::clock::Now;
-use crate::wire::{BASE_DATAGRAM, CONNECTION_LEN, Control, HEADER_LEN, MAX_PARTS, TAG_LEN};
+use crate::wire::{BASE_DATAGRAM, CONNECTION_LEN, HEADER_LEN, MAX_PARTS, TAG_LEN};
 
 /// Longest control message in one datagram.
 pub(super) const MAX_CONTROL: usize = BASE_DATAGRAM - CONNECTION_LEN - HEADER_LEN - TAG_LEN;
-/// Length of the header before the bytes of a part.
-const PART_HEADER: usize = 5;
 
 /// Numbers the messages that are sent in parts, and reassembles the newest one received.
 #[derive(Default)]
 pub(super) struct ControlFragments {
-    sent: u16,
+    pub(super) sent: u16,
     message: u16,
     count: u8,
     parts: [Option<Vec<u8>>; MAX_PARTS as usize],
@@ -36,29 +31,6 @@ impl ControlFragments {
         let whole = whole?.concat();
         self.parts = Default::default();
         Some(whole)
-    }
-}
-
-impl Session {
-    /// Send a message in parts.
-    pub(super) fn send_parts(&mut self, now: Now, payload: &[u8]) -> Result<(), SessionError> {
-        let message = self.parts.sent;
-        self.parts.sent = message.wrapping_add(1);
-        let count = payload.len().div_ceil(self.longest_control() - PART_HEADER);
-        let parts = payload.chunks(payload.len().div_ceil(count));
-        for (index, bytes) in (0_u8..).zip(parts) {
-            let count = count as u8;
-            self.send_control(
-                now,
-                &Control::Part {
-                    message,
-                    index,
-                    count,
-                    bytes,
-                },
-            )?;
-        }
-        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use super::flow::{Content, Mark, Ordered, Packets, Sealing, When};
 use super::flow::{Outbound, RepairNeed};
 use super::keyring::{NotOpened, Repeated};
 use super::machine::{Session, State};
-use super::media::{OutgoingUnit, pack_whole};
+use super::outgoing::{OutgoingUnit, pack_whole};
 use super::{Carrier, Output, QuicMedia, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::seal::{Exhausted, Opened, Refusal, Sealed};
@@ -23,18 +23,6 @@ const STREAMS_PATIENCE: Duration = Duration::from_secs(10);
 /// Round trip that a viewer assumes while none was measured. It is optimistic: a needless NACK costs one packet, a
 /// missing one costs the first frames.
 const HOPED_ROUND_TRIP: Duration = Duration::from_millis(30);
-
-/// The shortest chunk where media may be lost: the first chunk must hold the preamble.
-const MIN_CHUNK: u16 = 64;
-
-/// The unit on a carrier that may lose media. A record there holds a whole frame or one packet's worth of it, and a
-/// frame that is a unit is encrypted as a whole or not at all.
-pub(crate) fn unit(asked: Unit) -> Unit {
-    match asked {
-        Unit::Frame | Unit::Packet => Unit::Packet,
-        Unit::Chunk(bytes) => Unit::Chunk(bytes.max(MIN_CHUNK)),
-    }
-}
 
 impl Session {
     /// The next datagrams of media to send, if any may leave now. Drain it after every call, as [`poll`](Self::poll),

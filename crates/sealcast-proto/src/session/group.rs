@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use super::early_records::EarlyRecords;
 use super::flow::Outbound;
 use super::group_channel::{MAX_UNHEARD, backoff, patience};
-use super::group_packets::EarlyRecords;
+use super::group_view::{Again, GroupStanding, GroupView, UnopenedGroup};
 use super::machine::Session;
 use super::{Event, GroupPolicy, Handled, OpenedBy, Output, SealedRecords, SessionError};
 use crate::clock::Now;
 use crate::group::{GroupName, MemberConfig, MemberKey, Terms, TermsRefusal};
 use crate::group_media::{Evidence, GroupOpener, GroupOpenerConfig, GroupRefusal, SealedFrame, Seen};
 use crate::live::{CHALLENGE_LEN, Challenge, LivenessState};
-use crate::sign::{GopVerdict, ProofState, SignMode};
+use crate::sign::{ProofState, SignMode};
 use crate::wire::{Accept, Control, GroupMessage, Kind, MAX_GROUP_RECORD, MediaFrom};
 
 /// Time for which a viewer that insists on signatures of groups of pictures waits for the terms of a group, while media
@@ -19,52 +20,6 @@ use crate::wire::{Accept, Control, GroupMessage, Kind, MAX_GROUP_RECORD, MediaFr
 const WAIT_FOR_TERMS: Duration = Duration::from_secs(10);
 /// Time for which it waits for the certificate once it was offered one: a source may make keyframes seldom.
 const WAIT_FOR_CERTIFICATE: Duration = Duration::from_secs(60);
-
-/// Something that may be lost is said again.
-#[derive(Clone, Copy)]
-struct Again {
-    at: Duration,
-    times: u32,
-}
-
-/// Progress of a publisher with a viewer.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum GroupStanding {
-    Offered(u16),
-    Wanted(u16),
-    Member(u16),
-}
-
-/// A group whose frames this session does not open: they come through a relay, or the viewer is an archive's node.
-pub(super) struct UnopenedGroup {
-    stream: u16,
-    /// Way in which the viewer joined it, once it has.
-    media: Option<MediaFrom>,
-    /// When the wish to join is said again, where it may be lost.
-    says_join: Option<Again>,
-}
-
-/// A viewer's view of its group.
-pub(super) struct GroupView {
-    pub(super) opener: GroupOpener,
-    stream: u16,
-    pub(super) evidence: Evidence,
-    /// The program was told that a challenge is due, and has not made one yet.
-    challenge_due: bool,
-    /// True from the first sheet on: all media is the group's.
-    joined: bool,
-    /// When the wish to join is said again, where it may be lost.
-    says_join: Option<Again>,
-    /// True once the number of the first packet is known, where media travels in packets.
-    pub(super) begun: bool,
-    pub(super) early: EarlyRecords,
-    /// A record was opened, and the multicast half has not noted it yet.
-    pub(super) opened_packet: bool,
-    /// A frame was refused, and the program was not told yet.
-    pub(super) forged: Option<Handled>,
-    /// A frame was released that its group's signature, which came before, does not cover.
-    late_forgery: Option<GopVerdict>,
-}
 
 impl Session {
     /// The key that the viewer and the camera share for the group of this stream, as long as the session lasts.
@@ -570,24 +525,4 @@ fn stream_of(terms: &[u8]) -> Result<u16, SessionError> {
     stream
         .and_then(|stream| stream.try_into().ok())
         .ok_or(SessionError::Misuse)
-}
-
-impl GroupView {
-    /// When the next challenge is due, if frames answer challenges.
-    fn next_challenge(&self) -> Option<Duration> {
-        self.evidence.next_challenge().filter(|_| self.joined)
-    }
-
-    /// Notes the frame that was released last.
-    pub(super) fn note(&mut self, now: Duration) {
-        if let Some(verified) = self.opener.take_verified() {
-            self.late_forgery = self.evidence.released(now, &verified).or(self.late_forgery.take());
-        }
-    }
-
-    /// Event about a frame that was released and is not the camera's.
-    pub(super) fn take_late_forgery(&mut self) -> Option<Output> {
-        let verdict = self.late_forgery.take();
-        verdict.map(|verdict| Output::Event(Event::Proven(verdict)))
-    }
 }

@@ -5,14 +5,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::SessionError;
-use super::machine::Session;
-use crate::clock::Now;
-use crate::wire::{Control, GroupMessage};
 
 /// Pieces under way at once.
 const WINDOW: usize = 16;
-/// Bytes of a piece's message before the piece.
-const PIECE_HEADER: usize = 4;
 /// Longest message that a viewer puts together: a signature of the longest part, or a sheet of some thousand members.
 const MAX_MESSAGE: usize = 64 << 10;
 /// Maximum number of pieces that wait. A stalled viewer is lost after a minute, with fewer of them.
@@ -39,7 +34,7 @@ pub(super) fn backoff(patience: Duration, repetitions: u32) -> Duration {
 pub(super) struct GroupChannel {
     /// Number of the first piece that waits.
     first: u16,
-    waiting: VecDeque<Piece>,
+    pub(super) waiting: VecDeque<Piece>,
     /// Number of those that have been sent.
     flying: usize,
     /// When they were sent last.
@@ -49,25 +44,25 @@ pub(super) struct GroupChannel {
     /// The viewer does not know these messages.
     silent: bool,
     /// Viewer: the number of the next piece to take.
-    next: u16,
+    pub(super) next: u16,
     /// Viewer: the pieces of the message that comes.
     whole: Vec<u8>,
 }
 
 /// A piece of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Piece {
-    bytes: Vec<u8>,
+pub(super) struct Piece {
+    pub(super) bytes: Vec<u8>,
     /// True if the message goes on.
-    more: bool,
+    pub(super) more: bool,
 }
 
 /// A piece that is due, with its number.
-type Due = (u16, Piece);
+pub(super) type Due = (u16, Piece);
 
 impl GroupChannel {
     /// Adds a message, in pieces of at most `longest` bytes. An error if the viewer takes none any more.
-    fn push(&mut self, message: &[u8], longest: usize) -> Result<(), SessionError> {
+    pub(super) fn push(&mut self, message: &[u8], longest: usize) -> Result<(), SessionError> {
         let pieces = message.len().div_ceil(longest);
         if self.waiting.len() + pieces > MAX_WAITING {
             return Err(SessionError::PeerLost);
@@ -83,7 +78,7 @@ impl GroupChannel {
     }
 
     /// The pieces that may leave and have not left yet.
-    fn fresh(&mut self, now: Duration) -> Vec<Due> {
+    pub(super) fn fresh(&mut self, now: Duration) -> Vec<Due> {
         let from = self.flying;
         self.flying = self.waiting.len().min(WINDOW);
         if from < self.flying {
@@ -93,7 +88,7 @@ impl GroupChannel {
     }
 
     /// The pieces to repeat, if that is due.
-    fn overdue(&mut self, now: Duration, round_trip: Duration) -> Vec<Due> {
+    pub(super) fn overdue(&mut self, now: Duration, round_trip: Duration) -> Vec<Due> {
         if now < self.deadline(round_trip) {
             return Vec::new();
         }
@@ -115,7 +110,7 @@ impl GroupChannel {
     }
 
     /// The viewer has taken all pieces before number `next`.
-    fn taken(&mut self, next: u16) {
+    pub(super) fn taken(&mut self, next: u16) {
         let count = usize::from(next.wrapping_sub(self.first));
         self.heard = true;
         if count == 0 || count > self.flying {
@@ -128,7 +123,7 @@ impl GroupChannel {
     }
 
     /// When pieces are repeated next.
-    fn deadline(&self, round_trip: Duration) -> Duration {
+    pub(super) fn deadline(&self, round_trip: Duration) -> Duration {
         if self.flying == 0 {
             return Duration::MAX;
         }
@@ -136,7 +131,7 @@ impl GroupChannel {
     }
 
     /// Viewer: a piece came. Returns the message that it completes, if it is its turn.
-    fn came(&mut self, number: u16, more: bool, bytes: &[u8]) -> Result<Option<Vec<u8>>, SessionError> {
+    pub(super) fn came(&mut self, number: u16, more: bool, bytes: &[u8]) -> Result<Option<Vec<u8>>, SessionError> {
         if number != self.next {
             return Ok(None);
         }
@@ -146,93 +141,6 @@ impl GroupChannel {
         self.next = self.next.wrapping_add(1);
         self.whole.extend_from_slice(bytes);
         Ok((!more).then(|| std::mem::take(&mut self.whole)))
-    }
-}
-
-impl Session {
-    /// Publisher: true if the viewer has taken all messages of the group that are repeated until it does.
-    pub fn group_is_told(&self) -> bool {
-        self.group_channel.waiting.is_empty()
-    }
-
-    /// Publisher: sends a message of the group, and again until it is taken where it may be lost. An answer is not
-    /// repeated: who misses one soon sends another challenge.
-    pub(super) fn send_group(&mut self, now: Now, message: GroupMessage<'_>) -> Result<(), SessionError> {
-        let message = Control::Group(message);
-        let answer = matches!(message, Control::Group(GroupMessage::Answer(_)));
-        if !self.says_twice() || answer {
-            // A sheet that cells had no room for would not be missed before no frame can be opened.
-            if !answer && self.writer_mut().is_some_and(|writer| !writer.takes_control()) {
-                return Err(SessionError::PeerLost);
-            }
-            return self.send_control(now, &message);
-        }
-        if self.liveness.is_stalled() && matches!(message, Control::Group(GroupMessage::Signature(_))) {
-            // It gets no frames, either.
-            return Ok(());
-        }
-        let longest = self.longest_control() - PIECE_HEADER;
-        self.group_channel.push(&message.to_bytes(), longest)?;
-        self.send_fresh_group(now)
-    }
-
-    fn send_fresh_group(&mut self, now: Now) -> Result<(), SessionError> {
-        let fresh = self.group_channel.fresh(now.monotonic);
-        self.send_numbered(now, fresh)
-    }
-
-    fn send_numbered(&mut self, now: Now, due: Vec<Due>) -> Result<(), SessionError> {
-        for (number, Piece { bytes, more }) in due {
-            let bytes = &bytes;
-            self.send_control(now, &Control::Group(GroupMessage::Numbered { number, more, bytes }))?;
-        }
-        Ok(())
-    }
-
-    /// Publisher: repeats what is overdue.
-    pub(super) fn repeat_group(&mut self, now: Now) -> Result<(), SessionError> {
-        if self.liveness.is_stalled() {
-            return Ok(());
-        }
-        let round_trip = self.round_trip();
-        let overdue = self.group_channel.overdue(now.monotonic, round_trip);
-        self.send_numbered(now, overdue)
-    }
-
-    pub(super) fn group_channel_deadline(&self) -> Duration {
-        if self.liveness.is_stalled() {
-            return Duration::MAX;
-        }
-        self.group_channel.deadline(self.round_trip())
-    }
-
-    /// Publisher: the viewer has taken pieces.
-    pub(super) fn group_taken(&mut self, now: Now, next: u16) -> Result<(), SessionError> {
-        self.group_channel.taken(next);
-        self.send_fresh_group(now)
-    }
-
-    /// Viewer: a piece of a message came.
-    pub(super) fn group_told_in_order(
-        &mut self,
-        now: Now,
-        (number, more): (u16, bool),
-        bytes: &[u8],
-    ) -> Result<(), SessionError> {
-        let whole = self.group_channel.came(number, more, bytes)?;
-        let taken = GroupMessage::Taken {
-            next: self.group_channel.next,
-        };
-        self.send_control(now, &Control::Group(taken))?;
-        // Endless messages would use up this end's control key.
-        self.rekey_if_due(now)?;
-        let Some(message) = whole else {
-            return Ok(());
-        };
-        match Control::parse(&message) {
-            Ok(Control::Group(message)) if !message.is_of_carriage() => self.group_said_in_order(now, message),
-            _ => Err(SessionError::PeerMisbehaved),
-        }
     }
 }
 

@@ -5,18 +5,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::carried::Carried;
-use super::close::Farewell;
 use super::control_fragments::ControlFragments;
 use super::datagram_handshake::DatagramHandshake;
-use super::datagram_media;
-use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts};
-use super::group::{GroupStanding, GroupView, UnopenedGroup};
+use super::farewell::Farewell;
+use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts, packet_unit};
 use super::group_channel::GroupChannel;
+use super::group_view::{GroupStanding, GroupView, UnopenedGroup};
 use super::keyframe_request::{KeyframeRequester, KeyframeResponder};
 use super::keyring::KeyRing;
 use super::liveness::Liveness;
-use super::multicast::{MulticastOffer, MulticastView};
+use super::multicast_view::{MulticastOffer, MulticastView};
 use super::path::{Elsewhere, PathValidation};
 use super::rekey::{RekeyInitiator, RekeyResponder, Signer};
 use super::selection::{Following, Selecting};
@@ -63,6 +61,13 @@ pub(super) enum State {
     AwaitAdmission(Box<Established>),
     Established(Box<Established>),
     Over,
+}
+
+/// Frames that were carried to an archive's node so far, of each stream: their numbers say what is missing.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Carried {
+    pub(super) pictures: u64,
+    pub(super) sounds: u64,
 }
 
 /// One peer, from the first hello to the last record. The module's documentation says how to drive it.
@@ -156,7 +161,7 @@ impl Session {
         let publishes = config.handshake.role == Role::Publisher;
         let flow = |wanted: bool| unordered.filter(|_| wanted);
         if unordered.is_some() {
-            config.unit = datagram_media::unit(config.unit);
+            config.unit = packet_unit(config.unit);
         }
         let cutter = Cutter::new(config.unit, config.selection_seed);
         Self {

@@ -43,7 +43,9 @@ mod control_fragments;
 mod datagram_handshake;
 mod datagram_media;
 mod delivery;
+mod early_records;
 mod epochs;
+mod farewell;
 mod flow;
 #[cfg(test)]
 mod forgery_tests;
@@ -52,7 +54,9 @@ mod group;
 mod group_channel;
 #[cfg(test)]
 mod group_forgery_tests;
+mod group_messages;
 mod group_packets;
+mod group_view;
 mod handshake;
 #[cfg(test)]
 mod hostile_tests;
@@ -62,6 +66,8 @@ mod liveness;
 mod machine;
 mod media;
 mod multicast;
+mod multicast_view;
+mod outgoing;
 mod path;
 mod records;
 mod rekey;
@@ -78,13 +84,12 @@ mod vector_tests;
 
 pub use config::{Carrier, GroupPolicy, OpenedBy, QuicMedia, RekeyPolicy, SessionConfig};
 pub use datagram_handshake::Entry;
-pub(crate) use datagram_media::unit as packet_unit;
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
-pub(crate) use flow::{BlockSealer, Content, Mark, Ordered, Packing, Place, Prefix, Sealing, blocks_of};
+pub(crate) use flow::{BlockSealer, Content, Mark, Ordered, Packing, Place, Prefix, Sealing, blocks_of, packet_unit};
 pub use flow::{InboundCounts, OutboundCounts, Packets, RepairNeed};
 pub use machine::Session;
-pub use media::{OutgoingFrame, OutgoingPackets, OutgoingSound, SealedRecords};
-pub(crate) use media::{OutgoingUnit, pack_whole};
+pub use outgoing::{OutgoingFrame, OutgoingPackets, OutgoingSound, SealedRecords};
+pub(crate) use outgoing::{OutgoingUnit, pack_whole};
 pub use path::Elsewhere;
 pub use rekey::RekeyCause;
 pub use shape::{RATES, ShapeCounts, ShapePlan};

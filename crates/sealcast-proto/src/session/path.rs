@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use super::machine::{Session, State};
-use super::{Carrier, Output, SessionError};
-use crate::clock::Now;
-use crate::keys::Side;
-use crate::wire::{AddressBytes, Control};
+use crate::wire::AddressBytes;
 
 /// Minimum time between two challenges.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(250);
@@ -34,7 +30,7 @@ struct Pending {
 
 impl PathValidation {
     /// The newest record came from `elsewhere`. Returns the token of a challenge, if one is to be sent there.
-    fn heard(&mut self, now: Duration, elsewhere: Elsewhere) -> Option<[u8; 8]> {
+    pub(super) fn heard(&mut self, now: Duration, elsewhere: Elsewhere) -> Option<[u8; 8]> {
         let Elsewhere { address, random } = elsewhere;
         let pending = self.pending.take_if(|pending| now >= pending.next);
         if self.pending.is_some() {
@@ -52,36 +48,9 @@ impl PathValidation {
     }
 
     /// Returns true if this answer proves the address that it came from.
-    fn proves(&mut self, address: &AddressBytes, token: &[u8; 8]) -> bool {
+    pub(super) fn proves(&mut self, address: &AddressBytes, token: &[u8; 8]) -> bool {
         let proved = |pending: &mut Pending| pending.address == *address && pending.token == *token;
         self.pending.take_if(proved).is_some()
-    }
-}
-
-impl Session {
-    /// Responder, on datagrams: an authentic record, newer than all before it, came from another address.
-    pub(super) fn heard_elsewhere(&mut self, now: Now, elsewhere: Elsewhere) -> Result<(), SessionError> {
-        let listens = self.config.side == Side::Responder && matches!(self.config.carrier, Carrier::Datagrams(_));
-        if !listens || !matches!(self.state, State::Established(_)) {
-            return Ok(());
-        }
-        let Some(token) = self.path_validation.heard(now.monotonic, elsewhere) else {
-            return Ok(());
-        };
-        let challenge = self.cell_of_control(now, &Control::PathChallenge { token }.to_bytes())?;
-        self.out.push_back(Output::Challenge(challenge));
-        Ok(())
-    }
-
-    /// Responder: the initiator answered a challenge. It counts only if it came from the address that was challenged.
-    pub(super) fn path_answered(&mut self, now: Now, token: &[u8; 8]) {
-        let Some(elsewhere) = self.elsewhere else { return };
-        if self.path_validation.proves(&elsewhere.address, token) {
-            if let Some(outbound) = &mut self.outbound {
-                outbound.new_path(now.monotonic);
-            }
-            self.out.push_back(Output::Follow);
-        }
     }
 }
 

@@ -6,11 +6,13 @@ use std::time::Duration;
 use super::keyring::{NotOpened, OpenedUnder};
 use super::liveness::Heard;
 use super::machine::{Session, State};
-use super::{Event, Handled, MAX_CONSECUTIVE_REFUSALS, Output, SessionError};
+use super::path::Elsewhere;
+use super::{Carrier, Event, Handled, MAX_CONSECUTIVE_REFUSALS, Output, SessionError};
 use crate::clock::Now;
+use crate::keys::Side;
 use crate::seal::{Opened, Refusal, Sealed};
 use crate::unit::{Assembled, Assembler};
-use crate::wire::{Accept, HEADER_LEN, Kind, Malformed, TAG_LEN};
+use crate::wire::{Accept, Control, HEADER_LEN, Kind, Malformed, TAG_LEN};
 
 impl Session {
     /// Process a record from the carrier: a cell, or one by itself.
@@ -153,6 +155,31 @@ impl Session {
             return Err(SessionError::TooManyRefusals);
         }
         Ok(Handled::Refused(reason))
+    }
+
+    /// Responder, on datagrams: an authentic record, newer than all before it, came from another address.
+    pub(super) fn heard_elsewhere(&mut self, now: Now, elsewhere: Elsewhere) -> Result<(), SessionError> {
+        let listens = self.config.side == Side::Responder && matches!(self.config.carrier, Carrier::Datagrams(_));
+        if !listens || !matches!(self.state, State::Established(_)) {
+            return Ok(());
+        }
+        let Some(token) = self.path_validation.heard(now.monotonic, elsewhere) else {
+            return Ok(());
+        };
+        let challenge = self.cell_of_control(now, &Control::PathChallenge { token }.to_bytes())?;
+        self.out.push_back(Output::Challenge(challenge));
+        Ok(())
+    }
+
+    /// Responder: the initiator answered a challenge. It counts only if it came from the address that was challenged.
+    pub(super) fn path_answered(&mut self, now: Now, token: &[u8; 8]) {
+        let Some(elsewhere) = self.elsewhere else { return };
+        if self.path_validation.proves(&elsewhere.address, token) {
+            if let Some(outbound) = &mut self.outbound {
+                outbound.new_path(now.monotonic);
+            }
+            self.out.push_back(Output::Follow);
+        }
     }
 }
 

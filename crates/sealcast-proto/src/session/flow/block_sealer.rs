@@ -1,7 +1,6 @@
 //! Seals a block: records that carry a part of a frame, and the symbols that repair them. A session and a group do it
 //! alike.
 
-use super::sealing::{Content, Sealing};
 use crate::clock::Now;
 use crate::repair::{Encoder, MAX_SOURCES};
 use crate::seal::{Exhausted, RecordMeta, Sealer};
@@ -12,6 +11,35 @@ use crate::wire::{CONNECTION_LEN, Flags, HEADER_LEN, LENGTH_PREFIX, TAG_LEN};
 /// a whole sealed record (header, unit header and tag), a length field of 2 bytes, and 1 byte that may be needed to
 /// make its length even.
 const SYMBOL_EXTRA: usize = HEADER_LEN + UNIT_HEADER_LEN + TAG_LEN + 3;
+
+/// The shortest chunk where media may be lost: the first chunk must hold the preamble.
+const MIN_CHUNK: u16 = 64;
+
+/// Content of records.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    Frame,
+    /// A stream's description.
+    Config,
+    /// The proof of a frame of a group.
+    Proof,
+}
+
+/// The properties that all records of one frame share.
+#[derive(Clone, Copy)]
+pub(crate) struct Sealing<'a> {
+    pub(crate) stream: u32,
+    pub(crate) keyframe: bool,
+    pub(crate) content: Content,
+    /// True if the selection in force leaves something in clear.
+    pub(crate) may_be_clear: bool,
+    /// Bytes before the first piece.
+    pub(crate) preamble: &'a [u8],
+    /// Length of the frame in bytes, preamble included.
+    pub(crate) bytes: usize,
+    /// Bytes of the frame in every record but the last, preamble included.
+    pub(crate) unit: usize,
+}
 
 /// Bytes before each record.
 #[derive(Clone, Copy)]
@@ -37,6 +65,15 @@ impl Prefix {
             Self::Nothing => {}
         }
         sealer.seal(meta, parts, out)
+    }
+}
+
+/// The unit on a carrier that may lose media. A record there holds a whole frame or one packet's worth of it, and a
+/// frame that is a unit is encrypted as a whole or not at all.
+pub(crate) fn packet_unit(asked: Unit) -> Unit {
+    match asked {
+        Unit::Frame | Unit::Packet => Unit::Packet,
+        Unit::Chunk(bytes) => Unit::Chunk(bytes.max(MIN_CHUNK)),
     }
 }
 

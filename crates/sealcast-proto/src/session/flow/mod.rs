@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use crate::clock::RoundTrip;
 
-pub(crate) use block_sealer::{BlockSealer, Packing, Place, Prefix, blocks_of};
+pub(crate) use block_sealer::{BlockSealer, Content, Packing, Place, Prefix, Sealing, blocks_of, packet_unit};
 pub(super) use feedback::When;
 pub(super) use inbound::Inbound;
 pub use inbound_counts::InboundCounts;
@@ -32,7 +32,6 @@ pub(crate) use ordered::{Mark, Ordered};
 pub(super) use outbound::Outbound;
 pub use outbound::{OutboundCounts, Packets};
 pub use sealing::RepairNeed;
-pub(crate) use sealing::{Content, Sealing};
 
 /// Time available for answering losses.
 #[derive(Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Turns frames into blocks of sealed records and repair symbols.
 
-use super::block_sealer::{BlockSealer, Packing, Place, Prefix, blocks_of};
+use super::block_sealer::{BlockSealer, Packing, Place, Prefix, Sealing, blocks_of};
 use super::outbound::{Outbound, Run, SentBlock};
 use std::time::Duration;
 
@@ -38,32 +38,6 @@ impl RepairNeed {
         },
         symbols: 0,
     };
-}
-
-/// Content of records.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
-    Frame,
-    /// A stream's description.
-    Config,
-    /// The proof of a frame of a group.
-    Proof,
-}
-
-/// The properties that all records of one frame share.
-#[derive(Clone, Copy)]
-pub(crate) struct Sealing<'a> {
-    pub(crate) stream: u32,
-    pub(crate) keyframe: bool,
-    pub(crate) content: Content,
-    /// True if the selection in force leaves something in clear.
-    pub(crate) may_be_clear: bool,
-    /// Bytes before the first piece.
-    pub(crate) preamble: &'a [u8],
-    /// Length of the frame in bytes, preamble included.
-    pub(crate) bytes: usize,
-    /// Bytes of the frame in every record but the last, preamble included.
-    pub(crate) unit: usize,
 }
 
 impl Outbound {

@@ -2,8 +2,9 @@
 //! (protocol.md §10).
 //!
 //! [`ShapePlan`] says what both ends send, `CellWriter` fills an end's cells and knows when they are due, and
-//! `CellReader` takes records out of the peer's cells again. `shaped` joins them to the session.
+//! `CellReader` takes records out of the peer's cells again. `cells` joins them to the session.
 
+mod cells;
 mod plan;
 mod reader;
 mod shaped;
