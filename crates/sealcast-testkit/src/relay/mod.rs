@@ -16,7 +16,7 @@ use std::thread;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use self::sessions::{Sessions, is_of_session};
+use self::sessions::{Sessions, is_of_session, message};
 
 /// The tracks of a broadcast, by their numbers (docs/relay.md §2).
 pub const VIDEO: u8 = 0;
@@ -57,8 +57,6 @@ struct Broadcast {
     /// Messages to the publisher that is connected.
     camera: Option<Sender<Vec<u8>>>,
     sessions: Sessions,
-    /// All bytes of sessions that came.
-    seen_in_sessions: Vec<Vec<u8>>,
 }
 
 type Broadcasts = Arc<Mutex<HashMap<String, Broadcast>>>;
@@ -166,7 +164,7 @@ impl Relay {
 
     /// All bytes of sessions that came for a broadcast so far.
     pub fn seen_in_sessions(&self, name: &str) -> Vec<Vec<u8>> {
-        self.with(name, |broadcast| broadcast.seen_in_sessions.clone())
+        self.with(name, |broadcast| broadcast.sessions.seen.clone())
     }
 
     /// Number of viewers of a broadcast.
@@ -186,7 +184,7 @@ impl Broadcast {
         }
         self.viewers.clear();
         self.camera = None;
-        self.end_sessions();
+        self.sessions.end();
     }
 
     fn give(&mut self, message: &[u8]) {
@@ -200,7 +198,7 @@ impl Broadcast {
         }
         if is_of_session(kind) {
             // One that the viewer has left is nobody's.
-            let _ = self.take_of_camera(kind, &fields);
+            let _ = self.sessions.take_of_camera(kind, &fields);
             return;
         }
         let Some(&track) = fields.first() else { return };
@@ -227,15 +225,18 @@ impl Broadcast {
             self.give(&message);
         }
     }
+
+    /// Takes a message of a viewer. A session that the relay does not have is its viewer's mistake, or is over.
+    fn take_of_viewer(&mut self, viewer: (usize, &Sender<Vec<u8>>), kind: u8, fields: &[u8]) {
+        if !self.hangs {
+            let camera = self.camera.as_ref();
+            let _ = self.sessions.take_of_viewer(viewer, camera, kind, fields);
+        }
+    }
 }
 
 fn lock(broadcasts: &Broadcasts) -> MutexGuard<'_, HashMap<String, Broadcast>> {
     broadcasts.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn message(kind: u8, fields: &[u8]) -> Vec<u8> {
-    let length = (fields.len() + 1) as u32;
-    [&length.to_be_bytes()[..], &[kind], fields].concat()
 }
 
 fn state(state: u8, words: &str) -> Vec<u8> {
@@ -270,7 +271,7 @@ fn serve(broadcasts: &Broadcasts, mut stream: TcpStream) -> Option<()> {
         write_all(&stream, told)?;
         let mut own = 0;
         with(&mut |broadcast| {
-            broadcast.end_sessions();
+            broadcast.sessions.end();
             broadcast.camera = Some(tell.clone());
             broadcast.connections += 1;
             own = broadcast.connections;
@@ -286,7 +287,7 @@ fn serve(broadcasts: &Broadcasts, mut stream: TcpStream) -> Option<()> {
             if broadcast.publisher == Some(own) {
                 broadcast.publisher = None;
                 broadcast.camera = None;
-                broadcast.end_sessions();
+                broadcast.sessions.end();
                 broadcast.newest.clear();
                 broadcast.give(&state(3, "it is gone"));
             }
@@ -312,10 +313,7 @@ fn serve(broadcasts: &Broadcasts, mut stream: TcpStream) -> Option<()> {
     });
     write_all(&stream, messages)?;
     while let Some((kind, fields)) = read(&mut stream) {
-        // Sessions that the relay does not have are its viewer's mistake, or are over.
-        with(&mut |broadcast| {
-            let _ = broadcast.take_of_viewer(own, &give, kind, &fields);
-        });
+        with(&mut |broadcast| broadcast.take_of_viewer((own, &give), kind, &fields));
     }
     Some(())
 }

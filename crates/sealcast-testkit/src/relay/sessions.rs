@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::mpsc::Sender;
 
-use super::{Broadcast, message};
-
 const OPEN: u8 = 4;
 const DATA: u8 = 5;
 const CLOSE: u8 = 6;
@@ -19,6 +17,8 @@ pub(super) struct Sessions {
     last: u32,
     /// True if the relay lets nobody open one.
     pub(super) refused: bool,
+    /// All bytes that came in them.
+    pub(super) seen: Vec<Vec<u8>>,
 }
 
 struct Session {
@@ -29,26 +29,26 @@ struct Session {
     number: u32,
 }
 
-impl Broadcast {
-    /// Takes a message of a viewer.
+impl Sessions {
+    /// Takes a message of a viewer, of whom the number of the connection is known and the way back, for the camera that
+    /// is connected.
     pub(super) fn take_of_viewer(
         &mut self,
-        connection: usize,
-        viewer: &Sender<Vec<u8>>,
+        (connection, viewer): (usize, &Sender<Vec<u8>>),
+        camera: Option<&Sender<Vec<u8>>>,
         kind: u8,
         fields: &[u8],
     ) -> Option<()> {
-        let (number, bytes) = split(fields).filter(|_| !self.hangs)?;
+        let (number, bytes) = split(fields)?;
         if kind == OPEN {
-            let camera = self.camera.as_ref().filter(|_| !self.sessions.refused);
-            let Some(camera) = camera else {
+            let Some(camera) = camera.filter(|_| !self.refused) else {
                 viewer
                     .send(about(CLOSED, number, b"this relay lets nobody publish"))
                     .ok()?;
                 return None;
             };
-            self.sessions.last += 1;
-            let own = self.sessions.last;
+            self.last += 1;
+            let own = self.last;
             camera.send(about(OPENED, own, b"")).ok()?;
             viewer.send(about(OPENED, number, b"")).ok()?;
             let viewer = viewer.clone();
@@ -57,19 +57,19 @@ impl Broadcast {
                 viewer,
                 number,
             };
-            self.sessions.open.insert(own, session);
+            self.open.insert(own, session);
             return Some(());
         }
         let of_viewer = |session: &Session| session.connection == connection && session.number == number;
-        let own = *self.sessions.open.iter().find(|(_, session)| of_viewer(session))?.0;
-        let camera = self.camera.as_ref()?;
+        let own = *self.open.iter().find(|(_, session)| of_viewer(session))?.0;
+        let camera = camera?;
         match kind {
             DATA => {
-                self.seen_in_sessions.push(bytes.to_vec());
+                self.seen.push(bytes.to_vec());
                 camera.send(about(CAME, own, bytes)).ok()
             }
             CLOSE => {
-                self.sessions.open.remove(&own);
+                self.open.remove(&own);
                 camera.send(about(CLOSED, own, b"the viewer left")).ok()
             }
             _ => None,
@@ -79,10 +79,10 @@ impl Broadcast {
     /// Takes a message of the camera about a session.
     pub(super) fn take_of_camera(&mut self, kind: u8, fields: &[u8]) -> Option<()> {
         let (own, bytes) = split(fields)?;
-        let session = self.sessions.open.get(&own)?;
+        let session = self.open.get(&own)?;
         let sent = match kind {
             DATA => {
-                self.seen_in_sessions.push(bytes.to_vec());
+                self.seen.push(bytes.to_vec());
                 session.viewer.send(about(CAME, session.number, bytes))
             }
             _ => session
@@ -90,14 +90,14 @@ impl Broadcast {
                 .send(about(CLOSED, session.number, b"the camera ended it")),
         };
         if kind == CLOSE || sent.is_err() {
-            self.sessions.open.remove(&own);
+            self.open.remove(&own);
         }
         Some(())
     }
 
     /// The camera is gone.
-    pub(super) fn end_sessions(&mut self) {
-        for (_, session) in self.sessions.open.drain() {
+    pub(super) fn end(&mut self) {
+        for (_, session) in self.open.drain() {
             let _ = session
                 .viewer
                 .send(about(CLOSED, session.number, b"the camera is gone"));
@@ -108,6 +108,12 @@ impl Broadcast {
 /// True for messages about sessions.
 pub(super) fn is_of_session(kind: u8) -> bool {
     (OPEN..=CLOSE).contains(&kind)
+}
+
+/// A message as the relay's client reads and writes it.
+pub(super) fn message(kind: u8, fields: &[u8]) -> Vec<u8> {
+    let length = (fields.len() + 1) as u32;
+    [&length.to_be_bytes()[..], &[kind], fields].concat()
 }
 
 fn split(fields: &[u8]) -> Option<(u32, &[u8])> {
