@@ -7,6 +7,7 @@ use sealcast::media::{Codec, FrameRate, Picture, StreamInfo};
 use sealcast::source::annexb::split_access_units;
 use sealcast_proto::unit::find_start_code;
 
+use super::camera::Camera;
 use super::ffmpeg;
 
 /// NAL unit types (ITU-T H.264, table 7-1).
@@ -73,21 +74,6 @@ impl Clip {
             template,
         })
     }
-}
-
-/// How a camera encodes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Camera {
-    pub(crate) codec: Codec,
-    pub(crate) rate: u32,
-    /// Frames from keyframe to keyframe; H.264 only.
-    pub(crate) group: u32,
-    /// Slices of each H.264 picture.
-    pub(crate) slices: u32,
-    /// Quantizer of H.264, 0 to 51.
-    pub(crate) quantizer: u32,
-    /// Quality of JPEG, 1 to 100.
-    pub(crate) quality: u8,
 }
 
 fn failed(what: &str) -> Failure {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::media::{Codec, Picture, StreamInfo};
 
-use super::clip::Camera;
+use super::camera::Camera;
 
 /// Environment variable that names an ffmpeg with libvmaf.
 pub(crate) const VMAF_PROGRAM: &str = "SEALCAST_FFMPEG_VMAF";

@@ -2,6 +2,7 @@
 //! and their pictures are scored against the original. `docs/lab.md` has the rules.
 
 mod attackers;
+mod camera;
 mod clip;
 mod ffmpeg;
 mod jpeg;
@@ -17,7 +18,7 @@ mod trial;
 mod wire;
 
 pub(crate) use attackers::ALL;
-pub(crate) use clip::Camera;
+pub(crate) use camera::Camera;
 pub(crate) use recorded::Recorded;
 pub(crate) use scene::SceneKind;
 pub(crate) use scores::{

@@ -4,7 +4,7 @@ use sealcast::meter::statistics::{deviation, mean};
 use sealcast_proto::unit::Unit;
 
 use super::attackers::{self, Attacker};
-use super::clip::Camera;
+use super::camera::Camera;
 use super::puzzle::Puzzle;
 use super::scores::{DETAIL, ESS, PSNR};
 use super::trial::Attacked;

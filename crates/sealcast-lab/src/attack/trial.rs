@@ -9,7 +9,8 @@ use sealcast::media::{Codec, Picture};
 use sealcast_proto::unit::{Level, Selection};
 
 use super::attackers::{self, Attacker};
-use super::clip::{Camera, Clip};
+use super::camera::Camera;
+use super::clip::Clip;
 use super::ffmpeg;
 use super::puzzle::{Puzzle, View};
 use super::scene::{Scene, SceneKind};

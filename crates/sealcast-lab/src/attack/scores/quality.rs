@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::media::Picture;
 
-use super::{MS_SSIM, PSNR, SSIM, Scores, VMAF};
+use super::measures::{MS_SSIM, PSNR, SSIM, Scores, VMAF};
 use crate::attack::ffmpeg::{Lent, VMAF_PROGRAM, raw};
 
 /// PSNR of equal pictures, which is infinite, in dB.
