@@ -5,8 +5,9 @@ use std::time::Duration;
 use sealcast::failure::{Failure, FailureKind, Result};
 
 use super::External;
+use super::catalogue;
 use super::external;
-use super::implementation::{self, DEFINITION, Implementation};
+use super::implementation::{DEFINITION, Implementation};
 use super::library::VERSIONS;
 use super::nature;
 use crate::harness::{Definition, Entry};
@@ -19,7 +20,7 @@ const EXTERNAL: &str = "external";
 /// # Errors
 /// A name belongs to neither a cipher nor an implementation.
 pub(crate) fn chosen(only: &[String]) -> Result<Vec<Implementation>> {
-    let all = implementation::all();
+    let all = catalogue::all();
     let is = |one: &Implementation, name: &String| one.cipher == *name || one.name() == *name;
     if let Some(unknown) = only.iter().find(|name| !all.iter().any(|one| is(one, name))) {
         return Err(nowhere(unknown));
@@ -29,7 +30,7 @@ pub(crate) fn chosen(only: &[String]) -> Result<Vec<Implementation>> {
 }
 
 fn nowhere(unknown: &str) -> Failure {
-    let all = implementation::all();
+    let all = catalogue::all();
     let mut names: Vec<&str> = all.iter().map(|one| one.cipher.as_str()).collect();
     names.dedup();
     let hint = format!(
@@ -69,7 +70,7 @@ pub(crate) fn fastest(
 /// # Errors
 /// A system is not an implementation, or its library cannot be read.
 pub(crate) fn complete(definition: &mut Definition) -> Result<()> {
-    let all = implementation::all();
+    let all = catalogue::all();
     if definition.systems.is_empty() {
         definition.systems = all.iter().map(entry).collect();
     }
@@ -121,7 +122,7 @@ pub(crate) fn add_external(definition: &mut Definition, named: &[External]) -> R
 /// # Errors
 /// A system is not an implementation, or its library cannot be read.
 pub(crate) fn of_systems<'a>(systems: impl Iterator<Item = &'a Entry>) -> Result<Vec<Implementation>> {
-    let mut all = implementation::all();
+    let mut all = catalogue::all();
     let host = external::Host::shared();
     let mut found = Vec::new();
     for system in systems {
@@ -214,7 +215,7 @@ mod tests {
 
     #[test]
     fn every_implementation_is_a_system_and_the_other_way_round() {
-        let all = implementation::all();
+        let all = catalogue::all();
         let entries: Vec<Entry> = all.iter().map(entry).collect();
         let found = of_systems(entries.iter()).expect("all are there");
         let names = |all: &[Implementation]| all.iter().map(Implementation::name).collect::<Vec<_>>();
@@ -232,7 +233,7 @@ mod tests {
 
     #[test]
     fn an_implementation_that_does_not_exist_is_named_with_the_ciphers() {
-        let mut wrong = entry(&implementation::all()[0]);
+        let mut wrong = entry(&catalogue::all()[0]);
         wrong.name = "rot13/words".to_owned();
         let refused = of_systems([wrong].iter()).err().expect("there is none");
         assert!(

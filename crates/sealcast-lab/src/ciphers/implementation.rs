@@ -1,13 +1,11 @@
 //! A cipher in one implementation, with the interface that a stopwatch needs.
 
-use std::hint::black_box;
-
 use data_encoding::HEXUPPER;
-use sealcast_cipher::{Facts, IMPLEMENTATIONS, PUBLISHED, Packet, Study};
+use sealcast_cipher::{Facts, PUBLISHED};
 
 use super::code::Image;
 use super::external::Library;
-use super::library;
+use super::keyed::{Load, packets};
 use super::worker::{Done, FirstUse, Here, Worker};
 
 /// The name of the readable implementation that follows a cipher's publication.
@@ -50,21 +48,6 @@ pub(super) enum Place {
     Apart(Library),
 }
 
-/// Loads a key.
-pub(crate) type Load = dyn Fn(&[u8]) -> Box<dyn Keyed> + Send + Sync;
-
-/// A cipher with its key loaded. In each packet `tag_bytes` follow the data.
-pub(crate) trait Keyed {
-    /// Sets up an IV and nothing else. Returns false if the cipher has no separate step for it.
-    fn start(&self, iv: &[u8]) -> bool;
-
-    /// Enciphers packets, each under its own IV, and writes the tags after them.
-    fn seal(&self, packets: &mut [Packet<'_>]);
-
-    /// Deciphers packets. Returns false if one is not authentic.
-    fn open(&self, packets: &mut [Packet<'_>]) -> bool;
-}
-
 /// A published test value, in hexadecimal digits.
 pub(crate) struct Known {
     pub(super) key: &'static str,
@@ -75,32 +58,6 @@ pub(crate) struct Known {
     pub(super) from: usize,
     /// The ciphertext, with the tag.
     pub(crate) sealed: &'static str,
-}
-
-/// All implementations that this machine can run: our own by name, with each cipher's definition first, then those of
-/// libraries.
-pub(crate) fn all() -> Vec<Implementation> {
-    let ours = IMPLEMENTATIONS.iter().filter(|one| (one.available)());
-    ours.map(own).chain(library::all()).collect()
-}
-
-fn own(one: &'static sealcast_cipher::Implementation) -> Implementation {
-    let (key_bytes, iv_bytes) = measured_sizes(one.facts);
-    Implementation {
-        cipher: one.facts.name.to_owned(),
-        implementation: one.kernel.to_owned(),
-        key_bytes,
-        iv_bytes,
-        tag_bytes: 0,
-        state_bytes: Some(one.key_state_bytes + one.state_bytes),
-        note: None,
-        also: &[],
-        entries: (one.entries)().to_vec(),
-        place: Place::Here(Box::new(|key| {
-            Box::new((one.load)(key).expect("the size is one of the cipher's"))
-        })),
-        known: published(one.facts.name).collect(),
-    }
 }
 
 /// Lengths in bytes of the key and IV that a study cipher is measured with.
@@ -120,22 +77,6 @@ pub(super) fn published(cipher: &str) -> impl Iterator<Item = Known> {
         from: value.from,
         sealed: value.bytes,
     })
-}
-
-impl Keyed for Study {
-    fn start(&self, iv: &[u8]) -> bool {
-        black_box(self.keystream(iv).expect("the size is one of the cipher's"));
-        true
-    }
-
-    fn seal(&self, packets: &mut [Packet<'_>]) {
-        self.xor_batch(packets).expect("the sizes are the cipher's");
-    }
-
-    fn open(&self, packets: &mut [Packet<'_>]) -> bool {
-        self.seal(packets);
-        true
-    }
 }
 
 impl Implementation {
@@ -243,33 +184,4 @@ pub(crate) fn set_iv(iv: &mut [u8], number: u64) {
     iv.iter_mut()
         .zip(number.to_le_bytes())
         .for_each(|(byte, count)| *byte = count);
-}
-
-/// A batch as packets under one IV.
-pub(super) fn packets<'a>(batch: &'a mut [Vec<u8>], iv: &'a [u8]) -> Vec<Packet<'a>> {
-    batch.iter_mut().map(|data| Packet { iv, data }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_implementation_gives_the_published_values() {
-        for implementation in all() {
-            assert_eq!(implementation.verify(), Ok(()), "{}", implementation.name());
-        }
-    }
-
-    #[test]
-    fn one_wrong_byte_of_published_values_is_noticed() {
-        for mut implementation in all() {
-            let last = implementation.known.last_mut().expect("published values");
-            last.key = if last.key.starts_with('0') { "10" } else { "00" };
-            let longer: String = last.key.chars().cycle().take(2 * implementation.key_bytes).collect();
-            last.key = Box::leak(longer.into_boxed_str());
-            let wrong = implementation.verify().expect_err("another key");
-            assert!(wrong.contains("other bytes"), "{}: {wrong}", implementation.name());
-        }
-    }
 }

@@ -14,7 +14,8 @@ use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher};
 use sealcast_cipher::Packet;
 
-use super::implementation::{Implementation, Keyed, Known, Place};
+use super::implementation::{Implementation, Known, Place};
+use super::keyed::Keyed;
 
 /// Length of every tag here, in bytes.
 const TAG: usize = 16;

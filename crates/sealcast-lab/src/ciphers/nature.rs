@@ -62,11 +62,11 @@ pub(crate) fn of(cipher: &str) -> Nature {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ciphers::implementation;
+    use crate::ciphers::catalogue;
 
     #[test]
     fn something_is_known_of_every_cipher_of_this_build_and_nothing_of_others() {
-        for one in implementation::all() {
+        for one in catalogue::all() {
             assert_ne!(attack(&one.cipher), Attack::Unknown, "{}", one.cipher);
         }
         assert_eq!(attack("my-own"), Attack::Unknown);

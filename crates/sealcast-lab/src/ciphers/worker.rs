@@ -7,7 +7,7 @@ use sealcast_cipher::Packet;
 use serde::{Deserialize, Serialize};
 
 use super::cycles::CoreClock;
-use super::implementation::{Keyed, Load};
+use super::keyed::{Keyed, Load};
 
 /// Nanoseconds for a batch.
 #[derive(Debug)]

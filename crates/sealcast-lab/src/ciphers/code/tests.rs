@@ -1,7 +1,8 @@
 use std::process::Command;
 
 use super::*;
-use crate::ciphers::implementation::{self, Implementation};
+use crate::ciphers::catalogue;
+use crate::ciphers::implementation::Implementation;
 
 fn program() -> Image {
     Image::of_this_program().expect("tests are not stripped")
@@ -26,7 +27,7 @@ const PLAUSIBLE: std::ops::Range<u64> = 100..1_000_000;
 #[test]
 fn every_implementation_has_a_size() {
     let program = program();
-    let all = implementation::all();
+    let all = catalogue::all();
     let sizes: Vec<(String, u64)> = all
         .iter()
         .map(|one| (one.name(), reached(&program, one).bytes()))
@@ -52,7 +53,7 @@ fn every_implementation_has_a_size() {
 #[test]
 fn a_kernel_reaches_its_own_functions_and_not_those_of_other_ciphers() {
     let program = program();
-    let ours = implementation::all();
+    let ours = catalogue::all();
     let ours = ours
         .iter()
         .filter(|one| sealcast_cipher::implementations_of(&one.cipher).next().is_some());
@@ -83,7 +84,7 @@ fn a_kernel_reaches_its_own_functions_and_not_those_of_other_ciphers() {
 #[test]
 fn libraries_are_reached_through_tables_of_functions_and_their_siblings_are_not() {
     let program = program();
-    let all = implementation::all();
+    let all = catalogue::all();
     let reached = |cipher: &str| {
         let one = all.iter().find(|one| one.cipher == cipher).expect("it is here");
         reached(&program, one)

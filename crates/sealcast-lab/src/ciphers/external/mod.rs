@@ -4,12 +4,12 @@
 //! crashes, hangs or breaks the protocol, the report names it, and all others are measured nevertheless.
 
 mod host;
+mod library;
 mod session;
 mod spec;
 
 pub use spec::External;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -17,40 +17,16 @@ use data_encoding::HEXLOWER;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_cipher::IMPLEMENTATIONS;
 
-use super::code::Image;
-use super::implementation::{Implementation, Place, measured_sizes, packets, published};
-use super::worker::{Done, FirstUse, Worker};
+use super::implementation::{Implementation, Place, measured_sizes, published};
+use super::worker::Worker;
 pub(super) use host::Host;
-use session::{Found, Session};
+pub(super) use library::Library;
+use session::Found;
 
 /// Default lengths of key and IV in bytes for a cipher that we do not have.
 const USUAL_SIZES: (usize, usize) = (16, 8);
-/// Packet lengths for the check that a cipher opens what it sealed.
-const LENGTHS: [usize; 6] = [1, 15, 64, 600, 1200, 2464];
-/// The functions of the API, as far as a library has them.
-const FUNCTIONS: [&str; 6] = [
-    "ECRYPT_init",
-    "ECRYPT_keysetup",
-    "ECRYPT_ivsetup",
-    "ECRYPT_process_bytes",
-    "ECRYPT_encrypt_bytes",
-    "ECRYPT_decrypt_bytes",
-];
 /// Remark on a library that cannot encipher in place.
 const NOT_IN_PLACE: &str = "it cannot work in place, and goes from one buffer to another and back";
-
-/// A shared object with a cipher in it.
-pub(super) struct Library {
-    path: PathBuf,
-    iv_bytes: usize,
-    /// The largest context that it may write, in bytes, if given.
-    context_bytes: Option<usize>,
-    host: Arc<Host>,
-    /// What loading a key for the first time found.
-    found: Found,
-    /// The reason why it cannot be used.
-    fault: Option<String>,
-}
 
 /// The file name of a library, the bytes of key and IV that it is measured with, and the SHA-256 of the file. Nothing
 /// of the library runs.
@@ -130,54 +106,4 @@ fn unproven(one: &External, key_bytes: usize, iv_bytes: usize) -> String {
         8 * key_bytes,
         8 * iv_bytes
     )
-}
-
-impl Library {
-    /// Starts a process for it.
-    ///
-    /// # Errors
-    /// The process cannot be started, or the library failed its first check.
-    pub(super) fn start(&self) -> Done<Session> {
-        match &self.fault {
-            Some(why) => Err(why.clone()),
-            None => Session::start(self.host.program()?, &self.path, self.iv_bytes, self.context_bytes),
-        }
-    }
-
-    /// Bytes of its code and named constants that can be reached from the functions of the API.
-    pub(super) fn code_bytes(&self) -> Option<u64> {
-        let file = Image::of_library(&self.path)?;
-        let entries = FUNCTIONS.iter().filter_map(|name| file.function(name));
-        file.reached(entries.collect()).map(|reached| reached.bytes())
-    }
-
-    /// Loads a first key and enciphers in a new process.
-    ///
-    /// # Errors
-    /// The process failed.
-    pub(super) fn first_use(&self, key_bytes: usize, block_bytes: usize, frame_bytes: usize) -> Done<FirstUse> {
-        let key: Vec<u8> = (1..).take(key_bytes).collect();
-        self.start()?.first_use(&self.found, &key, [block_bytes, frame_bytes])
-    }
-
-    /// Checks a cipher without published values against itself.
-    ///
-    /// # Errors
-    /// It does not open what it sealed, or its output equals its input.
-    pub(super) fn agrees_with_itself(&self, key_bytes: usize) -> Done<()> {
-        let mut session = self.start()?;
-        session.load(&vec![1; key_bytes])?;
-        let message: Vec<Vec<u8>> = LENGTHS.iter().map(|&length| vec![7; length]).collect();
-        let iv = vec![2; self.iv_bytes];
-        let mut batch = message.clone();
-        session.seal(&mut packets(&mut batch, &iv))?;
-        if batch == message {
-            return Err("leaves packets as they are".to_owned());
-        }
-        session.open(&mut packets(&mut batch, &iv))?;
-        if batch != message {
-            return Err("does not open what it sealed".to_owned());
-        }
-        Ok(())
-    }
 }

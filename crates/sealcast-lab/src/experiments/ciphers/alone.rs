@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::measure::{Bench, Timed};
 use super::workload;
 use crate::ciphers::capabilities::WITHOUT_AES;
-use crate::ciphers::implementation::{self, Implementation};
+use crate::ciphers::catalogue;
+use crate::ciphers::implementation::Implementation;
 use crate::ciphers::nature;
 use crate::ciphers::worker::{AGAIN, FRAMES, FirstUse};
 use sealcast::meter::statistics::median;
@@ -50,7 +51,7 @@ pub(super) struct Switched {
 /// # Errors
 /// There is no such implementation, it is wrong, or the kernel does not report memory use.
 pub fn answer(question: &Question) -> Result<Answer> {
-    let all = implementation::all();
+    let all = catalogue::all();
     let implementation = all.iter().find(|one| one.name() == question.name);
     let implementation = implementation.ok_or_else(|| failed(&question.name, "there is no such implementation"))?;
     let load = implementation.load();

@@ -236,11 +236,11 @@ fn broken(one: &Implementation, why: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ciphers::implementation;
+    use crate::ciphers::catalogue;
 
     #[test]
     fn an_implementation_that_is_wrong_in_one_value_is_named() {
-        let mut all = implementation::all().into_iter();
+        let mut all = catalogue::all().into_iter();
         let mut one = all.find(|one| one.name() == "rc4/definition").expect("RC4 is here");
         assert_eq!(wrong(&one), None);
         assert!(one.known.len() > 1, "the others stay right");

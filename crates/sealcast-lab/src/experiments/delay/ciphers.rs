@@ -6,13 +6,11 @@ use std::time::{Duration, Instant};
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::packet::{Codec, Medium};
+use super::packet::{Codec, Medium, NONE};
 use crate::ciphers::choice::{chosen, fastest};
 use crate::ciphers::implementation::Implementation;
 use crate::harness::Place;
 
-/// The name of runs without a cipher.
-pub const NONE: &str = "none";
 /// File that keeps the choice, so that a continued run measures the implementations that it began with.
 const FILE: &str = "implementations.json";
 /// Time for which each implementation of a cipher is tried to find the fastest: long enough to seal some packets

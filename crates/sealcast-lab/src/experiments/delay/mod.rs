@@ -8,9 +8,9 @@ mod ends;
 mod engine;
 mod packet;
 
-pub use ciphers::{NONE, check};
+pub use ciphers::check;
 pub use ends::{DelayEnd, receive, send};
-pub use packet::Medium;
+pub use packet::{Medium, NONE};
 
 use crate::harness::Experiment;
 

@@ -4,11 +4,12 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_cipher::Packet;
 use serde::Deserialize;
 
-use super::ciphers::NONE;
 use super::columns::STEPS;
 use crate::ciphers::implementation::{Implementation, set_iv};
 use crate::ciphers::worker::{Done, Worker};
 
+/// The name of runs without a cipher.
+pub const NONE: &str = "none";
 /// Bytes before the data: the run's token, and the packet's number.
 const HEADER: usize = 8;
 
@@ -139,7 +140,7 @@ pub(super) fn implementation(name: &str) -> Done<Option<Implementation>> {
     if name == NONE {
         return Ok(None);
     }
-    let mut all = crate::ciphers::implementation::all().into_iter();
+    let mut all = crate::ciphers::catalogue::all().into_iter();
     let found = all.find(|one| one.name() == name);
     found.map(Some).ok_or_else(|| format!("there is no cipher `{name}`"))
 }

@@ -6,8 +6,9 @@ use sealcast::failure::Result;
 use sealcast::media::Picture;
 
 use super::pipeline::{Frames, Pipeline, Sink};
+use crate::ciphers::catalogue;
 use crate::ciphers::choice::{self, fastest};
-use crate::ciphers::implementation::{self, Implementation};
+use crate::ciphers::implementation::Implementation;
 use crate::harness::{Asked, Definition, Entry};
 
 /// The system without a cipher.
@@ -73,7 +74,7 @@ fn none() -> Entry {
 /// Wrong implementations stay, so that the run reports them.
 fn fastest_of_each() -> Result<Vec<Implementation>> {
     let frames = Frames::new(&[Picture::black(FRAME.0, FRAME.1)]);
-    let (right, wrong): (Vec<_>, Vec<_>) = implementation::all().into_iter().partition(|one| one.verify().is_ok());
+    let (right, wrong): (Vec<_>, Vec<_>) = catalogue::all().into_iter().partition(|one| one.verify().is_ok());
     let mut chosen = fastest(right, |one| seal_time(&frames, one))?;
     chosen.extend(wrong);
     Ok(chosen)
@@ -119,7 +120,7 @@ mod tests {
 
         let only = ["trivium".to_owned()];
         let named = completed(&Asked { only: &only, ..again });
-        assert_eq!(named.systems.len(), implementation::all().len() + 1);
+        assert_eq!(named.systems.len(), catalogue::all().len() + 1);
         assert!(!named.settings.contains_key(CHOSEN), "another measurement");
     }
 }

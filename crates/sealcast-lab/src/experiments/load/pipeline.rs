@@ -13,7 +13,8 @@ use sealcast_cipher::Packet;
 use serde::Deserialize;
 
 use super::filter::blur;
-use crate::ciphers::implementation::{Implementation, Keyed, set_iv};
+use crate::ciphers::implementation::{Implementation, set_iv};
+use crate::ciphers::keyed::Keyed;
 use crate::harness::process::{Stop, stopped};
 use crate::harness::scheduling;
 
@@ -230,7 +231,7 @@ fn unsent(error: &std::io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ciphers::implementation;
+    use crate::ciphers::catalogue;
 
     fn frames(brightness: u8) -> Frames {
         let mut picture = Picture::black(64, 48);
@@ -261,7 +262,7 @@ mod tests {
     #[test]
     fn every_packet_of_every_frame_is_enciphered_under_another_iv() {
         let frames = frames(90);
-        for cipher in implementation::all().into_iter().filter(|one| one.iv_bytes > 0) {
+        for cipher in catalogue::all().into_iter().filter(|one| one.iv_bytes > 0) {
             let mut pipeline = Pipeline::new(&frames, Some(&cipher), false, Sink::Memory).expect("a pipeline");
             let (first, second) = (sent(&mut pipeline), sent(&mut pipeline));
             assert_ne!(first, second, "{}", cipher.name());
