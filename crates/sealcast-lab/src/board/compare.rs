@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Board, Figure};
-use crate::harness::{number, table};
+use crate::harness::{markdown, number};
 
 /// Both machines, a table of all figures that both have, and what only one of them has.
 pub(crate) fn compared(a: &Board, b: &Board) -> String {
@@ -22,7 +22,7 @@ pub(crate) fn compared(a: &Board, b: &Board) -> String {
     let mut lines = vec![head.map(str::to_owned).to_vec()];
     let pairs = a.figures.iter().filter_map(|one| Some((one, one.among(&b.figures)?)));
     lines.extend(pairs.map(|(one, other)| line(one, other)));
-    let _ = write!(text, "\n{}", table::aligned(&lines, 4));
+    let _ = write!(text, "\n{}", markdown::aligned(&lines, 4));
     let _ = writeln!(
         text,
         "\nMedians with their 95 % intervals (from to). The last column is the ratio of the medians; its range goes \

@@ -10,15 +10,15 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
-use super::args::CommonArgs;
 use super::builds::{BuildsArgs, Programs, percent, seconds};
+use super::args::CommonArgs;
 use super::run::{begin, whole_clip};
 use super::{control, gateway, viewers};
 use crate::experiments::{self, viewers::VIEWERS};
 use crate::harness::judged::{self, Judged};
+use crate::harness::number::time;
 use crate::harness::process::{Stop, stopped};
-use crate::harness::run::time;
-use crate::harness::{self, Definition, Entry, table};
+use crate::harness::{self, Definition, Entry, markdown};
 
 /// The parts that are measured.
 const PARTS: &str = include_str!("../../definitions/speed.toml");
@@ -216,7 +216,7 @@ impl SpeedArgs {
         let slower = all()
             .filter(|judged| judged.at_least().is_some_and(|least| least > self.fail))
             .count();
-        let mut text = table::aligned(&lines, 4);
+        let mut text = markdown::aligned(&lines, 4);
         text.push('\n');
         for outcome in outcomes {
             for why in &outcome.missing {

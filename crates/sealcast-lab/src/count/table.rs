@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::Counted;
+use crate::harness::markdown::aligned;
 use crate::harness::number::{digits, written};
-use crate::harness::table::aligned;
 
 /// Rows in this order; system calls without a row of their own follow by name.
 const ROWS: [&str; 21] = [

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::chart::{self, LINE};
 use super::column::Column;
 use super::experiment::Axis;
+use super::html::escape;
 use super::number;
-use super::page::escape;
 use super::results::{Results, Row};
 
 /// Width of a plot, and its margins, in SVG units.

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use super::column::Column;
 use super::definition::Entry;
 use super::experiment::{Axis, Chart};
+use super::html::escape;
 use super::number;
-use super::page::escape;
 use super::results::{Results, Row};
 
 /// Size of a chart of curves and the margins of its plot area, in SVG units.

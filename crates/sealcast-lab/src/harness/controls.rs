@@ -1,33 +1,12 @@
 //! Controls: comparisons whose result is known beforehand. A measurement that gets them wrong finds nothing.
 
 use sealcast::meter::statistics::Confidence;
-use serde::{Deserialize, Serialize};
 
 use super::column::Column;
 use super::compared::{Compared, ROUNDS};
+use super::definition::Control;
 use super::number::signed;
 use super::results::{Results, Row};
-
-/// A comparison whose result is known: of two systems that are the same (A/A), or of which one has something added.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Control {
-    /// The case in which both are measured.
-    pub case: String,
-    /// The system that is the same as the other, or has something added.
-    pub system: String,
-    /// The system beside it.
-    pub other: String,
-    /// The key of the column that is checked; if empty, every column of which there are findings.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub column: String,
-    /// Known difference, in the unit of the page; 0 if both are the same.
-    #[serde(default)]
-    pub adds: f64,
-    /// How much more or less than this may have been added.
-    #[serde(default)]
-    pub within: f64,
-}
 
 /// A control by one column.
 struct Checked<'a> {

@@ -7,9 +7,6 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::controls::Control;
-use super::judged::{Against, Until};
-
 /// An experiment as its file defines it, with command-line flags applied.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -110,6 +107,47 @@ pub struct Quick {
     pub systems: Vec<String>,
     /// Settings with other values.
     pub settings: toml::Table,
+}
+
+/// A system that is judged beside another build of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Against {
+    /// The name of the system.
+    pub system: String,
+    /// The name of the other build of it.
+    pub other: String,
+}
+
+/// When a run ends, instead of after a number of rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Until {
+    /// Every judged figure is shown to be worse by at most this, or by more: 0.03 for 3 %.
+    pub bound: f64,
+    /// Time after which it ends anyway, in seconds.
+    pub seconds: f64,
+}
+
+/// A comparison whose result is known: of two systems that are the same (A/A), or of which one has something added.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Control {
+    /// The case in which both are measured.
+    pub case: String,
+    /// The system that is the same as the other, or has something added.
+    pub system: String,
+    /// The system beside it.
+    pub other: String,
+    /// The key of the column that is checked; if empty, every column of which there are findings.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub column: String,
+    /// Known difference, in the unit of the page; 0 if both are the same.
+    #[serde(default)]
+    pub adds: f64,
+    /// How much more or less than this may have been added.
+    #[serde(default)]
+    pub within: f64,
 }
 
 /// Published figures of a system in a case.

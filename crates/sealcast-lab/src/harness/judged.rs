@@ -1,13 +1,11 @@
 //! Two builds of a system beside each other: not whether a difference is shown, but how much worse the one can be.
 
-use serde::{Deserialize, Serialize};
-
 use super::column::Column;
-use super::definition::Definition;
+use super::definition::{Against, Definition};
 use super::ratio::Ratio;
 use super::record::Record;
 use super::results::{Results, samples};
-use super::{number, table};
+use super::{markdown, number};
 
 /// The confidence with which a limit is told.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -20,26 +18,6 @@ pub(crate) const WORSE: &str = "WORSE";
 pub(crate) const OPEN: &str = "open";
 /// Confidence of each end of an interval of 95 %.
 const END: f64 = 0.975;
-
-/// A system that is judged beside another build of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Against {
-    /// The name of the system.
-    pub system: String,
-    /// The name of the other build of it.
-    pub other: String,
-}
-
-/// When a run ends, instead of after a number of rounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Until {
-    /// Every judged figure is shown to be worse by at most this, or by more: 0.03 for 3 %.
-    pub bound: f64,
-    /// Time after which it ends anyway, in seconds.
-    pub seconds: f64,
-}
 
 /// One figure of two builds.
 #[derive(Clone, Debug)]
@@ -174,7 +152,7 @@ pub(crate) fn text(results: &Results) -> String {
     format!(
         "\nThis build beside {}: above 1 is worse\n\n{}",
         builds.join(", "),
-        table::aligned(&all, 3)
+        markdown::aligned(&all, 3)
     )
 }
 

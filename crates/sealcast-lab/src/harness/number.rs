@@ -1,5 +1,7 @@
 //! Formatting of numbers for readers.
 
+use std::time::Duration;
+
 /// Thousands separator: a narrow no-break space.
 const APART: char = '\u{202f}';
 
@@ -51,6 +53,15 @@ pub(crate) fn signed(value: f64, digits: usize) -> String {
     }
 }
 
+/// A time in words, as precise as useful.
+pub(crate) fn time(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..90 => format!("{seconds} s"),
+        seconds @ ..5400 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +92,11 @@ mod tests {
             [signed(1.0, 1), signed(-1.0, 1), signed(0.0, 0)],
             ["+1.0", "−1.0", "+0"]
         );
+    }
+
+    #[test]
+    fn a_time_is_told_as_exactly_as_it_matters() {
+        let told = [5, 89, 90, 5399, 5400, 9000].map(|seconds| time(Duration::from_secs(seconds)));
+        assert_eq!(told, ["5 s", "89 s", "2 min", "90 min", "1 h 30 min", "2 h 30 min"]);
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::column::Column;
 use super::controls::Controls;
 use super::definition::{Definition, Entry, Published};
+use super::html::{CLOSE_TABLE, anchor, escape, open_table, prose};
 use super::results::{Results, Row};
 use super::statistics::{Estimate, INTERVALS};
 use super::table::intervals;
@@ -17,44 +18,6 @@ const FINDINGS: &str = "A finding compares two systems by their differences with
     that what changes from one round to the next is in none of them. It names a difference where the interval of these \
     differences is on one side of none at all, and the difference is large enough to matter; otherwise the two are not \
     told apart.";
-
-/// Escapes text for HTML.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
-
-/// Escapes prose for HTML; what stands between backticks is code.
-pub(crate) fn prose(text: &str) -> String {
-    let parts = escape(text);
-    let parts = parts.split('`').enumerate();
-    let parts = parts.map(|(at, part)| match at % 2 {
-        0 => part.to_owned(),
-        _ => format!("<code>{part}</code>"),
-    });
-    parts.collect()
-}
-
-/// The begin of a table that scrolls in a box of its own where the page is narrower.
-pub(crate) fn open_table(class: &str) -> String {
-    format!("<div class=\"wide\" tabindex=\"0\"><table class=\"{class}\">\n")
-}
-
-/// The end of a table that [`open_table`] began.
-pub(crate) const CLOSE_TABLE: &str = "</table></div>\n";
-
-/// The place of a system in a case on its experiment's page.
-pub(crate) fn anchor(case: &str, system: &str) -> String {
-    let plain = |name: &str| -> String {
-        let letters = name
-            .chars()
-            .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' });
-        letters.collect()
-    };
-    format!("{}--{}", plain(case), plain(system))
-}
 
 /// The page in HTML.
 pub(crate) fn page(results: &Results, method: &[String]) -> String {

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use super::column::Column;
 use super::definition::{Definition, Entry};
 use super::judged::{self, Judged};
+use super::number::time;
 use super::record::Record;
 use super::results::Results;
-use super::run::time;
 use super::turn::Turn;
 
 /// Rounds after which a run that goes on until it knows looks for the first time: as many as a limit of 99.5 % takes,
@@ -133,8 +133,9 @@ mod tests {
 
     use super::*;
     use crate::harness::column::Better;
+    use crate::harness::definition::Until;
     use crate::harness::experiment::{Engine, Experiment, Opened};
-    use crate::harness::judged::{Until, judged};
+    use crate::harness::judged::judged;
     use crate::harness::process::Stop;
     use crate::harness::run::run;
     use crate::harness::sample::Sample;

@@ -11,6 +11,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use super::definition::{Definition, Entry};
 use super::elsewhere::Elsewhere;
 use super::experiment::{Engine, Experiment, Place};
+use super::number::time;
 use super::plan::Plan;
 use super::process::{Stop, stopped};
 use super::record::{Header, Outcome, Record};
@@ -290,15 +291,6 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// A time in words, as precise as useful.
-pub(crate) fn time(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ ..90 => format!("{seconds} s"),
-        seconds @ ..5400 => format!("{} min", seconds.div_ceil(60)),
-        seconds => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -430,11 +422,5 @@ mod tests {
         run(&slow, &definition, folder.path(), &stop, &tell).expect("it is complete");
         let said = lock(&told).join("\n");
         assert!(said.contains("12 of 12 turns are in the record already"), "{said}");
-    }
-
-    #[test]
-    fn a_time_is_told_as_exactly_as_it_matters() {
-        let told = [5, 89, 90, 5399, 5400, 9000].map(|seconds| time(Duration::from_secs(seconds)));
-        assert_eq!(told, ["5 s", "89 s", "2 min", "90 min", "1 h 30 min", "2 h 30 min"]);
     }
 }

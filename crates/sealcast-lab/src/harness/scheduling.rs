@@ -4,7 +4,9 @@ use std::num::NonZero;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::net::SPIN;
+/// Spin instead of sleeping if a packet is due within this time, since the kernel wakes a sleeper some tens of
+/// microseconds late.
+pub(crate) const SPIN: Duration = Duration::from_micros(60);
 
 /// Priority of threads that send and receive. It is above that of the measured program; otherwise late wake-ups of
 /// these threads would count as its delay.

@@ -2,72 +2,16 @@
 
 use std::fmt::Write;
 
-use serde::Deserialize;
-
-use super::data::{Beside, Needed};
+use super::data::{Beside, Claim, Comparison, Needed, Other};
 use super::evidence::{Evidence, Measured};
+use crate::harness::html::{escape, prose};
 use crate::harness::number::{signed, written};
-use crate::harness::page::{escape, prose};
 use crate::harness::statistics::Estimate;
 use crate::harness::{Column, Results, Row};
 
 /// The rounds that a verdict needs: if there is no difference, all of six rounds lie on one side of nothing in 3 of 100
 /// records, of five in 6.
 const LEAST_ROUNDS: usize = 6;
-
-/// A sentence of a paper that figures of ours can contradict.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Claim {
-    /// Its words, behind "the paper says".
-    pub(crate) words: String,
-    /// The section, table or figure of the paper.
-    pub(crate) source: String,
-    pub(crate) experiment: String,
-    /// The experiment's column by which it is judged.
-    pub(crate) column: String,
-    /// What is true of our figures if it holds, all of it.
-    pub(crate) holds_if: Vec<Comparison>,
-}
-
-/// Two figures, or a figure and a value in the unit of the report, and which is greater: `CASE SYSTEM <
-/// CASE SYSTEM`, or `CASE SYSTEM > 3.8`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct Comparison {
-    pub(crate) own: Beside,
-    /// True if the first is said to be greater.
-    is_greater: bool,
-    pub(crate) other: Other,
-}
-
-/// What a figure is compared with.
-#[derive(Clone, Debug)]
-pub(crate) enum Other {
-    Ours(Beside),
-    Value(f64),
-}
-
-impl TryFrom<String> for Comparison {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let (parts, is_greater) = match (text.split_once(" > "), text.split_once(" < ")) {
-            (Some(parts), None) => (parts, true),
-            (None, Some(parts)) => (parts, false),
-            _ => return Err(format!("`{text}` compares no two figures with < or >")),
-        };
-        let other = match parts.1.parse() {
-            Ok(value) => Other::Value(value),
-            Err(_) => Other::Ours(parts.1.to_owned().try_into()?),
-        };
-        Ok(Self {
-            own: parts.0.to_owned().try_into()?,
-            is_greater,
-            other,
-        })
-    }
-}
 
 /// What our figures say of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,6 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::claim::Claim;
-
 /// The experiments, in the order in which they are measured.
 const EXPERIMENTS: &str = include_str!("../../papers/experiments.toml");
 /// The papers, in the order of the page.
@@ -152,6 +150,60 @@ pub(crate) struct Row {
     /// In the column of remarks, beside ours.
     #[serde(default)]
     pub(crate) remark: String,
+}
+
+/// A sentence of a paper that figures of ours can contradict.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Claim {
+    /// Its words, behind "the paper says".
+    pub(crate) words: String,
+    /// The section, table or figure of the paper.
+    pub(crate) source: String,
+    pub(crate) experiment: String,
+    /// The experiment's column by which it is judged.
+    pub(crate) column: String,
+    /// What is true of our figures if it holds, all of it.
+    pub(crate) holds_if: Vec<Comparison>,
+}
+
+/// Two figures, or a figure and a value in the unit of the report, and which is greater: `CASE SYSTEM <
+/// CASE SYSTEM`, or `CASE SYSTEM > 3.8`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Comparison {
+    pub(crate) own: Beside,
+    /// True if the first is said to be greater.
+    pub(super) is_greater: bool,
+    pub(crate) other: Other,
+}
+
+/// What a figure is compared with.
+#[derive(Clone, Debug)]
+pub(crate) enum Other {
+    Ours(Beside),
+    Value(f64),
+}
+
+impl TryFrom<String> for Comparison {
+    type Error = String;
+
+    fn try_from(text: String) -> std::result::Result<Self, String> {
+        let (parts, is_greater) = match (text.split_once(" > "), text.split_once(" < ")) {
+            (Some(parts), None) => (parts, true),
+            (None, Some(parts)) => (parts, false),
+            _ => return Err(format!("`{text}` compares no two figures with < or >")),
+        };
+        let other = match parts.1.parse() {
+            Ok(value) => Other::Value(value),
+            Err(_) => Other::Ours(parts.1.to_owned().try_into()?),
+        };
+        Ok(Self {
+            own: parts.0.to_owned().try_into()?,
+            is_greater,
+            other,
+        })
+    }
 }
 
 /// A case and a system of an experiment, written with a space between.

@@ -6,7 +6,7 @@ use super::data::{Item, Paper, Table};
 use super::evidence::Evidence;
 use super::plot;
 use super::table::{self, Tally};
-use crate::harness::page::{escape, prose};
+use crate::harness::html::{escape, prose};
 
 /// Most lines of what an item lacks; the experiment's report has all.
 const MOST_LACKS: usize = 8;

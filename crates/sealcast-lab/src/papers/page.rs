@@ -10,7 +10,8 @@ use super::data::{Library, Paper};
 use super::evidence::{Evidence, Measured};
 use super::item::{Shown, State, list};
 use super::table::sources;
-use crate::harness::page::{CLOSE_TABLE, escape, open_table, prose, whole};
+use crate::harness::html::{CLOSE_TABLE, escape, open_table, prose};
+use crate::harness::page::whole;
 use crate::harness::record::unwritable;
 
 /// The file.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, Result};
 
 use super::evidence;
+use crate::harness::number::time;
 use crate::harness::process::stopped;
-use crate::harness::run::time;
 use crate::harness::{self, Definition, Experiment, Progress};
 
 /// An experiment to measure, as its own command would.

@@ -6,7 +6,7 @@ use sealcast::meter::resources::NOT_MEASURABLE;
 
 use super::data::{Beside, Quantity, Row, Table};
 use super::evidence::Evidence;
-use crate::harness::page::{CLOSE_TABLE, anchor, escape, open_table};
+use crate::harness::html::{CLOSE_TABLE, anchor, escape, open_table};
 use crate::harness::statistics::Estimate;
 use crate::harness::{self, Results, chart, number};
 

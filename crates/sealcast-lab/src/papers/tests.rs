@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::claim::Other;
+use super::data::Other;
 use super::data::{Form, Item, Paper};
 use super::*;
 use crate::experiments;

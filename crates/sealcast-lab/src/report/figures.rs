@@ -2,8 +2,9 @@
 
 use sealcast::failure::Result;
 
-use super::beside;
+use super::beside_shown;
 use super::end::{End, Role};
+use super::figure::{Figure, STEPS, axis, class};
 use super::latency::{FRAMES, KINDS, Latency};
 use super::resources::{self, QUANTITIES};
 use super::series::Series;
@@ -11,35 +12,10 @@ use super::table::figure;
 use crate::harness::Axis;
 use crate::harness::chart::{Curve, Names, Plot};
 
-/// Number of steps of a cumulative distribution, evenly spaced in the share.
-pub(super) const STEPS: usize = 400;
 /// Where a logarithmic axis of milliseconds begins: a microsecond.
 const SHORTEST_MS: f64 = 1e-3;
-/// Number of the page's colours that curves share; the first one is grey.
-const COLOURS: usize = 7;
 /// Shares of the frames stages that the publisher's chart has; the others are the viewer's.
 const PUBLISHERS_STAGES: usize = 6;
-
-/// A chart, and the name of its numbers in `figures.csv`.
-#[derive(Debug)]
-pub(super) struct Figure {
-    pub(super) key: String,
-    pub(super) plot: Plot,
-}
-
-pub(super) fn axis(title: &'static str, from: f64, to: f64) -> Axis {
-    Axis {
-        title,
-        from,
-        to,
-        log: false,
-        percent: false,
-    }
-}
-
-pub(super) fn class(at: usize) -> String {
-    format!("c{}", 1 + at % COLOURS)
-}
 
 /// Key, quantity, title, and whose.
 type OverTime = (&'static str, usize, &'static str, fn(&End) -> bool);
@@ -86,7 +62,7 @@ pub(super) fn over_time(ends: &[End]) -> Vec<Figure> {
     let series = ends.iter().flat_map(|end| &end.resources.series);
     let last = series.flat_map(Series::points).map(|point| point.0).fold(1.0, f64::max);
     let figures = OVER_TIME.iter().filter_map(|of| quantity_over_time(ends, *of, last));
-    figures.chain(ends.iter().filter_map(beside::over_time)).collect()
+    figures.chain(ends.iter().filter_map(beside_shown::over_time)).collect()
 }
 
 fn quantity_over_time(ends: &[End], (key, quantity, title, whose): OverTime, last: f64) -> Option<Figure> {
@@ -131,7 +107,7 @@ pub(super) fn latencies(ends: &[End]) -> Vec<Figure> {
         .flat_map(|end| end.latencies.iter().map(move |latency| (end, latency)));
     all.filter(|(_, latency)| latency.count() > 0)
         .flat_map(|(end, latency)| of_one(end, latency))
-        .chain(ends.iter().filter_map(beside::distribution))
+        .chain(ends.iter().filter_map(beside_shown::distribution))
         .collect()
 }
 

@@ -5,9 +5,11 @@
 //! and `figures` are what readers see, and `trace` goes through the frames again.
 
 mod beside;
+mod beside_shown;
 pub(crate) mod condensed;
 mod distribution;
 mod end;
+mod figure;
 mod figures;
 mod handshakes;
 mod latency;
@@ -70,7 +72,7 @@ impl Report {
         fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         let over_time = figures::over_time(&self.ends);
         let latencies = figures::latencies(&self.ends);
-        let page = page::page(self, &over_time, &latencies);
+        let page = page::page(&self.ends, self.origin, &self.tables, [&over_time, &latencies]);
         let all: Vec<_> = over_time.into_iter().chain(latencies).collect();
         let numbers = figures::csv(&all).map_err(|error| unwritable(folder, &error))?;
         let files = [

@@ -2,15 +2,17 @@
 
 use std::fmt::Write;
 
-use super::Report;
+use jiff::Timestamp;
+
 use super::end::End;
-use super::figures::{Figure, STEPS};
+use super::figure::{Figure, STEPS};
 use super::latency::Latency;
 use super::resources::{CPU, FRAMES, STEADY, THROUGHPUT};
-use super::table::{count, figure};
+use super::table::{Table, count, figure};
 use super::tables::sums;
 use crate::harness::chart::Names;
-use crate::harness::page::{escape, whole};
+use crate::harness::html::escape;
+use crate::harness::page::whole;
 
 /// What was found, in sentences.
 pub(super) fn found(ends: &[End]) -> Vec<String> {
@@ -60,10 +62,10 @@ fn latencies(end: &End, latency: &Latency) -> Option<String> {
 }
 
 /// The page in HTML.
-pub(super) fn page(report: &Report, over_time: &[Figure], latencies: &[Figure]) -> String {
-    let mut sections = vec![("found", "Found".to_owned(), found_html(&report.ends))];
-    let widths = report
-        .ends
+pub(super) fn page(ends: &[End], origin: Timestamp, tables: &[Table], figures: [&[Figure]; 2]) -> String {
+    let [over_time, latencies] = figures;
+    let mut sections = vec![("found", "Found".to_owned(), found_html(ends))];
+    let widths = ends
         .iter()
         .flat_map(|end| &end.resources.series)
         .map(|series| series.width);
@@ -86,7 +88,7 @@ pub(super) fn page(report: &Report, over_time: &[Figure], latencies: &[Figure]) 
         "Latency".to_owned(),
         charts("latency", &words, latencies, Names::Across),
     ));
-    for table in &report.tables {
+    for table in tables {
         sections.push((table.id.as_str(), table.title.clone(), table.html()));
     }
     sections.retain(|(_, _, html)| !html.is_empty());
@@ -97,12 +99,8 @@ pub(super) fn page(report: &Report, over_time: &[Figure], latencies: &[Figure]) 
     contents.push_str("</nav>\n");
     let html = sections.into_iter().map(|(_, _, html)| html);
     let contents: String = std::iter::once(contents).chain(html).collect();
-    let folders: Vec<String> = report.ends.iter().map(|end| end.folder.display().to_string()).collect();
-    let words = format!(
-        "Logs of {}; the first begins at {:.6}.",
-        folders.join(", "),
-        report.origin
-    );
+    let folders: Vec<String> = ends.iter().map(|end| end.folder.display().to_string()).collect();
+    let words = format!("Logs of {}; the first begins at {:.6}.", folders.join(", "), origin);
     whole("What a run's logs show", &words, &contents)
 }
 

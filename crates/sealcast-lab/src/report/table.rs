@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use crate::harness::html::{CLOSE_TABLE, escape, open_table};
+use crate::harness::markdown::aligned;
 use crate::harness::number;
-use crate::harness::page::{CLOSE_TABLE, escape, open_table};
-use crate::harness::table::aligned;
 
 /// What stands for a figure that there is not.
 pub(super) const NOTHING: &str = "–";

@@ -1,6 +1,6 @@
 //! The tables of a report.
 
-use super::beside;
+use super::beside_shown;
 use super::distribution::Distribution;
 use super::end::End;
 use super::latency::Latency;
@@ -15,7 +15,7 @@ pub(super) fn all(ends: &[End]) -> Vec<Table> {
         let logged = end.latencies.iter().filter(|latency| latency.count() > 0);
         tables.extend(logged.map(|latency| stages(end, latency)));
         if end.beside.count() > 0 {
-            tables.push(beside::table(end));
+            tables.push(beside_shown::table(end));
         }
     }
     tables.extend([handshakes(ends), published::table(ends), missing(ends), files(ends)]);
