@@ -1,25 +1,25 @@
 //! The command-line arguments. Doc comments here are help texts.
 #![allow(rustdoc::broken_intra_doc_links, reason = "help texts are not links")]
 
-use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use sealcast::meter::power::MeterSpec;
 
 use super::board::{BoardArgs, CompareArgs};
 use super::builds::BuildsArgs;
+use super::common_args::{CommonArgs, MeterArgs};
 use super::count::CountArgs;
+use super::gateway::{GatewayCommand, GatewayRelayArgs, SealcastArgs};
 use super::groups::GroupsArgs;
 use super::link_args::{NetArgs, PROFILE_HELP, ProxyArgs};
+use super::run::{DefinitionArgs, RunArgs};
 use super::speed::SpeedArgs;
 use super::viewers::{PlainFanOutArgs, ViewersArgs};
 use crate::ciphers::External;
 use crate::experiments::link;
 use crate::experiments::load::Sink;
 use crate::experiments::selective::Session;
-use crate::experiments::throughput::Carrier;
 use crate::report::Frames;
 
 /// Names that `delay --only` accepts besides those of the definition, for the help.
@@ -144,65 +144,6 @@ pub(super) enum Command {
     Decoder(SealcastArgs),
 }
 
-/// Options of every experiment.
-#[derive(Args, Debug, Default)]
-pub(super) struct CommonArgs {
-    /// A reduced run that takes at most three minutes
-    #[arg(long)]
-    pub(super) quick: bool,
-    /// Measure only these cases and systems. If no case is named, all cases are measured; the same holds for systems. A
-    /// cipher, such as trivium, means all its implementations; trivium/words is one of them
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(super) only: Vec<String>,
-    /// How many times everything is measured
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(super) rounds: Option<u16>,
-    /// Seconds of each measurement, without its warm-up
-    #[arg(long, value_name = "NUMBER")]
-    pub(super) seconds: Option<f64>,
-    /// Seed for the order of turns, and for the packets that are lost
-    #[arg(long, value_name = "NUMBER")]
-    pub(super) seed: Option<u64>,
-    /// Number of measurements that run at the same time
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(super) at_once: Option<u16>,
-    /// Write record.jsonl, table.csv, table.md and report.html into this folder; continue a record that is there
-    #[arg(long, value_name = "FOLDER")]
-    pub(super) out: Option<PathBuf>,
-    #[command(flatten)]
-    pub(super) tables: TableArgs,
-}
-
-/// How results are printed.
-#[derive(Args, Debug, Default)]
-pub(super) struct TableArgs {
-    /// Print all columns, however wide the tables are
-    #[arg(long)]
-    pub(super) wide: bool,
-    /// Print the tables alone, in LaTeX for the package booktabs
-    #[arg(long, conflicts_with = "wide")]
-    pub(super) latex: bool,
-    /// Print table.csv alone: all figures with the ends of their intervals
-    #[arg(long, conflicts_with_all = ["wide", "latex"])]
-    pub(super) csv: bool,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct DefinitionArgs {
-    /// The experiment
-    #[arg(value_name = "NAME")]
-    pub(super) name: String,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct RunArgs {
-    /// The definition of an experiment, a TOML file
-    #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
-    #[command(flatten)]
-    pub(super) common: CommonArgs,
-}
-
 #[derive(Args, Debug)]
 pub(super) struct RecordsArgs {
     #[command(flatten)]
@@ -228,15 +169,6 @@ pub(super) struct CiphersArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 1_000_000_000_000,
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) guesses_per_second: u64,
-}
-
-/// The option of experiments that measure energy.
-#[derive(Args, Debug)]
-pub(super) struct MeterArgs {
-    /// Energy meter: auto, none, rapl[:FOLDER], hwmon[:NAME], ina219:/dev/i2c-1@0x40[,shunt=0.1,amps=2] or
-    /// serial:/dev/ttyUSB0[,baud=115200]
-    #[arg(long, value_name = "METER", default_value_t)]
-    pub(super) meter: MeterSpec,
 }
 
 #[derive(Args, Debug)]
@@ -498,66 +430,11 @@ pub(super) struct LinkEndArgs {
 }
 
 #[derive(Args, Debug)]
-pub(super) struct GatewayCommand {
-    #[command(flatten)]
-    pub(super) common: CommonArgs,
-    /// Keep processors from sleeping between packets: waking a virtual one takes longer than carrying a packet
-    #[arg(long)]
-    pub(super) awake: bool,
-    #[command(flatten)]
-    pub(super) builds: BuildsArgs,
-    /// Also measure the gateways with these options of the listening URL, over UDP, such as "rate=off&pace=off"; may be
-    /// repeated
-    #[arg(long, value_name = "OPTIONS")]
-    pub(super) with: Vec<String>,
-    /// The boringtun-cli to run (needs root)
-    #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
-    pub(super) boringtun: String,
-    /// The mediamtx to run
-    #[arg(long, value_name = "PROGRAM", default_value = "mediamtx")]
-    pub(super) mediamtx: String,
-}
-
-#[derive(Args, Debug)]
-pub(super) struct GatewayRelayArgs {
-    /// The transport of what it passes on
-    #[arg(long)]
-    pub(super) carrier: CarrierArg,
-    /// Where to pass it on to
-    #[arg(required = true)]
-    pub(super) to: Vec<SocketAddr>,
-}
-
-#[derive(Args, Debug)]
 pub(super) struct GlassArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,
     #[command(flatten)]
     pub(super) builds: BuildsArgs,
-}
-
-#[derive(Args, Debug)]
-#[command(disable_help_flag = true)]
-pub(super) struct SealcastArgs {
-    /// Its arguments
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub(super) arguments: Vec<OsString>,
-}
-
-/// The transport of sessions.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(super) enum CarrierArg {
-    Udp,
-    Tcp,
-}
-
-impl From<CarrierArg> for Carrier {
-    fn from(argument: CarrierArg) -> Self {
-        match argument {
-            CarrierArg::Udp => Self::Udp,
-            CarrierArg::Tcp => Self::Tcp,
-        }
-    }
 }
 
 #[derive(Args, Debug)]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::args::CommonArgs;
+use super::common_args::CommonArgs;
 use super::control;
 use super::run::begin;
 use crate::board::{Board, Part, compared, parts};

@@ -1,17 +1,59 @@
 //! `sealcast-lab gateway`, and the programs that it starts.
 
+use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
+use clap::Args;
 use sealcast::failure::Result;
 
-use super::args::{GatewayCommand, GatewayRelayArgs, SealcastArgs};
-use super::builds::Programs;
+use super::builds::{BuildsArgs, Programs};
+use super::common_args::{CarrierArg, CommonArgs};
 use super::run::{built_in, is_of_kind, measure, name_program};
 use crate::experiments::gateway::{self, GATEWAY};
 use crate::harness::{Definition, Entry};
 
 /// The kind of our systems in definitions.
 const KIND: &str = "sealcast";
+
+#[derive(Args, Debug)]
+pub(super) struct GatewayCommand {
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+    /// Keep processors from sleeping between packets: waking a virtual one takes longer than carrying a packet
+    #[arg(long)]
+    pub(super) awake: bool,
+    #[command(flatten)]
+    pub(super) builds: BuildsArgs,
+    /// Also measure the gateways with these options of the listening URL, over UDP, such as "rate=off&pace=off"; may be
+    /// repeated
+    #[arg(long, value_name = "OPTIONS")]
+    pub(super) with: Vec<String>,
+    /// The boringtun-cli to run (needs root)
+    #[arg(long, value_name = "PROGRAM", default_value = "boringtun-cli")]
+    pub(super) boringtun: String,
+    /// The mediamtx to run
+    #[arg(long, value_name = "PROGRAM", default_value = "mediamtx")]
+    pub(super) mediamtx: String,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct GatewayRelayArgs {
+    /// The transport of what it passes on
+    #[arg(long)]
+    pub(super) carrier: CarrierArg,
+    /// Where to pass it on to
+    #[arg(required = true)]
+    pub(super) to: Vec<SocketAddr>,
+}
+
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true)]
+pub(super) struct SealcastArgs {
+    /// Its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(super) arguments: Vec<OsString>,
+}
 
 pub(super) fn run(args: &GatewayCommand) -> Result<ExitCode> {
     let mut definition = built_in(&GATEWAY, &args.common)?;

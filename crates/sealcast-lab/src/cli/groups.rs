@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::args::{CommonArgs, MeterArgs};
+use super::common_args::{CommonArgs, MeterArgs};
 use super::run::{built_in, measured};
 use crate::experiments::groups::{CHECK_FAILED, GROUPS};
 

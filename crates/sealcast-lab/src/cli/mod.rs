@@ -7,6 +7,7 @@ mod browser;
 mod builds;
 mod children;
 mod ciphers;
+mod common_args;
 mod control;
 mod count;
 mod delay;

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::args::{CommonArgs, PapersArgs};
+use super::args::PapersArgs;
+use super::common_args::CommonArgs;
 use super::control;
 use super::run::begin;
 use crate::experiments;

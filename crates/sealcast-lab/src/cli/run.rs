@@ -1,14 +1,31 @@
 //! `sealcast-lab run`, and the common part of all experiment commands.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Args;
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::args::{CommonArgs, DefinitionArgs, RunArgs, TableArgs};
+use super::common_args::{CommonArgs, TableArgs};
 use super::control;
 use crate::experiments;
 use crate::harness::{self, Asked, Definition, Entry, Experiment, Results};
+
+#[derive(Args, Debug)]
+pub(super) struct RunArgs {
+    /// The definition of an experiment, a TOML file
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) common: CommonArgs,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DefinitionArgs {
+    /// The experiment
+    #[arg(value_name = "NAME")]
+    pub(super) name: String,
+}
 
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     let text = std::fs::read_to_string(&args.file).map_err(|error| {

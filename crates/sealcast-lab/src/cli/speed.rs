@@ -11,7 +11,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
 use super::builds::{BuildsArgs, Programs, percent, seconds};
-use super::args::CommonArgs;
+use super::common_args::CommonArgs;
 use super::run::{begin, whole_clip};
 use super::{control, gateway, viewers};
 use crate::experiments::{self, viewers::VIEWERS};

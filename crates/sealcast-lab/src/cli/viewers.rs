@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use sealcast::failure::Result;
 
-use super::args::{CarrierArg, CommonArgs};
 use super::builds::{BuildsArgs, Programs};
+use super::common_args::{CarrierArg, CommonArgs};
 use super::run::{built_in, is_of_kind, measure, whole_clip};
 use crate::experiments::viewers::{self, VIEWERS};
 use crate::harness::Entry;
