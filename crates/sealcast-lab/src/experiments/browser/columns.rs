@@ -1,12 +1,18 @@
 //! The columns computed from samples, and the charts.
 
-use super::figures::{CURVE, GROWTHS, HEAPS};
 use crate::harness::{Axis, Better, Chart, Column, Definition};
 
 /// Differences of latencies below this matter to nobody, in ms.
 const MATTERS_MS: f64 = 1.0;
 /// The same of shares of a core, in percent of it.
 const MATTERS_PERCENT: f64 = 3.0;
+
+/// The name of the curve's series.
+pub(super) const CURVE: &str = "took_longer";
+/// The series of the heaps' sizes, in MB.
+pub(super) const HEAPS: &str = "heaps";
+/// The series of their growth, one value for each pair of sizes.
+pub(super) const GROWTHS: &str = "growths";
 
 pub(super) fn columns() -> Vec<Column> {
     let mut columns = latencies();

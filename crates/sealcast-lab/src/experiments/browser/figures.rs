@@ -5,18 +5,12 @@ use std::path::Path;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::meter::statistics::{median, quantile};
 
-use super::columns::latency_axis;
+use super::columns::{CURVE, GROWTHS, HEAPS, latency_axis};
 use super::lines::{Counts, Frame, Heap, Line, Paint, Processor};
 use crate::harness::Sample;
 
-/// The name of the curve's series.
-pub(super) const CURVE: &str = "took_longer";
 /// Points of the curve.
 const STEPS: usize = 201;
-/// The series of the heaps' sizes, in MB.
-pub(super) const HEAPS: &str = "heaps";
-/// The series of their growth, one value for each pair of sizes.
-pub(super) const GROWTHS: &str = "growths";
 /// The stages of a frame, in their order, and the names of their medians.
 const STAGES: [(&str, &str); 10] = [
     ("capture", "capture_ms"),

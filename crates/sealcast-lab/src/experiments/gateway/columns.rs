@@ -1,7 +1,9 @@
 //! The columns computed from samples, and the charts.
 
-use super::engine::CURVE;
 use crate::harness::{Axis, Better, Chart, Column, Definition};
+
+/// The name of the curve's series.
+pub(super) const CURVE: &str = "took_longer";
 
 pub(super) fn columns() -> Vec<Column> {
     vec![

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
-use super::columns::delay_axis;
+use super::columns::{CURVE, delay_axis};
 use super::load::Load;
 use super::system::System;
 use super::traffic::{Outcome, send_load};
@@ -15,8 +15,6 @@ use crate::harness::process::{Stop, last_words};
 use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
 use sealcast::meter::statistics::quantile;
 
-/// The name of the curve's series.
-pub(super) const CURVE: &str = "took_longer";
 /// Points of the curve.
 const STEPS: usize = 201;
 

@@ -11,7 +11,6 @@ use super::camera::Cameras;
 use super::pair::free_port;
 use super::paths::{CameraPath, Paths};
 use super::player;
-use super::system::paths;
 use crate::experiments::throughput::Carrier;
 use crate::experiments::throughput::stunnel::{certificate, fingerprint};
 use crate::harness::process::Program;
@@ -73,7 +72,7 @@ pub(super) fn open(
         _session: watched.1,
     };
     let processes: Vec<u32> = programs.iter().map(Program::id).collect();
-    Ok(paths(vec![path], processes, (programs, cameras)))
+    Ok(Paths::new(vec![path], processes, (programs, cameras)))
 }
 
 /// The configuration of a server: what it serves, and where its path comes from, as soon as a reader asks for it.

@@ -2,17 +2,17 @@
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sealcast::failure::{Failure, Result};
 use sealcast_proto::wire::MAX_STREAM;
+use serde::Deserialize;
 
 use super::camera::Cameras;
 use super::load::Load;
 use super::paths::{CameraPath, Paths};
 use super::player;
-use super::system::{Gateways, paths};
 use crate::experiments::throughput::Carrier;
 use crate::harness::process::{Program, Stop, knows, new_copy, printing_ticket, run_by, sealcast_program};
 
@@ -24,6 +24,21 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const OPEN: &str = "--rtsp-open";
 /// Prefix of tickets.
 const TICKET: &str = "sealcast://";
+
+/// The gateways and their options.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct Gateways {
+    /// The program to run; this build if none is named.
+    pub program: Option<PathBuf>,
+    /// Options for the URL at which the camera gateway listens, such as `rate=off&pace=off`; only over UDP.
+    pub options: String,
+    /// Carrier between the gateways, if it is another than the case's: `quic`, only beside UDP.
+    pub between: String,
+    /// The words of a command that runs the program, such as those of valgrind.
+    #[serde(skip)]
+    pub under: Vec<String>,
+}
 
 /// Number of viewer gateways that a load needs.
 pub(super) fn viewers(load: &Load) -> usize {
@@ -80,7 +95,7 @@ pub(super) fn open(
     }
     let camera_paths = camera_paths(load, &cameras, &ports).map_err(unusable)?;
     let processes: Vec<u32> = programs.iter().map(Program::id).collect();
-    Ok(paths(camera_paths, processes, (programs, cameras)))
+    Ok(Paths::new(camera_paths, processes, (programs, cameras)))
 }
 
 fn words(words: &[&str]) -> Vec<String> {

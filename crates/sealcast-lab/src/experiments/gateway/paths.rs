@@ -41,6 +41,18 @@ pub(super) struct Paths {
     pub(super) _held: Box<dyn Any>,
 }
 
+impl Paths {
+    /// Paths through these processes, which hold something for as long as there are the paths.
+    pub(super) fn new(camera_paths: Vec<CameraPath>, processes: impl Into<Vec<u32>>, held: impl Any) -> Self {
+        Self {
+            camera_paths,
+            epoch: Instant::now(),
+            processes: processes.into(),
+            _held: Box::new(held),
+        }
+    }
+}
+
 /// Frames from one keyframe to the next, of which the first is one: some programs pass on nothing before it.
 const KEYFRAME_INTERVAL: u32 = 50;
 

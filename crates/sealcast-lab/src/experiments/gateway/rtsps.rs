@@ -20,7 +20,6 @@ use super::load::Load;
 use super::packet::Frame;
 use super::paths::{CameraPath, PacketReceiver, PacketSender, Paths};
 use super::player::{self, Player};
-use super::system::paths;
 use crate::experiments::throughput::Carrier;
 use crate::experiments::throughput::stunnel::certificate;
 use crate::harness::process::{Program, Stop};
@@ -69,7 +68,7 @@ pub(super) fn open(
     };
     Ok(Paths {
         epoch,
-        ..paths(vec![path], [server.id()], (server, cameras))
+        ..Paths::new(vec![path], [server.id()], (server, cameras))
     })
 }
 

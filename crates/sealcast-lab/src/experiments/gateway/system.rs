@@ -1,19 +1,20 @@
 //! The systems between camera and player.
 
-use std::any::Any;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Duration;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
 use super::load::Load;
+use super::pair::Gateways;
 use super::paths::{CameraPath, PacketReceiver, PacketSender, Paths, RtpTransport, stream_path};
 use super::{mediamtx, pair, relay, rtsps};
 use crate::experiments::throughput::Carrier;
-use crate::experiments::throughput::stunnel::{Stunnel, accept};
+use crate::experiments::throughput::bare::accept;
+use crate::experiments::throughput::stunnel::Stunnel;
 use crate::experiments::throughput::tunnel::Tunnel;
 use crate::harness::process::{Program, Stop, own_program};
 
@@ -48,21 +49,6 @@ pub(super) enum System {
     },
 }
 
-/// The gateways and their options.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub(super) struct Gateways {
-    /// The program to run; this build if none is named.
-    pub program: Option<PathBuf>,
-    /// Options for the URL at which the camera gateway listens, such as `rate=off&pace=off`; only over UDP.
-    pub options: String,
-    /// Carrier between the gateways, if it is another than the case's: `quic`, only beside UDP.
-    pub between: String,
-    /// The words of a command that runs the program, such as those of valgrind.
-    #[serde(skip)]
-    pub under: Vec<String>,
-}
-
 impl System {
     /// True if the system can carry such a load in this setup.
     pub(super) fn suits(&self, load: &Load) -> bool {
@@ -91,7 +77,7 @@ impl System {
                 let tunnel = Tunnel::start(program)?;
                 let [from, to] = tunnel.sockets().map_err(unusable)?;
                 let path = datagram_path(from, to).map_err(unusable)?;
-                Ok(paths(vec![path], tunnel.processes(), tunnel))
+                Ok(Paths::new(vec![path], tunnel.processes(), tunnel))
             }
             Self::Rtsps {} => rtsps::open(load, scratch, stop, unusable),
             Self::MediaMtx { program, secure } => mediamtx::open(program, *secure, scratch, unusable),
@@ -100,18 +86,9 @@ impl System {
                 let path = stunnel
                     .through()
                     .and_then(|(sender, receiver)| stream_path(sender, receiver));
-                Ok(paths(vec![path.map_err(unusable)?], stunnel.processes(), stunnel))
+                Ok(Paths::new(vec![path.map_err(unusable)?], stunnel.processes(), stunnel))
             }
         }
-    }
-}
-
-pub(super) fn paths(camera_paths: Vec<CameraPath>, processes: impl Into<Vec<u32>>, held: impl Any) -> Paths {
-    Paths {
-        camera_paths,
-        epoch: Instant::now(),
-        processes: processes.into(),
-        _held: Box::new(held),
     }
 }
 
@@ -144,7 +121,7 @@ fn relayed(load: &Load, scratch: &Path, stop: Stop<'_>, unusable: impl Fn(io::Er
     let camera_paths = ends.camera_paths(load, &next).map_err(&unusable)?;
     // The last one started is the camera's.
     let processes: Vec<u32> = programs.iter().rev().map(Program::id).collect();
-    Ok(paths(camera_paths, processes, programs))
+    Ok(Paths::new(camera_paths, processes, programs))
 }
 
 /// The receiving sockets behind the last hop.

@@ -1,6 +1,5 @@
 //! The columns computed from samples, and the charts.
 
-use super::figures::CURVE;
 use crate::harness::{Axis, Better, Chart, Column, Definition};
 
 /// Differences of medians below this matter to nobody, in ms: the limit of the target.
@@ -9,6 +8,9 @@ const MATTERS_MS: f64 = 0.3;
 const PIPE: &str = "pipe";
 /// The value that a system without pipes has of its own, and others by the deduction.
 pub(super) const NET: &str = "net_p50_ms";
+
+/// The name of the curve's series.
+pub(super) const CURVE: &str = "took_longer";
 
 pub(super) fn columns() -> Vec<Column> {
     vec![

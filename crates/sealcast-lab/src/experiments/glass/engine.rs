@@ -7,6 +7,7 @@ use std::time::Duration;
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
+use super::circumstances::Circumstances;
 use super::commands::{Parts, first_line, first_that_fails};
 use super::pictures::Pictures;
 use super::pipes::Piped;
@@ -14,10 +15,6 @@ use super::sealcast_pair::Sealcast;
 use crate::harness::process::{Stop, last_words};
 use crate::harness::{Definition, Engine, Opened, Place, Sample, Turn};
 
-/// Time limit for programs to start, to find each other, to show their first picture and to end.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-/// Time for pictures that were painted last to arrive.
-pub(super) const DRAIN: Duration = Duration::from_millis(500);
 /// Longest warm-up, in seconds.
 const MAX_WARM_UP_S: f64 = 3600.0;
 
@@ -40,16 +37,6 @@ enum System {
     Sealcast(Sealcast),
     /// Programs that take pictures from a pipe and give them back through one.
     Pipes(Piped),
-}
-
-/// The circumstances of a turn.
-pub(super) struct Circumstances<'a> {
-    pub(super) pictures: Pictures,
-    pub(super) warm_up: Duration,
-    pub(super) time: Duration,
-    /// An empty folder for files.
-    pub(super) folder: PathBuf,
-    pub(super) stop: Stop<'a>,
 }
 
 struct Glass {

@@ -5,12 +5,10 @@ use std::path::Path;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::meter::statistics::quantile;
 
-use super::columns::latency_axis;
+use super::columns::{CURVE, latency_axis};
 use super::pictures::{Pictures, Reading, wall_us};
 use crate::harness::Sample;
 
-/// The name of the curve's series.
-pub(super) const CURVE: &str = "took_longer";
 /// Points of the curve.
 const STEPS: usize = 201;
 

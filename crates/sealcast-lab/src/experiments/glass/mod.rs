@@ -4,6 +4,7 @@
 //! The other programs take pictures from a pipe and give them back through another one. What these pipes take is
 //! measured as a system of its own and deducted.
 
+mod circumstances;
 mod columns;
 mod commands;
 mod engine;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
+use super::circumstances::{Circumstances, DRAIN, PATIENCE};
 use super::commands::{Parts, command, values, words};
-use super::engine::{Circumstances, DRAIN, PATIENCE};
 use super::figures::{Mark, Seen};
 use super::painter::Painter;
 use super::pictures::{Pictures, Reading};

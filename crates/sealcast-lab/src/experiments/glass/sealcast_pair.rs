@@ -9,8 +9,8 @@ use sealcast::meter::statistics::median;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::circumstances::{Circumstances, DRAIN, PATIENCE};
 use super::columns::NET;
-use super::engine::{Circumstances, DRAIN, PATIENCE};
 use super::figures::{Mark, Seen};
 use super::pictures::Reading;
 use crate::harness::Sample;

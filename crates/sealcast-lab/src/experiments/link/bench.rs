@@ -10,10 +10,9 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::{LinkCounts, LinkProfile};
 use sealcast_proto::wire::{Host, Ticket};
 
-use super::BUDGET;
 use super::ends::{GO, READY, TICKET};
 use super::load::{self, Row};
-use super::system::{Carrier, System};
+use super::system::{BUDGET, Carrier, System};
 use crate::harness::process::{Program, Stop, pause};
 use crate::net::{Direction, End, Net, NetConfig};
 use crate::proxy::{Links, UdpProxy};

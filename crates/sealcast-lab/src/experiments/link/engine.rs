@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use sealcast::failure::{Failure, FailureKind, Result};
+use sealcast::failure::Result;
 use sealcast_proto::sim::{LinkProfile, Random};
 use serde::Deserialize;
 
-use super::BUDGET;
 use super::bench::{self, Ground, Run};
-use super::figures::{self, GRACE, TAIL, WARM_UP};
+use super::case::{GRACE, profile};
+use super::figures::{self, TAIL, WARM_UP};
 use super::load::RATE;
-use super::system::{Carrier, System};
+use super::system::{BUDGET, Carrier, System};
 use crate::harness::process::Stop;
-use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
+use crate::harness::{Definition, Engine, Opened, Place, Sample, Turn};
 use crate::net::Net;
 
 #[derive(Deserialize)]
@@ -23,12 +22,6 @@ use crate::net::Net;
 struct Settings {
     /// True to use the proxy even if namespaces are available.
     proxy: bool,
-}
-
-/// The link profile. Other fields of the case are for the table only.
-#[derive(Deserialize)]
-struct Case {
-    link: String,
 }
 
 struct Link {
@@ -73,23 +66,6 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
             begun: AtomicUsize::new(0),
         })
     })
-}
-
-fn profile(case: &Entry) -> Result<LinkProfile> {
-    let Case { link } = case.read()?;
-    link.parse().map_err(|error| {
-        let what = format!("the link of `{}`, \"{link}\", is no profile: {error}", case.name);
-        Failure::new(
-            FailureKind::Usage,
-            what,
-            "see `sealcast-lab net --help` for how one is written",
-        )
-    })
-}
-
-/// The time after sending within which a frame is in time.
-pub(super) fn deadline(case: &Entry) -> Result<Duration> {
-    Ok(profile(case)?.delay + BUDGET + GRACE)
 }
 
 fn ground(proxy: bool) -> (Ground, String) {

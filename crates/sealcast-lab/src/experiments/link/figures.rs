@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bench::{Outcome, Wire};
-use super::columns::delay_axis;
+use super::columns::{CURVE, delay_axis};
 use super::load::{self, GROUP, RATE, Row};
 use crate::harness::Sample;
 use sealcast::meter::statistics::quantile;
@@ -14,13 +14,7 @@ use sealcast::meter::statistics::quantile;
 pub(super) const WARM_UP: u32 = 5 * RATE;
 /// Number of frames after those that count, so that the last of these have successors like all others.
 pub(super) const TAIL: u32 = RATE / 2;
-/// Allowance for the delay that programs and the machine add. SRT delivers every packet when the budget is used up,
-/// by a timer of 10 ms; without this allowance all of its frames would be late.
-pub(super) const GRACE: Duration = Duration::from_millis(20);
 
-/// The name of the curve's series, and the longest delay on its axis in milliseconds.
-pub(super) const CURVE: &str = "not_shown_yet";
-pub(super) const MOST_MS: f64 = 240.0;
 /// Points of the curve.
 const STEPS: usize = 241;
 

@@ -89,6 +89,17 @@ pub(super) struct Row {
     pub(super) received_ns: u64,
 }
 
+/// The record of a frame with this stamp.
+pub(super) fn row(stamp: Stamp, bytes: usize, received: u64) -> Row {
+    Row {
+        number: stamp.number,
+        keyframe: stamp.keyframe,
+        bytes,
+        sent_ns: stamp.sent,
+        received_ns: received,
+    }
+}
+
 /// Writes the frames that an end recorded.
 ///
 /// # Errors

@@ -6,6 +6,7 @@
 //! share.
 
 mod bench;
+mod case;
 mod columns;
 pub(crate) mod ends;
 mod engine;
@@ -15,12 +16,9 @@ mod packets;
 mod system;
 
 pub use ends::{EndConfig, receive, send};
-pub use system::{Carrier, System};
+pub use system::{BUDGET, Carrier, System};
 
 use crate::harness::Experiment;
-
-/// The viewer's latency budget, for all systems.
-pub const BUDGET: std::time::Duration = std::time::Duration::from_millis(120);
 
 /// `sealcast-lab link`.
 pub const LINK: Experiment = Experiment {

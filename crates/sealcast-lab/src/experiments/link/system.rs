@@ -1,8 +1,12 @@
 //! The systems that carry the frames.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::Deserialize;
+
+/// The viewer's latency budget, for all systems.
+pub const BUDGET: Duration = Duration::from_millis(120);
 
 /// The program or protocol that carries the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]

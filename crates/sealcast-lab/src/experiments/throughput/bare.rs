@@ -11,7 +11,7 @@ use sealcast::meter::resources::thread_cpu_time;
 use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 
 use super::carried::{Carried, Sending};
-use super::{Carrier, DATAGRAM, stunnel};
+use super::carrier::{Carrier, DATAGRAM};
 
 /// Datagrams sent with one system call.
 const RUN: usize = 64;
@@ -21,6 +21,8 @@ const CREDIT: u64 = 512 * 1024;
 const IDLE: Duration = Duration::from_micros(20);
 /// Read timeout of the receiver, after which it checks if the measurement is over.
 const LOOK: Duration = Duration::from_millis(20);
+/// Time limit for a connection to come through.
+const ACCEPT_PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes written or read with one call on a stream.
 const CHUNK: usize = 64 * 1024;
 
@@ -130,7 +132,7 @@ async fn receive(socket: &DatagramSocket, shared: &Counts) -> Duration {
 pub(super) fn stream(listener: &TcpListener, to: SocketAddr, sending: Sending<'_>) -> std::io::Result<Carried> {
     thread::scope(|scope| {
         let reading = scope.spawn(|| -> std::io::Result<_> {
-            let mut stream = stunnel::accept(listener)?;
+            let mut stream = accept(listener)?;
             let (mut room, mut bytes) = (vec![0; CHUNK], 0);
             let cpu = thread_cpu_time();
             loop {
@@ -160,4 +162,22 @@ pub(super) fn stream(listener: &TcpListener, to: SocketAddr, sending: Sending<'_
             lost: 0,
         })
     })
+}
+
+/// Accepts a connection with a time limit, since a program on the way may have failed.
+pub(crate) fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
+    listener.set_nonblocking(true)?;
+    let began = Instant::now();
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && began.elapsed() < ACCEPT_PATIENCE => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }

@@ -12,9 +12,10 @@ use sealcast_proto::unit::MAX_FRAME;
 use serde::Deserialize;
 
 use super::carried::Sending;
+use super::carrier::Carrier;
 use super::stunnel::Stunnel;
 use super::tunnel::Tunnel;
-use super::{Carrier, bare, ours};
+use super::{bare, ours};
 use crate::harness::process::{Stop, stopped};
 use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
 

@@ -20,8 +20,8 @@ use sealcast_proto::session::{
 use sealcast_proto::unit::{Assembled, Preamble, Unit};
 use sealcast_proto::wire::{BASE_DATAGRAM, CloseReason, Host, Ticket, TransportKind};
 
-use super::Carrier;
 use super::carried::{Carried, Sending};
+use super::carrier::Carrier;
 
 /// Maximum bytes in flight if the carrier does not limit the publisher: less than a socket buffer holds, and small
 /// enough to stay in the processor's cache.

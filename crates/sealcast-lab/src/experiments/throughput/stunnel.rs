@@ -19,8 +19,6 @@ use crate::harness::processor;
 pub(super) const START_PATIENCE: Duration = Duration::from_secs(5);
 /// Poll interval.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
-/// Time limit for a connection to come through.
-const ACCEPT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A child process that is killed when this is dropped.
 pub(crate) struct Running(Child);
@@ -127,7 +125,7 @@ impl Stunnel {
     /// A stream into it, and the corresponding stream at the exit.
     pub(crate) fn through(&self) -> std::io::Result<(TcpStream, TcpStream)> {
         let inward = TcpStream::connect(self.to)?;
-        Ok((inward, accept(&self.out)?))
+        Ok((inward, bare::accept(&self.out)?))
     }
 
     /// Waits until both listen.
@@ -152,24 +150,6 @@ impl Stunnel {
 fn listens(address: SocketAddr) -> bool {
     let port = format!("0100007F:{:04X} 00000000:0000 0A", address.port());
     fs::read_to_string("/proc/net/tcp").is_ok_and(|table| table.contains(&port))
-}
-
-/// Accepts a connection with a time limit, since a program on the way may have failed.
-pub(crate) fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
-    listener.set_nonblocking(true)?;
-    let began = Instant::now();
-    loop {
-        match listener.accept() {
-            Ok((stream, _)) => {
-                stream.set_nonblocking(false)?;
-                return Ok(stream);
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && began.elapsed() < ACCEPT_PATIENCE => {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 /// Creates `cert.pem` and `key.pem` for the name `localhost` in a folder.

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::DATAGRAM;
 use super::carried::{Carried, Sending};
+use super::carrier::DATAGRAM;
 use super::stunnel::{LOOK, Running, START_PATIENCE};
 use crate::harness::processor;
 use crate::net::namespace::{Namespace, ip, usable};

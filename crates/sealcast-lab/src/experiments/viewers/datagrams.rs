@@ -9,7 +9,7 @@ use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::plain::{STAMP, Stamped};
+use super::stamped::{STAMP, Stamped};
 use crate::experiments::throughput::DATAGRAM;
 
 /// Length of what stands before the data in a datagram: the frame's number, its number of datagrams, and its time.

@@ -9,6 +9,7 @@ mod engine;
 mod plain;
 mod publisher;
 mod relay;
+mod stamped;
 
 pub(crate) use count::count;
 pub use plain::fan_out;

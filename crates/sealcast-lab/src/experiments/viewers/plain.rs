@@ -5,7 +5,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::sync::atomic::Ordering;
 
-use bytes::{Buf, Bytes};
+use bytes::Buf;
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::media;
 use sealcast::run::{ClientRole, RelayClient, RelayUrl, Track};
@@ -16,6 +16,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::datagrams;
+use super::stamped::{STAMP, Stamped};
 use crate::experiments::link::ends::{tell, told};
 use crate::experiments::stream::wall_clock_ns;
 use crate::experiments::throughput::Carrier;
@@ -26,22 +27,12 @@ pub(super) const AT: &str = "at ";
 pub(super) const HEAD: usize = PREFIX + STAMP;
 /// Length of a frame's length.
 pub(super) const PREFIX: usize = 4;
-/// Length of a frame's time, in nanoseconds since 1970, big-endian.
-pub(super) const STAMP: usize = 8;
 /// Bytes by which a sealed and signed frame is longer, beside the stamp: an object has them too, so that a relay
 /// carries objects of the same lengths. An answer to challenges in the proof, and the description before a keyframe,
 /// come on top.
 const SEALED_MORE: usize = 242 - STAMP;
 /// Frames that may wait for a viewer. Who has more loses the oldest.
 const MAX_WAITING: usize = 64;
-
-/// A frame, and when the source gave it.
-#[derive(Clone)]
-pub(super) struct Stamped {
-    pub(super) keyframe: bool,
-    pub(super) at_ns: i64,
-    pub(super) data: Bytes,
-}
 
 /// Gives the frames of a source in real time to everybody who connects or asks, or to a relay, until standard input
 /// ends.
@@ -153,6 +144,7 @@ fn object(frame: &Stamped) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use sealcast_proto::sign::SignMode;
 
     use super::*;

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use sealcast::failure::{Failure, FailureKind, Result};
 use socket2::{Domain, Socket, Type};
 
-use super::{EndConfig, READY, row, tell, told};
-use crate::experiments::link::load::{self, GROUP, Row, Stamp};
+use super::config::EndConfig;
+use super::talk::{READY, tell, told};
+use crate::experiments::link::load::{self, GROUP, Row, Stamp, row};
 use crate::experiments::link::packets::{Cutter, Joiner, PAYLOAD};
 use crate::experiments::link::system::Carrier;
 

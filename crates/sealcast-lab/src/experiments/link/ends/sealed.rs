@@ -25,9 +25,10 @@ use sealcast_proto::unit::{Selection, Unit};
 use sealcast_proto::wire::Ticket;
 use tokio::sync::{mpsc, watch};
 
-use super::{EndConfig, TICKET, hear, row, tell, told};
-use crate::experiments::link::BUDGET;
-use crate::experiments::link::load::{self, GROUP, RATE, Row, STAMP_LEN, Stamp};
+use super::config::EndConfig;
+use super::talk::{TICKET, hear, tell, told};
+use crate::experiments::link::load::{self, GROUP, RATE, Row, STAMP_LEN, Stamp, row};
+use crate::experiments::link::system::BUDGET;
 
 type Rows = Arc<Mutex<Vec<Row>>>;
 
