@@ -13,9 +13,7 @@ use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast_proto::sim::{Link, LinkCounts, LinkProfile, MAX_PACKET};
 use tun_rs::SyncDevice;
 
-/// Spin instead of sleeping if a packet is due within this time, since the kernel wakes a sleeper some tens of
-/// microseconds late.
-pub const SPIN: Duration = Duration::from_micros(60);
+use crate::harness::scheduling::{SPIN, raise_priority};
 
 /// Most packets read in a row before other work is done.
 const BATCH: usize = 64;
@@ -145,7 +143,7 @@ impl ThreadState {
 
     fn pump(&self, from: &SyncDevice, to: &SyncDevice) {
         // If this fails, the link is less precise, which the report shows.
-        crate::harness::scheduling::raise_priority();
+        raise_priority();
         let mut buffer = vec![0; MAX_PACKET];
         while !self.stop.load(Ordering::Relaxed) {
             let moved = self.state().move_packets(self.epoch, from, to, &mut buffer);

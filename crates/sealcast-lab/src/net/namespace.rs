@@ -5,7 +5,7 @@ use std::process::Command;
 
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::{DEVICE, DEVICE_QUEUE, End, NetConfig};
+use super::config::{DEVICE, DEVICE_QUEUE, End, NetConfig};
 use crate::harness::environment::CONGESTION_CONTROL;
 
 /// A network namespace; deleted when dropped.

@@ -14,15 +14,13 @@ use sealcast_proto::sim::{LinkProfile, Loss};
 use crate::net::{Direction, End, Net, NetConfig, Running};
 
 pub use ping::Pings;
+use uml::{LOOK, stopped};
 
 /// Requests of a measurement, one every [`INTERVAL_MS`] milliseconds.
 const PINGS: u32 = 4000;
 /// Requests in the measurement without delay and loss.
 const FLOOR_PINGS: u32 = 1000;
 const INTERVAL_MS: u32 = 5;
-
-/// Poll interval for `stop`.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// The default profile for the comparison.
 pub fn usual() -> LinkProfile {
@@ -154,14 +152,6 @@ fn output(command: &mut Command, stop: &AtomicBool) -> Result<String> {
         return Err(stopped());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-fn stopped() -> Failure {
-    Failure::new(
-        FailureKind::Usage,
-        "the comparison was ended before its time",
-        "start it again",
-    )
 }
 
 fn read(text: &str, place: &str) -> Result<Pings> {

@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use sealcast::failure::{Failure, FailureKind, Result};
 
-use super::{LOOK, stopped};
-
 /// The program of the Debian package `user-mode-linux`, and the folder of its modules.
 const PROGRAM: &str = "linux.uml";
 const MODULES: &str = "/usr/lib/uml/modules";
 
 /// A guest that has not finished this long after its commands should have ended is killed.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Poll interval for `stop`.
+pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// Length of the queue of the guest's output lines.
 const LINES: usize = 64;
@@ -170,4 +171,13 @@ fn make_executable(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let permissions = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(path, permissions).map_err(|error| unwritable(path, &error))
+}
+
+/// The failure of a comparison that was stopped.
+pub(super) fn stopped() -> Failure {
+    Failure::new(
+        FailureKind::Usage,
+        "the comparison was ended before its time",
+        "start it again",
+    )
 }

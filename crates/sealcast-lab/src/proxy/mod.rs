@@ -2,6 +2,7 @@
 //!
 //! On a machine that is not busy, packets are delivered at most some tenths of a millisecond late.
 
+mod direction;
 mod scheduled;
 mod tap;
 mod tcp;
@@ -14,18 +15,10 @@ use std::time::Duration;
 
 use sealcast_proto::sim::LinkProfile;
 
+pub use direction::Direction;
 pub use tap::{Passed, Tap};
 pub use tcp::{TcpProxy, stream_profile};
 pub use udp::{MAX_CLIENTS, UdpProxy};
-
-/// The direction of packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the listening side to the side that the proxy connects to.
-    Up,
-    /// The opposite direction.
-    Down,
-}
 
 /// Profiles of a proxy's links.
 #[derive(Clone, Debug, Default)]

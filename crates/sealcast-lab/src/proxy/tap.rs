@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::Direction;
+use super::direction::Direction;
 
 /// Maximum number of packets that a tap holds: an hour at more than a thousand packets a second. It ignores the rest.
 const MAX_PASSED: usize = 4_000_000;
