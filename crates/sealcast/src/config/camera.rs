@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::option::{Opt, key};
+use super::option::{Kind, Opt, Setting, key};
 use super::secrets::has_secret;
 
 /// A camera: its name and source, who may see it, and what differs from the settings of all.
@@ -30,6 +30,14 @@ pub struct Camera {
     pub sign: Option<String>,
     /// Whether its sound is sent, instead of `sound` in `[publish]`. For `publish` alone.
     pub sound: Option<bool>,
+}
+
+impl Setting for Vec<Camera> {
+    const KIND: Kind = Kind::Tables;
+
+    fn unset() -> Option<Self> {
+        Some(Self::new())
+    }
 }
 
 /// A list of peers.

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use toml::Value;
 
-use super::camera::Camera;
 use super::secrets::redact;
 use crate::length::Length;
 use crate::meter::url::MetricsUrl;
@@ -68,12 +67,12 @@ impl<T: Setting> Setting for Option<T> {
     }
 }
 
-impl Setting for Vec<Camera> {
-    const KIND: Kind = Kind::Tables;
-
-    fn unset() -> Option<Self> {
-        Some(Self::new())
-    }
+/// The default of the one of these options that is at `path`.
+pub(super) fn default_of<T: Setting>(options: &[Opt], path: &str) -> T {
+    let opt = options.iter().find(|opt| opt.path == path);
+    let default = opt.and_then(|opt| opt.read(opt.default?).ok());
+    let default = default.map_or_else(T::unset, |value| value.try_into().ok());
+    default.expect("a type that cannot be unset has a default, which a test reads")
 }
 
 /// Heading of the options used only for measurements.

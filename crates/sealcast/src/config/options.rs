@@ -12,8 +12,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::camera::{self, Camera};
-use super::option::{Opt, Setting, accepts, flag, key, off_flag, on_flag, positional};
-use super::settings::default_of;
+use super::option::{Opt, Setting, accepts, default_of, flag, key, off_flag, on_flag, positional};
 use crate::length::{Hours, Millis, Seconds};
 use crate::meter::url::MetricsUrl;
 
@@ -39,7 +38,7 @@ macro_rules! options {
 
         impl Default for $Section {
             fn default() -> Self {
-                Self { $($key: default_of(concat!(stringify!($section), ".", stringify!($key))),)* }
+                Self { $($key: default_of(OPTIONS, concat!(stringify!($section), ".", stringify!($key))),)* }
             }
         })*
 

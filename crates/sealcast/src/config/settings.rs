@@ -8,7 +8,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use super::file;
-use super::option::{Kind, Opt, Setting, nearest};
+use super::option::{Kind, Opt, nearest};
 use super::options::{Config, OPTIONS};
 use super::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
@@ -244,14 +244,6 @@ fn option_of(name: &str) -> Result<Option<&'static Opt>> {
 fn refuse(name: &str, why: &str) -> Failure {
     let what = format!("the environment variable {name} cannot be used: {why}");
     Failure::new(FailureKind::Config, what, "correct it, or unset it")
-}
-
-/// The default of the option at `path`.
-pub(super) fn default_of<T: Setting>(path: &str) -> T {
-    let opt = OPTIONS.iter().find(|opt| opt.path == path);
-    let default = opt.and_then(|opt| opt.read(opt.default?).ok());
-    let default = default.map_or_else(T::unset, |value| value.try_into().ok());
-    default.expect("a type that cannot be unset has a default, which a test reads")
 }
 
 #[cfg(test)]
