@@ -9,6 +9,9 @@ use super::entropy;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::private_file::{create_folder, read_secret, write_secret};
 
+/// Name of the identity in the folder of a publisher.
+pub(super) const IDENTITY: &str = "identity";
+
 /// Directory for identities and allow lists: `$SEALCAST_HOME`, `$XDG_CONFIG_HOME/sealcast` or `~/.config/sealcast`.
 ///
 /// # Errors

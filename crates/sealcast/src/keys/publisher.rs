@@ -11,15 +11,13 @@ use sealcast_proto::keys::Identity;
 
 use super::claim::{COMMAND_PATIENCE, claim, holder_in_words, lock};
 use super::epoch_numbers::EpochNumbers;
-use super::files::{self, End, identity_at, read_identity};
+use super::files::{self, End, IDENTITY, identity_at, read_identity};
 use super::peers::{Kind, ListName, running};
 use super::take_over;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::file_lock::FileLock;
 use crate::private_file::create_folder;
 
-/// Name of the identity in the folder of a publisher.
-pub(super) const IDENTITY: &str = "identity";
 /// Its hand-written list of peers to admit.
 const ALLOW: &str = "allow";
 /// Name of the socket for commands.
@@ -66,7 +64,7 @@ pub fn end_named(name: &ListName) -> Option<End> {
 pub fn take_over_lists(home: &Path, name: &ListName, listen: Option<&ListName>) -> Result<()> {
     let Some(end) = end_named(name) else { return Ok(()) };
     let _starting = starting(home).map_err(|error| unusable(home, &error))?;
-    take_over::lists(home, name, end, listen, false)
+    take_over::lists(home, name, &folder(home, name), end, listen, false)
 }
 
 /// Leaves out the epochs that a publisher may have used since the copy was made from which its folder was restored: a
@@ -133,12 +131,12 @@ impl Publisher {
         let folder = folder(home, start.name);
         let starting = starting(home);
         if starting.is_ok() {
-            take_over::lists(home, start.name, start.end, start.listen, named.is_some())?;
+            take_over::lists(home, start.name, &folder, start.end, start.listen, named.is_some())?;
         }
         let (identity, path) = match (named, &starting) {
             (Some(path), _) => (read_identity(&path)?, path),
             (None, Ok(_)) => {
-                let path = take_over::identity(home, start.name, start.end)?;
+                let path = take_over::identity(home, start.name, folder.join(IDENTITY), start.end)?;
                 (identity_at(&path)?, path)
             }
             (None, Err(error)) => return Err(unusable(home, error)),

@@ -8,17 +8,22 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files::{End, read_identity};
+use super::files::{End, IDENTITY, read_identity};
 use super::peers::{Kind, ListName, has_run, last_used, running};
-use super::publisher::{IDENTITY, folder};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::private_file::create_folder;
 
-/// Gives the default name of an end the lists that it had: those of where it listens, or else those used last.
+/// Gives the default name of an end, whose folder is `target`, the lists that it had: those of where it listens, or else those used last.
 /// `ours` tells that it ran before, although its own identity file does not.
-pub(super) fn lists(home: &Path, name: &ListName, end: End, listen: Option<&ListName>, ours: bool) -> Result<()> {
-    let target = folder(home, name);
-    let taken = fs::read_dir(&target).is_ok_and(|mut entries| entries.next().is_some());
+pub(super) fn lists(
+    home: &Path,
+    name: &ListName,
+    target: &Path,
+    end: End,
+    listen: Option<&ListName>,
+    ours: bool,
+) -> Result<()> {
+    let taken = fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some());
     let was_here = |end: End| end.former_file_name().is_some_and(|file| home.join(file).exists());
     if end.default_name() != Some(&name.to_string()) || taken || !(ours || was_here(end)) {
         return Ok(());
@@ -52,13 +57,12 @@ pub(super) fn lists(home: &Path, name: &ListName, end: End, listen: Option<&List
             "stop it, or give this one another --name",
         ));
     }
-    moved(from, &target)
+    moved(from, target)
 }
 
-/// The file of a publisher's identity, to which that of earlier versions was moved: for the default name, and for a
+/// The file of a publisher's identity, `own`, to which that of earlier versions was moved: for the default name, and for a
 /// name that has the only lists there are.
-pub(super) fn identity(home: &Path, name: &ListName, end: End) -> Result<PathBuf> {
-    let own = folder(home, name).join(IDENTITY);
+pub(super) fn identity(home: &Path, name: &ListName, own: PathBuf, end: End) -> Result<PathBuf> {
     let Some(former) = end
         .former_file_name()
         .map(|file| home.join(file))

@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use sealcast_proto::keys::PeerId;
 
-use super::find::{find_invites, find_peer, named};
+use super::find::{find_invites, find_peer, named, usage};
 use super::limit::check_camera_name;
 use super::lines::one_line;
 use super::lists::{Edit, LiveInvite};
 use super::roll::MAX_ENROLLED;
 use super::store::PeerStore;
-use crate::failure::{Failure, FailureKind, Result};
+use crate::failure::{Failure, Result};
 use crate::keys::allow::AllowList;
 use crate::overview::counted;
 
@@ -255,8 +255,4 @@ fn no_command() -> Failure {
         "say peers list, allow PEER-ID [NAME], rename PEER-ID|NAME NAME, remove PEER-ID|NAME or withdraw [with-peers] \
          INVITE|NAME|all",
     )
-}
-
-pub(super) fn usage(what: &str, hint: &str) -> Failure {
-    Failure::new(FailureKind::Usage, what, hint)
 }

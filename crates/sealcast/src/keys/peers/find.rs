@@ -2,10 +2,9 @@
 
 use sealcast_proto::keys::{PeerId, PskName};
 
-use super::command::usage;
 use super::lines::one_line;
 use super::lists::PeerLists;
-use crate::failure::Result;
+use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
 
 /// Number of those that a name fits which an error names.
@@ -87,6 +86,10 @@ pub(super) fn named(lists: &PeerLists, id: &PeerId) -> String {
         "" => id.to_string(),
         label => format!("{label} ({})", id.short()),
     }
+}
+
+pub(super) fn usage(what: &str, hint: &str) -> Failure {
+    Failure::new(FailureKind::Usage, what, hint)
 }
 
 #[cfg(test)]
