@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sealcast_proto::archive::{EndCause, Head, SegmentKey, SegmentStart, SegmentWriter};
 
@@ -26,9 +26,6 @@ use crate::sink::{GroupProof, full_disk};
 const LONG_SEGMENT: u64 = 128 << 20;
 /// No frame is added to a segment of this length. What follows is lost up to the next keyframe.
 const LONGEST_SEGMENT: u64 = 384 << 20;
-
-/// Time after which written blocks are on the disk at the latest, unless the disk itself is slower.
-pub(super) const SYNC_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Appends the blocks of a frame.
 pub(super) type Fill<'a> = &'a mut dyn FnMut(&mut SegmentWriter, &mut Vec<u8>);

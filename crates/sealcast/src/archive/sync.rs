@@ -4,9 +4,12 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use super::recording::SYNC_INTERVAL;
 use crate::failure::{Failure, FailureKind, Result};
+
+/// Time after which written blocks are on the disk at the latest, unless the disk itself is slower.
+const SYNC_INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
 struct State {

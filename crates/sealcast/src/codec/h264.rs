@@ -10,7 +10,8 @@ use openh264::encoder::{
 };
 use openh264::formats::YUVSource;
 
-use crate::codec::{check_size, openh264_options};
+use crate::codec::openh264_options;
+use crate::codec::size::check_size;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{FrameRate, Picture};
 

@@ -6,7 +6,8 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-use crate::codec::{MAX_SIDE, check_size, shrink};
+use crate::codec::shrink;
+use crate::codec::size::{MAX_SIDE, check_size};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::Picture;
 

@@ -13,6 +13,7 @@ mod openh264_options;
 #[cfg(test)]
 mod rate_tests;
 mod scale;
+mod size;
 
 pub use asm::asm_active;
 pub use fenced::{Decoder, RESTART_INTERVAL, decoders_cpu_time, fence, serve};
@@ -20,16 +21,10 @@ pub use h264::{H264Decoder, H264Encoder, H264Settings};
 pub(crate) use jpeg::{CHROMA_TO_VIDEO, LUMA_TO_VIDEO};
 pub use jpeg_rate::JpegRate;
 pub use scale::shrink;
+pub use size::{MAX_PIXELS, MAX_SIDE};
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Picture};
-
-/// Maximum width or height of a decoded picture, in pixels.
-pub const MAX_SIDE: usize = 8192;
-
-/// Maximum number of pixels of a decoded picture: 8K cinema. It limits the memory that one hostile JPEG can make us
-/// allocate.
-pub const MAX_PIXELS: usize = 8192 * 4320;
 
 /// Decodes the frames of one stream in this very process: what the program itself or its user made, in tests and in the
 /// laboratory. Frames of another party are for [`Decoder`], which has this one in a process of its own.
@@ -82,18 +77,4 @@ fn no_decoder(codec: Codec, what: &str) -> Failure {
         format!("the stream is {}, which {what} does not decode", codec.title()),
         "record it with --to file:OUT.mp4, pipe it into a player (--to - | ffplay -), or watch in a browser that can",
     )
-}
-
-/// Refuse unsupported picture sizes: odd sides, no pixels, or more than [`MAX_PIXELS`].
-fn check_size(width: usize, height: usize) -> Result<()> {
-    let even = width.is_multiple_of(2) && height.is_multiple_of(2);
-    let held = width > 0 && height > 0 && width <= MAX_SIDE && height <= MAX_SIDE && width * height <= MAX_PIXELS;
-    if even && held {
-        return Ok(());
-    }
-    Err(Failure::new(
-        FailureKind::Source,
-        format!("a picture of {width}x{height} pixels cannot be handled"),
-        format!("choose even sides of at most {MAX_SIDE} pixels, and at most {MAX_PIXELS} pixels in all"),
-    ))
 }

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use sealcast_proto::rtsp::{CameraError, CameraUrl};
 
-use super::{LinkError, RtspOptions};
+use super::RtspOptions;
+use super::link_error::LinkError;
 use crate::failure::{Failure, FailureKind, Result, SourceFault};
 use crate::keys::fingerprint::Fingerprint;
 use crate::transport::tcp::connect_stream;

@@ -1,17 +1,17 @@
 //! The connection to a camera, together with the client that speaks on it.
 
-use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use sealcast_proto::rtsp::{
-    CameraClient, CameraConfig, CameraError, CameraEvent, CameraInput, CameraOutput, Channel, MAX_TRACKS, Oddities,
-    Parameters, Route, Track, TrackSet, Verb, put_data,
+    CameraClient, CameraConfig, CameraEvent, CameraInput, CameraOutput, Channel, MAX_TRACKS, Oddities, Parameters,
+    Route, Track, TrackSet, Verb, put_data,
 };
 
 use super::RtspOptions;
 use super::connect::RtspConnection;
+use super::link_error::LinkError;
 use super::ports::{RtpPorts, Senders};
 use crate::failure::Result;
 use crate::keys::entropy;
@@ -19,23 +19,6 @@ use crate::transport::{ByteStream, Progress, StreamTransport, Transport};
 
 /// Maximum bytes queued for a camera that does not read. Beyond that it counts as gone.
 const MAX_UNSENT: usize = 256 * 1024;
-
-/// Reason for the end of a connection to a camera.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LinkError {
-    /// The client found what it cannot go on with.
-    #[error(transparent)]
-    Client(#[from] CameraError),
-    /// An error of the operating system.
-    #[error("the connection broke: {0}")]
-    Broken(io::Error),
-    /// The camera closed the connection.
-    #[error("the camera closed the connection")]
-    Closed,
-    /// The camera does not read.
-    #[error("the camera does not read what it is sent")]
-    Deaf,
-}
 
 /// Output of the client that is the program's to deal with.
 pub(crate) enum LinkEvent {

@@ -3,11 +3,13 @@
 
 mod connect;
 mod link;
+mod link_error;
 mod options;
 mod ports;
 
 pub(crate) use connect::{Place, RtspConnection, connect};
-pub(crate) use link::{CameraLink, LinkError, LinkEvent};
+pub(crate) use link::{CameraLink, LinkEvent};
+pub(crate) use link_error::LinkError;
 pub(crate) use options::PASSWORD_VARIABLE;
 pub use options::{RtspOptions, Transport};
 pub(crate) use ports::{RtpPorts, Senders, after_others, each_datagram, send_from};

@@ -11,7 +11,7 @@ use rustix::io::{Errno, pread};
 
 use super::answer::{Answer, HEADER, printable};
 use super::fence::Raised;
-use crate::codec::{MAX_PIXELS, check_size};
+use crate::codec::size::{MAX_PIXELS, check_size};
 use crate::media::Picture;
 
 /// Size of the shared memory: the largest picture. It takes no memory before something is written there.
