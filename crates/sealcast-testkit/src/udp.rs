@@ -3,7 +3,8 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use sealcast::meter::metrics::{BuildInfo, Metrics};
+use sealcast::meter::build_info::BuildInfo;
+use sealcast::meter::metrics::Metrics;
 use sealcast_proto::keys::{PeerId, ticket_mac};
 
 use crate::ends::identity;

@@ -7,7 +7,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sealcast::meter::metrics::{BuildInfo, Metrics};
+use sealcast::meter::build_info::BuildInfo;
+use sealcast::meter::metrics::Metrics;
 use sealcast::meter::resources::thread_cpu_time;
 use sealcast::transport::Transport;
 use sealcast::transport::udp::{DatagramSocket, Fragments, Path, Runs, connect_any, listen};

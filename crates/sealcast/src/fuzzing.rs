@@ -16,7 +16,8 @@ use tokio::sync::mpsc;
 use web_transport_quinn::proto;
 
 use crate::media::{ReceivedFrame, StreamInfo};
-use crate::meter::metrics::{BuildInfo, Metrics};
+use crate::meter::build_info::BuildInfo;
+use crate::meter::metrics::Metrics;
 pub use crate::run::gateway::fuzzing as gateway;
 use crate::sink::file_mp4::Fragmenter;
 use crate::transport::quic::door::{Door, IssuedIds};

@@ -14,8 +14,8 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use sealcast_proto::timeline::Jump;
 
+use super::build_info::BuildInfo;
 use super::labels::{Direction, DoorAnswer, RecordKind, RtcpRefusal, Stranger};
-use super::metrics::BuildInfo;
 use super::stage::{Stage, StageTimes};
 
 /// Upper bounds of the time histograms in seconds: 1 µs to 10 s, two or three steps per decade.

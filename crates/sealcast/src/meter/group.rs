@@ -3,28 +3,26 @@
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use sealcast_proto::sign::{ProofCounts, ProofState};
 
 use super::families::{Seconds, counter, gauge, seconds};
-use super::metrics::Metrics;
 
 /// The metric families in the registry.
 pub(super) struct GroupMeter {
-    members: Gauge,
-    epoch: Gauge,
-    forwarded: Counter,
-    forwarded_bytes: Counter,
-    not_the_cameras: Counter,
-    proven: Counter,
-    forged: Counter,
-    pictures_unproven: Counter,
-    pictures_forged: Counter,
-    proofs_missing: Gauge,
-    age: Seconds,
-    hearing: Gauge,
-    multicast: Counter,
-    multicast_bytes: Counter,
-    heard: Counter,
+    pub(super) members: Gauge,
+    pub(super) epoch: Gauge,
+    pub(super) forwarded: Counter,
+    pub(super) forwarded_bytes: Counter,
+    pub(super) not_the_cameras: Counter,
+    pub(super) proven: Counter,
+    pub(super) forged: Counter,
+    pub(super) pictures_unproven: Counter,
+    pub(super) pictures_forged: Counter,
+    pub(super) proofs_missing: Gauge,
+    pub(super) age: Seconds,
+    pub(super) hearing: Gauge,
+    pub(super) multicast: Counter,
+    pub(super) multicast_bytes: Counter,
+    pub(super) heard: Counter,
 }
 
 impl GroupMeter {
@@ -94,73 +92,5 @@ impl GroupMeter {
                 "Records that came from the multicast group, whoever sent them",
             ),
         }
-    }
-}
-
-impl Metrics {
-    fn group_meter(&self) -> &GroupMeter {
-        &self.delivery().group
-    }
-
-    /// Sets the number of members and the newest epoch.
-    pub fn group(&self, members: usize, epoch: u64) {
-        let meter = self.group_meter();
-        meter.members.set(members as i64);
-        meter.epoch.set(epoch as i64);
-    }
-
-    /// Counts a frame that was given to a member.
-    pub fn frame_forwarded(&self, bytes: u64) {
-        let meter = self.group_meter();
-        meter.forwarded.inc();
-        meter.forwarded_bytes.inc_by(bytes);
-    }
-
-    /// Counts a frame that the camera did not sign.
-    pub fn frame_not_the_cameras(&self) {
-        self.group_meter().not_the_cameras.inc();
-    }
-
-    /// Counts the signature of a group of pictures.
-    pub fn part_judged(&self, forged: bool) {
-        let meter = self.group_meter();
-        if forged {
-            meter.forged.inc();
-        } else {
-            meter.proven.inc();
-        }
-    }
-
-    /// Counts what became of frames since `before`, and tells whether signatures come.
-    pub fn proofs(&self, before: ProofCounts, proofs: ProofState) {
-        let meter = self.group_meter();
-        let ProofCounts { unproven, forged } = proofs.counts;
-        // With another key of a relay's group it is counted anew.
-        let more = |now: u64, before: u64| now.checked_sub(before).unwrap_or(now);
-        meter.pictures_unproven.inc_by(more(unproven, before.unproven));
-        meter.pictures_forged.inc_by(more(forged, before.forged));
-        meter.proofs_missing.set(proofs.missing.into());
-    }
-
-    /// Sets the number of viewers who hear the multicast group.
-    pub fn multicast_viewers(&self, viewers: usize) {
-        self.group_meter().hearing.set(viewers as i64);
-    }
-
-    /// Counts datagrams that were sent to the multicast group.
-    pub fn multicast_sent(&self, datagrams: u64, bytes: u64) {
-        let meter = self.group_meter();
-        meter.multicast.inc_by(datagrams);
-        meter.multicast_bytes.inc_by(bytes);
-    }
-
-    /// Counts a record that came from the multicast group.
-    pub fn multicast_heard(&self) {
-        self.group_meter().heard.inc();
-    }
-
-    /// Sets the upper bound of the picture's age, in seconds.
-    pub fn picture_age(&self, seconds: f64) {
-        self.group_meter().age.set(seconds);
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use sealcast_proto::clock::ClockReading;
 use sealcast_proto::timeline::Jumps;
-use serde::Serialize;
 
+use super::build_info::BuildInfo;
 use super::camera::CameraMeter;
 use super::delivery::Delivery;
 use super::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer};
@@ -34,17 +34,6 @@ pub struct Overhead {
     pub preamble: u64,
     /// Length prefix on a byte stream.
     pub framing: u64,
-}
-
-/// Description of the build, for `sealcast_build_info`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct BuildInfo {
-    /// Version of sealcast.
-    pub version: String,
-    /// Names of the suites that this build supports.
-    pub suites: Vec<String>,
-    /// Names of the key establishment mechanisms.
-    pub mechanisms: Vec<String>,
 }
 
 /// All counters of the program, and of one of its cameras or of what it does without naming one. Clones share the same

@@ -1,7 +1,9 @@
 //! Measurements of a stream's cost: stage times, counters, CPU, memory, temperature, energy, and the files that store
 //! them.
 
+pub mod build_info;
 mod camera;
+mod counted;
 mod delivery;
 mod exposition;
 mod families;

@@ -12,7 +12,6 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::labels::PeerQueue;
-use super::metrics::Metrics;
 
 /// A queue of what a peer has not read yet.
 pub trait Holds: Send + Sync {
@@ -44,12 +43,12 @@ type Queues = Vec<(PeerQueue, Weak<dyn Holds>)>;
 pub(super) struct PeerBytes(Arc<Mutex<Queues>>);
 
 impl PeerBytes {
-    fn lock(&self) -> MutexGuard<'_, Queues> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Queues> {
         // Each statement leaves the list whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sum(&self, of: PeerQueue) -> usize {
+    pub(super) fn sum(&self, of: PeerQueue) -> usize {
         let queues = self.lock();
         let alive = queues.iter().filter(|(queue, _)| *queue == of);
         alive
@@ -78,33 +77,10 @@ impl Collector for PeerBytes {
     }
 }
 
-impl Metrics {
-    /// Counts what this queue holds, as long as it exists.
-    pub fn holds<H: Holds + 'static>(&self, queue: PeerQueue, holder: &Arc<H>) {
-        let mut queues = self.peer_bytes().lock();
-        if queues.len() == queues.capacity() {
-            queues.retain(|(_, held)| held.strong_count() > 0);
-        }
-        let holder: Weak<H> = Arc::downgrade(holder);
-        queues.push((queue, holder));
-    }
-
-    /// A new queue of this kind, whose bytes its owner tells.
-    pub fn held(&self, queue: PeerQueue) -> Arc<Held> {
-        let held = Arc::new(Held::default());
-        self.holds(queue, &held);
-        held
-    }
-
-    /// Bytes held in all queues of a kind.
-    pub fn peer_bytes_in(&self, queue: PeerQueue) -> usize {
-        self.peer_bytes().sum(queue)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::metrics::BuildInfo;
+    use super::super::build_info::BuildInfo;
+    use super::super::metrics::Metrics;
     use super::*;
 
     #[test]

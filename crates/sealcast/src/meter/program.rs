@@ -9,11 +9,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use super::build_info::BuildInfo;
 use super::camera::CameraMeter;
 use super::exposition::joined;
 use super::families::{self, Counts, NamedLabel, Seconds};
 use super::labels::{DatagramRefusal, DatagramUnsent, HandshakeOutcome};
-use super::metrics::{BuildInfo, Totals};
+use super::metrics::Totals;
 use super::peer_bytes::PeerBytes;
 use super::turned_away::TurnedAwayMeter;
 

@@ -8,10 +8,11 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tempfile::Builder;
 
+use super::build_info::BuildInfo;
 use super::labels::HandshakeOutcome;
 use super::log_rows::{HandshakeRow, Phase, iso};
 use super::logs::LogSummary;
-use super::metrics::{BuildInfo, Metrics, Totals};
+use super::metrics::{Metrics, Totals};
 use super::paired::PairedSummary;
 use super::resources::ResourceSummary;
 use super::shape::ShapeReport;

@@ -121,7 +121,7 @@ mod tests {
     use tokio::net::TcpStream;
     use tokio_rustls::TlsConnector;
 
-    use super::super::metrics::BuildInfo;
+    use super::super::build_info::BuildInfo;
     use super::*;
 
     async fn bind(url: &str, metrics: &Metrics) -> Result<MetricsServer> {

@@ -2,22 +2,20 @@
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
-use sealcast_proto::session::ShapeCounts;
 use serde::Serialize;
 
 use super::families::{Seconds, counter, seconds};
-use super::metrics::Metrics;
 
 /// The metric families in the registry.
 pub(super) struct ShapeMeter {
-    bytes: Counter,
-    inner: Counter,
-    overhead: Seconds,
-    late: Counter,
-    skipped_ticks: Counter,
-    skipped_pictures: Counter,
-    dropped_frames: Counter,
-    dropped_control: Counter,
+    pub(super) bytes: Counter,
+    pub(super) inner: Counter,
+    pub(super) overhead: Seconds,
+    pub(super) late: Counter,
+    pub(super) skipped_ticks: Counter,
+    pub(super) skipped_pictures: Counter,
+    pub(super) dropped_frames: Counter,
+    pub(super) dropped_control: Counter,
 }
 
 /// Cells of a run, for the report.
@@ -81,43 +79,10 @@ impl ShapeReport {
     }
 }
 
-fn overhead_ratio(cells: u64, inner: u64) -> f64 {
+pub(super) fn overhead_ratio(cells: u64, inner: u64) -> f64 {
     if inner == 0 {
         0.0
     } else {
         cells as f64 / inner as f64 - 1.0
-    }
-}
-
-impl Metrics {
-    /// Counts what a session's cells did since `counted`, and sets `counted` to `counts`.
-    pub fn shaped(&self, counted: &mut ShapeCounts, counts: ShapeCounts) {
-        let meter = self.shape_meter();
-        let since = |now: u64, before: u64| now - before;
-        meter.bytes.inc_by(since(counts.cell_bytes, counted.cell_bytes));
-        meter.inner.inc_by(since(counts.inner_bytes, counted.inner_bytes));
-        meter.late.inc_by(since(counts.late_ticks, counted.late_ticks));
-        meter
-            .skipped_ticks
-            .inc_by(since(counts.skipped_ticks, counted.skipped_ticks));
-        meter
-            .dropped_control
-            .inc_by(since(counts.dropped_control, counted.dropped_control));
-        meter.overhead.set(overhead_ratio(meter.bytes.get(), meter.inner.get()));
-        *counted = counts;
-    }
-
-    /// Counts a picture that was not encoded because too much waits for cells.
-    pub fn picture_skipped(&self) {
-        self.shape_meter().skipped_pictures.inc();
-    }
-
-    /// Counts frames that were dropped because they would have waited too long for cells.
-    pub fn shape_dropped(&self, frames: u64) {
-        self.shape_meter().dropped_frames.inc_by(frames);
-    }
-
-    fn shape_meter(&self) -> &ShapeMeter {
-        &self.delivery().shape
     }
 }

@@ -1,20 +1,18 @@
 //! Meters of a group's signatures: what they add to the stream, and the time that they take.
 
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 
 use super::families::{Counts, second_counts};
 use super::labels::SignatureWork;
-use super::metrics::Metrics;
 
 /// The metric families in the registry.
 pub(super) struct SignatureMeter {
-    done: Counts,
-    bytes: Counts,
-    seconds: Vec<Counter<f64, AtomicU64>>,
+    pub(super) done: Counts,
+    pub(super) bytes: Counts,
+    pub(super) seconds: Vec<Counter<f64, AtomicU64>>,
 }
 
 impl SignatureMeter {
@@ -46,19 +44,12 @@ impl SignatureMeter {
     }
 }
 
-impl Metrics {
-    /// Counts a signature with its record or message of so many bytes, and the time that it took.
-    pub fn signature(&self, work: SignatureWork, bytes: u64, took: Duration) {
-        let meter = &self.delivery().signatures;
-        meter.done.add(work as usize, 1);
-        meter.bytes.add(work as usize, bytes);
-        meter.seconds[work as usize].inc_by(took.as_secs_f64());
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::meter::metrics::Metrics;
     use crate::run::build_info;
 
     #[test]

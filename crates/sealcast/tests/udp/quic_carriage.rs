@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use sealcast::meter::build_info::BuildInfo;
 use sealcast::meter::labels::{DatagramUnsent, DoorAnswer, MediaStream};
-use sealcast::meter::metrics::{BuildInfo, Metrics};
+use sealcast::meter::metrics::Metrics;
 use sealcast::transport::{AnyTransport, Listener, Progress, Reach, Transport};
 use sealcast_proto::keys::{Identity, Role};
 use sealcast_proto::unit::Unit;

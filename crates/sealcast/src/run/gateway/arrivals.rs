@@ -47,7 +47,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::meter::metrics::BuildInfo;
+    use crate::meter::build_info::BuildInfo;
 
     #[test]
     fn each_packet_counts_whether_it_came_alone_or_with_others() {

@@ -114,7 +114,7 @@ mod tests {
     use sealcast_proto::rtsp::Track;
 
     use super::*;
-    use crate::meter::metrics::BuildInfo;
+    use crate::meter::build_info::BuildInfo;
     use crate::rtsp::RtpPorts;
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

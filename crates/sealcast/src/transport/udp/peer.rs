@@ -368,7 +368,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::meter::metrics::BuildInfo;
+    use crate::meter::build_info::BuildInfo;
     use crate::transport::udp::connect_any;
 
     fn lengths(socket: &UdpSocket, count: usize) -> Vec<usize> {
