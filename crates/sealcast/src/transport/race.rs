@@ -2,6 +2,7 @@
 //! RFC 8305).
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -50,6 +51,9 @@ impl Place {
         Self { at, address }
     }
 }
+
+/// The place at which a connection stood: over UDP it is known when the first answer comes.
+pub(super) type Stood = Arc<OnceLock<Place>>;
 
 /// The places of these addresses, in their order and each once.
 ///

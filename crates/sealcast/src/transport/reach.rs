@@ -1,14 +1,14 @@
 //! Reaching the other end of a ticket: by the addresses of the ticket, and by those that it told in a session.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use sealcast_proto::keys::Role;
 use sealcast_proto::session::{Carrier, Entry};
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{Address, Host, MAX_ADDRESSES, Ticket, TransportKind};
 
-use super::race::{self, Given, MAX_TRIED, Place};
+use super::race::{self, Given, MAX_TRIED, Place, Stood};
 use super::{AnyTransport, StreamTransport, quic, tcp, udp, web};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
@@ -31,9 +31,6 @@ pub struct Reach {
     /// The one of them at which it stood.
     stood: Stood,
 }
-
-/// The place at which a connection stood: over UDP it is known when the first answer comes.
-pub(super) type Stood = Arc<OnceLock<Place>>;
 
 /// An address that the other end told.
 struct Told {

@@ -11,7 +11,6 @@ use sealcast_proto::session::PART_TIMEOUT;
 use sealcast_proto::wire::{MAX_RECORD, Malformed, MessageLength};
 use tokio::io::{AsyncRead, Join, Sink, join, sink};
 
-use super::peer::Reading;
 use crate::meter::labels::MediaStream as MediaStreamEvent;
 use crate::meter::metrics::Metrics;
 use crate::transport::{StreamTransport, Transport};
@@ -22,6 +21,17 @@ const DATAGRAMS_AT_ONCE: usize = 64;
 const EARLY_BYTES: usize = 16 << 10;
 /// Maximum of bytes held for parts of records on all streams: the longest record, and 4 MiB more.
 pub(crate) const MAX_STREAMED: usize = MAX_RECORD + (4 << 20);
+
+/// The media that is read. It may overtake the handshake, and an unauthenticated peer may send none.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// The session is not established: streams wait, and a few datagrams are kept.
+    Early,
+    /// The peer is admitted and a viewer: it sends none.
+    Nothing,
+    /// The peer is admitted and sends media.
+    Media,
+}
 
 /// A stream of the peer.
 struct MediaStream<R> {

@@ -17,7 +17,7 @@ use tokio::task::coop::consume_budget;
 use super::config;
 use super::datagrams::{Datagrams, longest};
 use super::groups::Groups;
-use super::incoming::Incoming;
+use super::incoming::{Incoming, Reading};
 use super::window::Watch;
 use crate::meter::metrics::Metrics;
 use crate::transport::{Progress, StreamTransport, Transport};
@@ -45,17 +45,6 @@ pub struct QuicTransport {
     watch: Watch,
     /// The media that may be read.
     reading: Reading,
-}
-
-/// The media that is read. It may overtake the handshake, and an unauthenticated peer may send none.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reading {
-    /// The session is not established: streams wait, and a few datagrams are kept.
-    Early,
-    /// The peer is admitted and a viewer: it sends none.
-    Nothing,
-    /// The peer is admitted and sends media.
-    Media,
 }
 
 /// Queue for outgoing media: on streams or in datagrams.

@@ -12,9 +12,9 @@ use sealcast_proto::wire::RetryCookies;
 use tokio::sync::mpsc;
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
-use super::demultiplexer::{Begun, Demultiplexer, PeerTable};
-use super::inbox::Inbox;
+use super::demultiplexer::{Begun, Demultiplexer};
 use super::peer::UdpTransport;
+use super::place::{ListenerState, Place};
 use super::runs::Runs;
 use super::socket::{DatagramSocket, Fragments};
 use crate::failure::Result;
@@ -106,36 +106,6 @@ impl Drop for UdpListener {
         while let Ok(begun) = self.new.try_recv() {
             self.shared.peers.remove(begun.connection);
         }
-    }
-}
-
-/// State shared by the reader and the peers' tasks.
-struct ListenerState {
-    socket: DatagramSocket,
-    peers: Arc<PeerTable>,
-}
-
-/// A peer's entry in the listener's table; dropping it removes the entry.
-pub(super) struct Place {
-    shared: Arc<ListenerState>,
-    inbox: Arc<Inbox>,
-    connection: u32,
-    _alive: mpsc::Sender<Infallible>,
-}
-
-impl Place {
-    pub(super) fn socket(&self) -> &DatagramSocket {
-        &self.shared.socket
-    }
-
-    pub(super) fn inbox(&self) -> &Inbox {
-        &self.inbox
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.shared.peers.remove(self.connection);
     }
 }
 

@@ -2,10 +2,12 @@
 
 mod client;
 pub(crate) mod demultiplexer;
+mod far_end;
 pub(crate) mod inbox;
 mod listener;
 mod multicast;
 mod peer;
+mod place;
 mod runs;
 mod socket;
 

@@ -8,9 +8,9 @@ use sealcast_proto::wire::{
 };
 use tokio::task::coop::consume_budget;
 
-use super::client::FarEnd;
-use super::listener::Place;
+use super::far_end::FarEnd;
 use super::multicast::MulticastIn;
+use super::place::Place;
 use super::runs::{Path, Runs};
 use super::socket::{DatagramSocket, Sent};
 use crate::meter::labels::{DatagramRefusal, DatagramUnsent};

@@ -8,7 +8,7 @@ use rustls::crypto::aws_lc_rs::default_provider;
 use sealcast_proto::keys::Role;
 use web_transport_quinn::Session;
 
-use super::PATH;
+use super::webtransport::PATH;
 use super::webtransport::WebTransportStream;
 use crate::transport::quic::config;
 use crate::transport::race::Place;

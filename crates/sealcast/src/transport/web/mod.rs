@@ -43,8 +43,6 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files;
 use crate::meter::metrics::Metrics;
 
-/// Path of WebSockets and of WebTransport sessions.
-const PATH: &str = "/sealcast";
 /// WebSockets that wait to be accepted.
 const MAX_ARRIVALS: usize = 16;
 /// Number of times that two free ports with the same number are looked for, one of TCP and one of UDP.

@@ -17,10 +17,10 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::PATH;
 use super::names::Names;
 use super::stream::WebStream;
 use super::websocket::{MAX_MESSAGE, MAX_UNREAD, SUBPROTOCOL, WebSocketStream};
+use super::webtransport::PATH;
 use crate::meter::telling::Telling;
 use crate::transport::{AddressLimits, Limits, Place, tcp};
 use crate::web::serve::Remote;

@@ -18,7 +18,6 @@ use tokio::time::timeout;
 use web_transport_quinn::http::StatusCode;
 use web_transport_quinn::{RecvStream, Request, SendStream, Session};
 
-use super::PATH;
 use super::certificate::Certificates;
 use super::names::Names;
 use crate::failure::{Failure, FailureKind, Result};
@@ -26,6 +25,9 @@ use crate::meter::metrics::Metrics;
 use crate::transport::quic::config;
 use crate::transport::quic::handshakes::{Handshakes, Refused};
 use crate::transport::url::cannot_listen;
+
+/// Path of WebSockets and of WebTransport sessions.
+pub(super) const PATH: &str = "/sealcast";
 
 /// Time for what was sent to arrive before the connection is closed.
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
