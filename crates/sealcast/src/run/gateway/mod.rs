@@ -13,6 +13,7 @@
 mod arrivals;
 mod camera;
 mod kept_packets;
+mod packet;
 mod packet_batch;
 mod players;
 mod request_mux;

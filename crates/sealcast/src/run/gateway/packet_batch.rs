@@ -3,7 +3,7 @@
 use sealcast_proto::rtsp::Channel;
 
 use super::arrivals::Arrivals;
-use super::subscribers::Packet;
+use super::packet::Packet;
 
 /// Maximum number of packets and bytes in a batch: the kernel's limits for one segmented send.
 const MAX_PACKETS: usize = 64;

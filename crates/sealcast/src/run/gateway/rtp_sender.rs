@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sealcast_proto::rtsp::Channel;
 
 use super::arrivals::Arrivals;
+use super::packet::Packet;
 use super::packet_batch::PacketBatch;
-use super::subscribers::Packet;
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
 use crate::meter::stage::Stage;

@@ -8,10 +8,11 @@ use sealcast_proto::rtsp::{CarriedStatus, Channel, Keyframes, Parameters, Track,
 use tokio::sync::mpsc;
 
 use super::kept_packets::KeptPackets;
+use super::packet::Packet;
 use super::rtp_sender::RtpSender;
 use crate::meter::labels::DropCause;
 use crate::meter::metrics::Metrics;
-use crate::run::media::queue::{FrameQueue, Queued};
+use crate::run::media::queue::FrameQueue;
 
 /// Maximum time to hold video back from a subscriber that joined or lost packets. It normally ends with a keyframe,
 /// but some cameras refresh the picture piece by piece and send none.
@@ -21,28 +22,8 @@ pub(super) const KEYFRAME_PATIENCE: Duration = Duration::from_secs(10);
 /// read of a connection.
 const MAX_RECENT: usize = 64;
 
-/// An RTP or RTCP packet from a camera, unchanged.
-pub(super) struct Packet {
-    /// The subscriber's number for the camera.
-    pub(super) slot: u8,
-    pub(super) channel: Channel,
-    pub(super) bytes: Bytes,
-    pub(super) arrived: Instant,
-}
-
 /// Queue of packets for one subscriber.
 pub(super) type PacketQueue = FrameQueue<Packet>;
-
-impl Queued for Packet {
-    /// The start of video at a keyframe is decided before packets are queued.
-    fn keyframe(&self) -> bool {
-        true
-    }
-
-    fn size(&self) -> usize {
-        self.bytes.len()
-    }
-}
 
 /// An event of a camera, sent to a subscriber.
 pub(super) enum SubscriberEvent {

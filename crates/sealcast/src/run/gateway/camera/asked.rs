@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Camera;
+use super::shared::Camera;
 
 /// A camera that the viewer gateway has asked for. Its index in the list is its camera number minus one.
 pub(super) struct Known {

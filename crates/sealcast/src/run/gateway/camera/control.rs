@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use sealcast_proto::keys::PeerId;
 use sealcast_proto::unit::Selection;
 
-use super::{Camera, CameraGateway};
+use super::shared::{Camera, CameraGateway};
 use crate::run::control::{CameraStatus, Controlled, Sealing};
 use crate::run::session::admission::Admission;
 use crate::run::session::observe::Observation;

@@ -18,7 +18,8 @@ use tokio::task::yield_now;
 
 use super::super::request_mux::{Action, Request, RequestMux};
 use super::cameras::CameraAt;
-use super::{Camera, CameraGateway, session};
+use super::session;
+use super::shared::{Camera, CameraGateway};
 use crate::keys::allow::AllowList;
 use crate::keys::peers::PeerStore;
 use crate::meter::build_info::BuildInfo;

@@ -9,13 +9,14 @@ mod control;
 pub mod fuzzing;
 mod report_rate;
 mod session;
+mod shared;
 mod standing;
 mod upstream;
 
 pub use cameras::CameraAt;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use sealcast_proto::keys::Role;
@@ -26,9 +27,7 @@ use tokio::task::JoinSet;
 
 pub use control::check_selection;
 
-use self::standing::CameraStanding;
-use super::MAX_REQUESTS;
-use super::request_mux::Request;
+use self::shared::CameraGateway;
 use crate::failure::Result;
 use crate::rtsp::RtspOptions;
 use crate::run::control::socket::ControlSocket;
@@ -38,7 +37,7 @@ use crate::run::session::admission::Admission;
 use crate::run::session::admitted_places::AdmittedPlaces;
 use crate::run::session::observe::Observation;
 use crate::run::session::offer::Offer;
-use crate::run::session::registry::{Changes, Registry, Renewal};
+use crate::run::session::registry::{Registry, Renewal};
 use crate::run::session::retry::turned_on;
 use crate::run::session::runtime_settings::RuntimeSettings;
 use crate::run::session::ways::Ways;
@@ -74,70 +73,6 @@ pub struct CameraGatewayOptions {
     pub ways: Arc<Ways>,
     /// New cameras and lists for the running gateway.
     pub renewals: mpsc::Receiver<Renewal<RtspOptions>>,
-}
-
-/// A camera as its sessions know it. Its task ends when the last reference is dropped.
-struct Camera {
-    path: Option<String>,
-    requests: mpsc::Sender<Request>,
-    /// Frames sealed of it, for all sessions.
-    frames: AtomicU64,
-    standing: Arc<CameraStanding>,
-}
-
-/// State shared by the sessions.
-struct CameraGateway {
-    registry: watch::Sender<Registry<RtspOptions, Camera>>,
-    observation: Arc<Observation>,
-    admission: Arc<Admission>,
-    /// The places of viewer gateways.
-    places: Arc<AdmittedPlaces>,
-    next_id: AtomicU64,
-    settings: RuntimeSettings,
-}
-
-impl Camera {
-    /// The camera at a path, and the requests for it.
-    fn at(path: Option<&str>) -> (Self, mpsc::Receiver<Request>) {
-        let (sender, requests) = mpsc::channel(MAX_REQUESTS);
-        let camera = Self {
-            path: path.map(str::to_owned),
-            requests: sender,
-            frames: AtomicU64::new(0),
-            standing: Arc::default(),
-        };
-        (camera, requests)
-    }
-
-    /// A frame of it is sealed for a session.
-    fn count_frame(&self) {
-        self.frames.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-impl CameraGateway {
-    /// Serve these cameras from now on. Sessions leave removed cameras, whose tasks then end.
-    fn serve_cameras(&self, cameras: Vec<CameraAt>, upstreams: &mut JoinSet<()>) -> Changes {
-        while upstreams.try_join_next().is_some() {}
-        let (registry, changes) = self.registry.borrow().renewed(cameras, |path, target| {
-            let (camera, requests) = Camera::at(path);
-            upstreams.spawn(upstream::keep(
-                Arc::clone(target),
-                requests,
-                Arc::clone(&camera.standing),
-                Arc::clone(&self.observation),
-            ));
-            Some(Arc::new(camera))
-        });
-        self.registry.send_replace(registry);
-        changes
-    }
-
-    /// A viewer gateway came or left.
-    fn count_viewers(&self) {
-        let viewers = self.admission.attendance().count_of(None);
-        self.observation.metrics.set_viewers(viewers);
-    }
 }
 
 /// Serve cameras to viewer gateways until `stop` turns true.

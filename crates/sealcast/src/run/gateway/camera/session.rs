@@ -14,13 +14,14 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
 use super::super::arrivals::Arrivals;
+use super::super::packet::Packet;
 use super::super::request_mux::{Action, Question, Request};
-use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
+use super::super::subscribers::{PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{GOODBYE_PATIENCE, MAX_EVENTS, PACKETS};
 use super::asked::{Asked, Known};
 use super::command::{Judged, judge};
 use super::report_rate::ReportRate;
-use super::{Camera, CameraGateway};
+use super::shared::{Camera, CameraGateway};
 use crate::meter::labels::{DropCause, PeerQueue, RtcpRefusal};
 use crate::meter::stage::Stage;
 use crate::rtsp::RtspOptions;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use sealcast_proto::rtp::{Discipline, Label, Sequence};
 use sealcast_proto::rtsp::{Track, TrackSet};
 
-use super::super::subscribers::Packet;
+use super::super::packet::Packet;
 
 /// The tracks of one player that come in datagrams, as far as packets came.
 ///

@@ -14,12 +14,14 @@ use sealcast_proto::rtsp::{
 use tokio::sync::mpsc;
 
 use super::super::arrivals::Arrivals;
+use super::super::packet::Packet;
 use super::super::request_mux::{Action, Question, Request};
 use super::super::rtp_sender::{RtpSender, UdpRoute};
-use super::super::subscribers::{Packet, PacketQueue, Subscriber, SubscriberEvent};
+use super::super::subscribers::{PacketQueue, Subscriber, SubscriberEvent};
 use super::super::{MAX_EVENTS, PACKETS};
 use super::packet_order::PacketOrder;
-use super::{Place, Players};
+use super::places::Place;
+use super::shared::Players;
 use crate::keys::entropy;
 use crate::meter::labels::{PeerQueue, TurnedAway};
 use crate::meter::metrics::Metrics;
