@@ -17,9 +17,9 @@ use crate::run::group::group_of;
 use crate::run::session::connection::Listener as _;
 use crate::run::session::observe::Observation;
 use crate::run::session::record_counts::open_failure;
-use crate::run::watch::ViewerState;
 use crate::run::watch::received::Receiver;
-use crate::run::watch::record::Recorder;
+use crate::run::watch::recorder::Recorder;
+use crate::run::watch::state::ViewerState;
 
 /// Objects of the keys, and their bytes, that are kept while this viewer has no key of its own.
 const MAX_KEPT: usize = 64;

@@ -18,8 +18,8 @@ use crate::keys::entropy;
 use crate::run::session::connection::Listener as _;
 use crate::run::session::observe::Observation;
 use crate::run::session::retry::{Retry, turned_on};
-use crate::run::watch::record::Recorder;
-use crate::run::watch::{After, ViewerState};
+use crate::run::watch::recorder::Recorder;
+use crate::run::watch::state::{After, ViewerState};
 use crate::transport::RelayedStream;
 
 /// Time without a new frame after which a viewer with several relays takes the next one.

@@ -9,7 +9,7 @@ use sealcast_proto::wire::{CameraName, Control, GroupMessage};
 
 use crate::meter::telling::Telling;
 use crate::run::group::group_of;
-use crate::run::watch::record::Recorder;
+use crate::run::watch::recorder::Recorder;
 
 /// Keeps what a relay brings.
 pub(super) struct Recorded {

@@ -9,7 +9,7 @@ use sealcast_proto::sign::SignMode;
 use sealcast_proto::wire::{Address, CameraName, CloseReason, Ticket, TransportKind};
 use tokio::sync::watch;
 
-use super::record::{Recorder, RecordingRole, Unopened};
+use super::recorder::{Recorder, RecordingRole, Unopened};
 use crate::failure::Result;
 use crate::run::relay::{AttendingRole, RelayUrl, RelayedCamera, SessionLine, Unwatched, line, watch_relays};
 use crate::run::session::accept::PendingSession;
@@ -19,7 +19,8 @@ use crate::run::session::exchange::HandshakeTimer;
 use crate::run::session::offer::CarrierConfig;
 use crate::run::session::role::Role;
 use crate::run::session::task::SessionTask;
-use crate::run::watch::{After, GOODBYE_PATIENCE, ViewerState, WatchingRole, after, session_task};
+use crate::run::watch::state::{After, GOODBYE_PATIENCE, ViewerState, after, session_task};
+use crate::run::watch::watching_role::WatchingRole;
 use crate::transport::{AnyTransport, Connected, Reach, RelayedStream, StreamTransport};
 
 /// Time in which the last frames come through a relay after the camera said that the stream is over.

@@ -12,7 +12,7 @@ use super::connect::ConnectingViewer;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::run::session::observe::Observation;
 use crate::run::session::offer::Offer;
-use crate::run::watch::{ViewerState, stop_session};
+use crate::run::watch::state::{ViewerState, stop_session};
 
 /// Time limit for the publisher's answer.
 const PATIENCE: Duration = Duration::from_secs(10);

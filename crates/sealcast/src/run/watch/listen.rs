@@ -15,23 +15,24 @@ use crate::run::session::admitted_places::AdmittedPlaces;
 use crate::run::session::ended::turned_away;
 use crate::run::session::observe::Observation;
 use crate::run::session::retry::turned_on;
-use crate::run::watch::{After, GOODBYE_PATIENCE, ViewerState, WatchingRole, after};
+use crate::run::watch::state::{After, GOODBYE_PATIENCE, ViewerState, after};
+use crate::run::watch::watching_role::{Door, WatchingRole};
 use crate::transport::Listener;
 
 /// A viewer's door.
 pub(crate) struct ListeningViewer {
     state: Arc<ViewerState>,
-    pub(crate) admission: Arc<Admission>,
-    /// The single place for a publisher.
-    pub(crate) places: Arc<AdmittedPlaces>,
+    door: Door,
 }
 
 impl ListeningViewer {
     pub(crate) fn new(state: Arc<ViewerState>, admission: Arc<Admission>) -> Arc<Self> {
         Arc::new(Self {
             state,
-            admission,
-            places: AdmittedPlaces::new(1),
+            door: Door {
+                admission,
+                places: AdmittedPlaces::new(1),
+            },
         })
     }
 
@@ -50,7 +51,7 @@ impl ListeningViewer {
         let acceptor = Acceptor {
             role: Role::Viewer,
             offer: &self.state.offer,
-            admission: &self.admission,
+            admission: &self.door.admission,
             delivery: self.state.delivery(),
             clock: self.state.observation.clock,
             metrics: &self.state.observation.metrics,
@@ -91,7 +92,7 @@ impl ListeningViewer {
             camera: self.state.offer.wish.camera,
             stream_budget: self.state.stream_budget,
             cameras: None,
-            door: Some(&*self),
+            door: Some(&self.door),
         };
         let ended = task.run(&mut role, stop).await;
         task.note_failed_handshake(&ended);
@@ -125,7 +126,7 @@ impl Controlled for ListeningViewer {
     }
 
     fn admission(&self) -> &Admission {
-        &self.admission
+        &self.door.admission
     }
 
     fn kind(&self) -> &'static str {
