@@ -3,6 +3,7 @@
 
 mod eavesdropper;
 mod figures;
+mod options;
 mod page;
 mod pictures;
 mod price;
@@ -11,11 +12,11 @@ mod stream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::Mechanism;
 use sealcast_proto::seal::Suite;
 use sealcast_proto::unit::Selection;
 use tokio::sync::watch;
 
+pub use self::options::DemoOptions;
 use self::page::{Page, ServedPage};
 use self::stream::{CameraEnd, Protection, Stream};
 use crate::failure::Result;
@@ -23,7 +24,7 @@ use crate::meter::metrics::Metrics;
 use crate::output;
 use crate::run::control::{Sealing, choose};
 use crate::run::media::shape::Shape;
-use crate::run::session::observe::{Observation, ObserveOptions, Observing, build_info};
+use crate::run::session::observe::{Observation, Observing, build_info};
 use crate::run::session::retry::turned_on;
 use crate::transport::WebListener;
 use crate::web::demo::{DemoFeeds, Wish};
@@ -32,24 +33,6 @@ use crate::web::demo::{DemoFeeds, Wish};
 const FIGURES_INTERVAL: Duration = Duration::from_millis(400);
 /// Name of the comparison in the report.
 const PRICE_NAME: &str = "seal and open a frame, minus the same steps without a cipher, ns";
-
-/// The settings of the demo.
-pub struct DemoOptions {
-    /// URL of the source.
-    pub source: String,
-    /// True to serve no page and print the figures at the end.
-    pub headless: bool,
-    /// URL of the page.
-    pub page: String,
-    /// Shape of the traffic: what the sizes and times of records show.
-    pub shape: Shape,
-    /// Suites, best first.
-    pub suites: Vec<Suite>,
-    /// Mechanisms, best first.
-    pub mechanisms: Vec<Arc<dyn Mechanism>>,
-    /// Observations requested by the user.
-    pub observe: ObserveOptions,
-}
 
 /// Run the demo until `stop` turns true or the source ends.
 ///

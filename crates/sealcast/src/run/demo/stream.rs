@@ -12,9 +12,9 @@ use sealcast_proto::wire::Ticket;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::DemoOptions;
 use super::eavesdropper::Eavesdropper;
 use super::figures::{Figures, Network};
+use super::options::DemoOptions;
 use super::pictures::{CameraTap, PreviewSink, WirePicture};
 use super::price::PriceMeter;
 use crate::failure::{Failure, FailureKind, Result};

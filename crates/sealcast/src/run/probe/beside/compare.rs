@@ -8,9 +8,9 @@ use jiff::Timestamp;
 
 use super::alarm::{Alarm, Change};
 use super::comparison::{Comparison, Finding};
+use super::options::{Control, Way};
 use super::pairing::{By, Pair, Side, Sight, Taken};
 use super::stillness::StillChange;
-use super::{Control, Way};
 use crate::failure::Result;
 use crate::meter::logs::LogFile;
 use crate::meter::probe_rows::ProbeBesideRow;

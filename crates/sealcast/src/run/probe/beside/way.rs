@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use sealcast_proto::clock::ClockEstimate;
 use tokio::sync::watch;
 
-use super::Way;
 use super::compare::Message;
+use super::options::Way;
 use crate::failure::{Failure, Result};
 use crate::media::{ReceivedFrame, StreamInfo};
 use crate::run::probe::spawn;

@@ -7,8 +7,8 @@ use super::alarm::Alarm;
 use super::compare::Results;
 use super::comparison::{Finding, MIN_SHARE, Verdict};
 use super::differences::{Estimate, Judged};
+use super::options::{BesideOptions, Control};
 use super::pairing::{By, Counts, Side};
-use super::{BesideOptions, Control};
 use crate::failure::{Failure, FailureKind};
 use crate::run::probe::readings;
 
@@ -262,7 +262,7 @@ fn times(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::PairBy;
+    use super::super::options::PairBy;
     use super::*;
 
     fn judged(ms: f64, half: f64) -> Judged {

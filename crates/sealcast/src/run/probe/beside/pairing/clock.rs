@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{By, Counts, MAX_WAITING, Matcher, PATIENCE, Pair, Side, Sight, Taken};
+use super::matcher::{MAX_WAITING, Matcher, PATIENCE};
+use super::pair::{By, Counts, Pair, Side, Sight, Taken};
 
 /// Pictures that come out of order come within this time, in µs.
 const REORDERED_US: u64 = 500_000;

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{By, Counts, MAX_WAITING, Matcher, Pair, Side, Sight, Taken};
+use super::matcher::{MAX_WAITING, Matcher};
+use super::pair::{By, Counts, Pair, Side, Sight, Taken};
 use crate::run::probe::beside::picture_hash::PictureHash;
 
 /// Partners are looked for so long before and after a picture.

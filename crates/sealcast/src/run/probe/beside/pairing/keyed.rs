@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{By, Counts, MAX_WAITING, Matcher, PATIENCE, Pair, Sight, Taken};
+use super::matcher::{MAX_WAITING, Matcher, PATIENCE};
+use super::pair::{By, Counts, Pair, Sight, Taken};
 
 /// Two events of one colour within this time are the same one: `sealcast clock` shows a colour again after six events,
 /// which take longer unless its period is short.

@@ -2,8 +2,11 @@
 
 use sealcast_proto::sim::Random;
 
+use super::matcher::MAX_WAITING;
 use super::*;
 use crate::media::Picture;
+use crate::run::probe::beside::picture_hash::PictureHash;
+use crate::source::test_card::CardClock;
 
 const MS: u64 = 1_000;
 
