@@ -6,10 +6,8 @@ use std::time::{Duration, Instant};
 use sealcast_proto::wire::{Address, TransportKind};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::ways::Ways;
+use super::ways::{LOOK, Ways};
 
-/// Interval at which the addresses are looked at.
-pub(crate) const LOOK: Duration = Duration::from_secs(5);
 /// Interval at which they are said again on datagrams, which may be lost.
 const REPEAT: Duration = Duration::from_secs(10);
 

@@ -2,17 +2,18 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use sealcast_proto::keys::{Invite, Role};
 use sealcast_proto::wire::{Address, Host, MAX_ADDRESSES, Ticket, TransportKind};
 use zeroize::Zeroizing;
 
-use super::address_telling::LOOK;
 use crate::failure::Result;
 use crate::platform::addresses::is_for_others;
 use crate::private_file::{read_private, replace_secret};
 
+/// Interval at which the addresses are looked at.
+pub(crate) const LOOK: Duration = Duration::from_secs(5);
 /// Name of the file in an end's folder with the tickets of its last start, without invites.
 const TICKETS: &str = "tickets";
 /// Maximum length of that file in bytes.
