@@ -9,12 +9,15 @@ import { pageFor, readLink, roleIn, ticketIn } from "../src/page/link.ts";
 import { Log, MAX_LINES } from "../src/page/log.ts";
 import { NoticeBoard } from "../src/page/notice.ts";
 import {
-  NOTICES, SELECTIONS, ageWords, alarmWords, awayWords, encryptsAll, mechanismKind, mechanismWords, selectionWarning,
+  NOTICES, SELECTIONS, ageWords, alarmWords, awayReason, encryptsAll, mechanismKind, mechanismWords,
+  pictureName, selectionWarning,
 } from "../src/page/wording.ts";
+import { WHOLE, moved, zoomed } from "../src/page/zoom.ts";
 import { plain } from "../src/plain.ts";
 import { DEFAULT_MECHANISMS } from "../src/protocol/crypto/policy.ts";
 import { ProtocolError, type Reason } from "../src/protocol/error.ts";
-import { handshakeOutcome, lossOutcome } from "../src/worker/outcome.ts";
+import { Close } from "../src/protocol/wire/control.ts";
+import { goodbyeOutcome, handshakeOutcome, lossOutcome } from "../src/worker/outcome.ts";
 import { publisherOutcome } from "../src/worker/publish-outcome.ts";
 import { assert, reasonOf, same, test } from "./support/harness.ts";
 
@@ -271,8 +274,50 @@ test("a camera that is off is said to be off, whatever is drawn, until it is on 
   board.take(state("live"), 700);
   same(board.at(700), "waiting", "the next session says it itself");
   const since = new Date(2026, 10, 29, 11, 58, 3).getTime();
-  const words = "Since 11:58:03, because it cannot be reached. The page waits until it is back.";
-  same(awayWords(since, "it cannot be reached"), words, "words");
+  const { title, words } = awayReason(since, "it cannot be reached", since + 3_600_000);
+  same(title, "The camera is off since 11:58", "title");
+  same(words, "The reason: it cannot be reached. The page waits until it is back.", "words");
+  const later = awayReason(since, "it failed", since + 86_400_000);
+  same(later.title, "The camera is off since Nov 29, 11:58", "title a day later");
+});
+
+test("a picture that stands still is said to be old, by the second, before it is taken away", () => {
+  const board = new NoticeBoard("watch");
+  board.take(state("live"), 0);
+  board.take(SIZE, 0);
+  same([board.stands(1_900), board.stands(2_000), board.stands(4_900)], [0, 2, 4], "seconds");
+  board.take(figures(0), 4_000);
+  board.take(figures(1), 4_500);
+  same(board.stands(4_900), 0, "another picture came");
+  board.take(figures(1), 9_000);
+  same([board.at(9_600), board.stands(9_600)], ["silent", 0], "no picture, so no age of one");
+  assert(/^No new picture since .*\d\d:\d\d$/.test(board.reason("silent").title ?? ""), "and since when");
+});
+
+test("who is removed while it watches is told that, and not that it was refused", () => {
+  const board = new NoticeBoard("watch");
+  board.take(state("live"), 0);
+  const { state: over, cause, words } = goodbyeOutcome({ reason: Close.NotAuthorised, text: "" }, "admission");
+  board.take({ type: "state", state: over, cause, words }, 1);
+  same([board.at(1), board.over], ["removed", true], "the notice");
+  assert(words.includes("ended your access"), words);
+  const stranger = goodbyeOutcome({ reason: Close.NotAuthorised, text: "" }, "invite");
+  same(stranger.cause, "not-authorised", "who was never admitted");
+});
+
+test("what is larger than the view stays within it, and what is under the fingers stays there", () => {
+  const view = { x: 400, y: 300 };
+  const twice = zoomed(WHOLE, 2, { x: 100, y: 0 }, view);
+  same(twice, { scale: 2, x: -100, y: 0 }, "zoomed at a point");
+  same(moved(twice, { x: 1_000, y: -1_000 }, view), { scale: 2, x: 200, y: -150 }, "moved as far as it goes");
+  same(zoomed(twice, 0.1, { x: 0, y: 0 }, view), WHOLE, "never smaller than the view");
+  same(zoomed(WHOLE, 100, { x: 0, y: 0 }, view).scale, 8, "never larger than that");
+});
+
+test("a picture's file is named after camera and time, without what a file's name cannot have", () => {
+  const at = new Date(2026, 10, 29, 11, 58, 3);
+  same(pictureName("Hof/../hinten ü", at), "Hof-hinten-ü-2026-11-29-11-58-03.png", "a name");
+  same(pictureName("", at), "camera-2026-11-29-11-58-03.png", "none");
 });
 
 test("where nothing but refused records comes, the page says so", () => {

@@ -63,7 +63,7 @@ export class Viewing implements Restarts {
   async begin(): Promise<void> {
     this.#connection?.close();
     this.#board = new NoticeBoard("watch");
-    this.#lock.begin("watch", false);
+    this.#lock.begin("watch");
     this.#figures.begin("watch");
     this.#show();
     const ticket = await fetchTicket();

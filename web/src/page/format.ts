@@ -73,6 +73,13 @@ export function hexGroups(hex: string): string {
   return hex.match(/.{1,4}/g)?.join(" ") ?? "";
 }
 
+/** When something happened, to the minute; with its day unless that is today. */
+export function momentWords(at: Date, now: Date): string {
+  const time = timeOfDay(at).slice(0, -3);
+  const day = at.toLocaleDateString("en", { day: "numeric", month: "short" });
+  return at.toDateString() === now.toDateString() ? time : `${day}, ${time}`;
+}
+
 /** The time of day of an event. */
 export function timeOfDay(at: Date): string {
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");

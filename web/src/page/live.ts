@@ -13,8 +13,11 @@ import { LogView } from "./log-view.ts";
 import { Microphone, type SoundBegin } from "./microphone.ts";
 import { NoticeBoard } from "./notice.ts";
 import { Picture } from "./picture.ts";
+import { Save } from "./save.ts";
 import { Sound } from "./sound.ts";
+import { StateView } from "./state-view.ts";
 import { NOTICES, SELECTIONS } from "./wording.ts";
+import { Zoom } from "./zoom.ts";
 
 /** How often the page looks whether the worker is silent, and how old the keys are; ms. */
 const TICK = 500;
@@ -51,6 +54,9 @@ export interface Begin {
 export class Live {
   readonly #section = byId("live", HTMLElement);
   readonly #picture = new Picture();
+  readonly #zoom = new Zoom();
+  readonly #save = new Save();
+  readonly #state = new StateView();
   readonly #lock = new Lock();
   readonly #age = new AgeView();
   readonly #audience = new AudienceView((peer) => this.#connection?.send({ type: "end-access", peer }));
@@ -105,6 +111,8 @@ export class Live {
     this.#wasLive = false;
     this.#release = release;
     this.#picture.place(picture);
+    this.#zoom.reset();
+    this.#save.camera = first.type === "watch" ? first.camera : "";
     if (picture instanceof HTMLVideoElement) {
       picture.addEventListener("resize", () => {
         this.#picture.form(picture.videoWidth, picture.videoHeight);
@@ -234,8 +242,11 @@ export class Live {
 
   #show(): void {
     const { over, state } = this.#board;
-    const notice = this.#board.at(performance.now());
+    const now = performance.now();
+    const notice = this.#board.at(now);
     this.#picture.notice(notice, this.#board.reason(notice));
+    this.#state.show(notice === "none", this.#board.stands(now));
+    this.#save.enable(notice === "none");
     for (const id of ["again", "other-ticket"]) {
       byId(id, HTMLElement).hidden = !over;
     }

@@ -11,9 +11,6 @@ import {
   selectionWords, signedWords,
 } from "./wording.ts";
 
-/** From this width on there is room for everything beside the picture. */
-const WIDE = "(min-width: 1100px)";
-
 /** The button in the header, the panel that it opens, and the warning below the picture. */
 export class Lock {
   readonly #button = byId("lock", HTMLButtonElement);
@@ -41,11 +38,11 @@ export class Lock {
     });
   }
 
-  /** A connection begins: nothing is known of it. The panel is open where there is room, or as `open` says. */
-  begin(role: Role, open = matchMedia(WIDE).matches): void {
+  /** A connection begins: nothing is known of it. */
+  begin(role: Role): void {
     this.#role = role;
     this.#button.hidden = false;
-    this.#open(open);
+    this.#open(false);
     this.clear();
   }
 

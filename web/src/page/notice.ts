@@ -2,14 +2,15 @@
 
 import { type Figures, type FromWorker, type LinkState } from "../messages.ts";
 import { type Role } from "./link.ts";
-import { type Reason } from "./picture.ts";
-import { type Notice, awayWords } from "./wording.ts";
+import { type Notice, type Reason, awayReason, silentReason } from "./wording.ts";
 
 /**
  * After so many milliseconds without a new picture the last one is not shown any more: somebody on the path may
  * withhold the pictures and nothing else. The same after a silence of the worker, which reports every half second.
  */
 const SILENCE = 5_000;
+/** After so many milliseconds the picture is said to stand still, and how old it is. */
+const STANDS = 2_000;
 
 /** Records that were refused though no delay explains it, as of an epoch that is over, and frames of a group. */
 function refusedIn({ refused, membership }: Figures): number {
@@ -33,6 +34,8 @@ export class NoticeBoard {
   #heard = 0;
   /** When a new picture was drawn last. */
   #drew = 0;
+  /** The same by the clock on the wall. */
+  #drewAt = 0;
 
   constructor(role: Role) {
     this.#role = role;
@@ -54,8 +57,13 @@ export class NoticeBoard {
 
   /** What there is to say to a notice beside its own words: a picture that does not come has these alone. */
   reason(notice: Notice): Reason {
-    const reason = this.#state === "live" ? {} : this.#reason;
-    return notice === "away" ? (this.#away ?? reason) : reason;
+    if (notice === "away") {
+      return this.#away ?? {};
+    }
+    if (notice === "silent" && this.#picture) {
+      return silentReason(this.#drewAt, Date.now());
+    }
+    return this.#state === "live" ? {} : this.#reason;
   }
 
   /** Takes a message. What comes after the end is ignored. */
@@ -77,12 +85,11 @@ export class NoticeBoard {
         this.#state = message.state;
         break;
       case "camera":
-        this.#away = message.on ? undefined : { words: awayWords(message.since, message.why) };
+        this.#away = message.on ? undefined : awayReason(message.since, message.why, Date.now());
         break;
       case "size":
         this.#picture = this.#state === "live";
-        this.#drew = now;
-        this.#refusedThen = this.#refused;
+        this.#draws(now);
         break;
       case "figures":
         this.#refused = refusedIn(message.figures);
@@ -90,8 +97,9 @@ export class NoticeBoard {
         if (this.#state === "live") {
           const drew = this.#drawn !== undefined && message.figures.drawn !== this.#drawn;
           this.#picture ||= drew;
-          this.#drew = drew ? now : this.#drew;
-          this.#refusedThen = drew ? this.#refused : this.#refusedThen;
+          if (drew) {
+            this.#draws(now);
+          }
           this.#drawn = message.figures.drawn;
         }
         break;
@@ -99,10 +107,22 @@ export class NoticeBoard {
     }
   }
 
+  #draws(now: number): void {
+    this.#drew = now;
+    this.#drewAt = Date.now();
+    this.#refusedThen = this.#refused;
+  }
+
+  /** For how many seconds the picture that is shown has stood still; 0 while it moves. */
+  stands(now: number): number {
+    const still = now - this.#drew;
+    return this.at(now) === "none" && this.#role === "watch" && still >= STANDS ? Math.floor(still / 1_000) : 0;
+  }
+
   /** What to show at this time. */
   at(now: number): Notice {
     if (this.#state !== "live") {
-      return this.#state;
+      return this.#state === "refused" && this.#reason.cause === "removed" ? "removed" : this.#state;
     }
     if (now - this.#heard > SILENCE) {
       return "silent";

@@ -1,13 +1,7 @@
 // The area of the picture: either the picture of now, or in its place what there is instead.
 
 import { byId, say } from "./dom.ts";
-import { NOTICES, type Notice } from "./wording.ts";
-
-/** Why there is no picture, as the worker says it. */
-export interface Reason {
-  readonly cause?: string | undefined;
-  readonly words?: string | undefined;
-}
+import { NOTICES, type Notice, type Reason, causeWords } from "./wording.ts";
 
 /** A key press that is meant for a form and not for the picture. */
 export function isTyping(event: KeyboardEvent): boolean {
@@ -65,12 +59,13 @@ export class Picture {
       say(byId("notice-cause", HTMLElement), "");
       return;
     }
-    const { title, words, sign } = NOTICES[notice];
+    const { words, sign } = NOTICES[notice];
+    const title = reason.title ?? NOTICES[notice].title;
     document.title = `${title} – sealcast`;
     byId("notice-sign", SVGUseElement).setAttribute("href", `#sign-${sign}`);
     say(byId("notice-title", HTMLElement), title);
     say(byId("notice-words", HTMLElement), reason.words ?? words);
-    say(byId("notice-cause", HTMLElement), reason.cause === undefined ? "" : `cause: ${reason.cause}`);
+    say(byId("notice-cause", HTMLElement), causeWords(reason.cause));
   }
 
   #toggleFull(): void {

@@ -7,7 +7,7 @@ import { element, say, svgElement } from "./dom.ts";
 import { NoticeBoard } from "./notice.ts";
 import { type Watchable } from "./tiles.ts";
 import { type Watching } from "./watching.ts";
-import { NOTICES, encryptsAll, protectionWords } from "./wording.ts";
+import { NOTICES, encryptsAll, protectionWords, standsWords } from "./wording.ts";
 
 /** What a tile asks of the grid. */
 export interface TileActions {
@@ -31,6 +31,7 @@ export class Tile implements Watchable {
   readonly #title = element("span", "", "title");
   readonly #words = element("span");
   readonly #badge = element("span", "", "badge");
+  readonly #stands = element("span", "", "stands");
   #wanted = false;
   #connection: Connection | undefined;
   #board = new NoticeBoard("watch");
@@ -45,7 +46,8 @@ export class Tile implements Watchable {
     sign.append(this.#sign);
     const notice = element("span", "", "notice");
     notice.append(sign, this.#title, this.#words);
-    this.#button.append(name, this.#picture, notice, this.#badge, element("span", "This picture may be old", "old"));
+    this.#button.append(name, this.#picture, notice, this.#badge, this.#stands,
+      element("span", "This picture may be old", "old"));
     this.#button.addEventListener("click", () => {
       actions.open(camera);
     });
@@ -92,7 +94,11 @@ export class Tile implements Watchable {
 
   /** Shows the picture or a notice, as they are at this time. */
   show(): void {
-    const notice = this.#wanted ? this.#board.at(performance.now()) : "resting";
+    const now = performance.now();
+    const notice = this.#wanted ? this.#board.at(now) : "resting";
+    const seconds = this.#wanted ? this.#board.stands(now) : 0;
+    say(this.#stands, seconds > 0 ? standsWords(seconds) : "");
+    this.#stands.hidden = seconds === 0;
     this.#button.dataset["notice"] = notice;
     if (notice === "none" || notice === "resting") {
       say(this.#title, notice === "none" ? "Live" : "Tap to watch");
@@ -100,9 +106,10 @@ export class Tile implements Watchable {
       return;
     }
     const { title, words, sign } = NOTICES[notice];
+    const reason = this.#board.reason(notice);
     this.#sign.setAttribute("href", `#sign-${sign}`);
-    say(this.#title, title);
-    say(this.#words, this.#board.reason(notice).words ?? words);
+    say(this.#title, reason.title ?? title);
+    say(this.#words, reason.words ?? words);
   }
 
   #take(message: FromWorker): void {

@@ -5,19 +5,28 @@ import {
   type SoundFigures, type StageName,
 } from "../messages.ts";
 import { type Skew } from "../sound/pcm.ts";
-import { timeOfDay, withUnit } from "./format.ts";
+import { momentWords, timeOfDay, withUnit } from "./format.ts";
 
 /**
  * What the area of the picture says instead of the picture. `tampered`: records come, and none that makes a picture is
- * authentic. `away`: the publisher says that its camera gives no pictures. `none`: the picture is shown.
+ * authentic. `away`: the publisher says that its camera gives no pictures. `removed`: the other end ended this one's
+ * access. `none`: the picture is shown.
  */
-export type Notice = Exclude<LinkState, "live"> | "waiting" | "tampered" | "silent" | "away" | "none";
+export type Notice = Exclude<LinkState, "live"> | "removed" | "waiting" | "tampered" | "silent" | "away" | "none";
+
+/** Why there is no picture, in more words than the notice's own. */
+export interface Reason {
+  /** A word for programs. */
+  readonly cause?: string | undefined;
+  readonly title?: string | undefined;
+  readonly words?: string | undefined;
+}
 
 /** Title, sentence where the worker has none, and the sign, whose shape alone tells them apart. */
 interface NoticeWords {
   readonly title: string;
   readonly words: string;
-  readonly sign: "busy" | "lost" | "ended" | "refused" | "failed";
+  readonly sign: "busy" | "lost" | "off" | "ended" | "refused" | "removed" | "failed";
 }
 
 /** Words for each notice. */
@@ -37,17 +46,54 @@ export const NOTICES: Readonly<Record<Exclude<Notice, "none">, NoticeWords>> = {
     title: "Connection lost", words: "There is no live picture. The page tries again by itself.", sign: "lost",
   },
   silent: {
-    title: "No news", words: "No new picture came for some seconds, so the last one would be old.", sign: "lost",
+    title: "No new picture", words: "The last one would be old, so it is not shown. The page waits for the next one.",
+    sign: "lost",
   },
-  away: { title: "The camera is off", words: "The page waits until it is back.", sign: "lost" },
+  away: { title: "The camera is off", words: "The page waits until it is back.", sign: "off" },
   ended: { title: "Ended", words: "The stream is over. There is no live picture.", sign: "ended" },
   refused: { title: "Refused", words: "No connection was made, and there is no picture.", sign: "refused" },
+  removed: {
+    title: "You were removed", words: "Your access was ended. To watch again, ask for a new link.", sign: "removed",
+  },
   failed: { title: "It does not work", words: "There is no picture.", sign: "failed" },
 };
 
-/** Why there is no picture while the camera is off: `since` are milliseconds of the publisher's clock. */
-export function awayWords(since: number, why: string): string {
-  return `Since ${timeOfDay(new Date(since))}, because ${why}. ${NOTICES.away.words}`;
+/** The cause of an end, as programs call it. */
+export function causeWords(cause: string | undefined): string {
+  return cause === undefined ? "" : `cause: ${cause}`;
+}
+
+/** What there is to say while the camera is off: `since` are milliseconds of the publisher's clock. */
+export function awayReason(since: number, why: string, now: number): Reason {
+  return {
+    title: `${NOTICES.away.title} since ${momentWords(new Date(since), new Date(now))}`,
+    words: `The reason: ${why}. ${NOTICES.away.words}`,
+  };
+}
+
+/** The same where no new picture comes: when the last one came. */
+export function silentReason(last: number, now: number): Reason {
+  return { title: `${NOTICES.silent.title} since ${momentWords(new Date(last), new Date(now))}` };
+}
+
+/** Whether the picture that is shown is one of now. */
+export const STATES = { live: "Live", stands: "The picture stands still" } as const;
+
+/** How old a picture is that stands still. */
+export function standsWords(seconds: number): string {
+  return `This picture is ${seconds} s old`;
+}
+
+/** What there is to say of a picture that is to be saved. */
+export const SAVE = { failed: "The picture could not be saved. Make a screenshot of the page." } as const;
+
+/** The name of a file with a picture of this camera. */
+export function pictureName(camera: string, at: Date): string {
+  const parts = [at.getFullYear(), at.getMonth() + 1, at.getDate()];
+  const day = parts.map((part) => String(part).padStart(2, "0")).join("-");
+  // No name of a file has more than letters, digits and strokes, whatever the publisher calls its camera.
+  const name = camera.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "");
+  return `${name === "" ? "camera" : name}-${day}-${timeOfDay(at).replaceAll(":", "-")}.png`;
 }
 
 /** The button for sound, and what stands beside it where the browser refuses. */

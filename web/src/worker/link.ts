@@ -459,7 +459,8 @@ export class Link {
     this.#figures?.();
     this.#role.over();
     if (live.goodbye !== undefined) {
-      return this.#role.outcome(goodbyeOutcome(live.goodbye, live.proof.kind === "invite"), live.goodbye.text);
+      const shown = live.since === undefined ? live.proof.kind : "admission";
+      return this.#role.outcome(goodbyeOutcome(live.goodbye, shown), live.goodbye.text);
     }
     const outcome = this.#role.outcome(live.since === undefined ? handshakeOutcome(error) : lossOutcome(error), "");
     // A peer that is not back yet is as silent as a wrong one.

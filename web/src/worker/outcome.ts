@@ -27,19 +27,25 @@ const NOBODY =
 const IMPOSTOR =
   "Whoever answers here is not the publisher of this link. Do not trust this address: ask for a new link over a " +
   "channel that you trust.";
+const REMOVED = "The publisher ended your access. To watch again, ask for a new link.";
 const NOT_ADMITTED = "The publisher does not admit you: ask for a new link with an invite.";
 
 /** Reasons of a handshake that show that somebody else answered, or changed what was said. */
 const IMPOSTOR_REASONS = new Set(["wrong-peer", "signature", "sealed", "share", "not-offered", "retry", "identity"]);
 
-/** What the goodbye of a publisher means. `invited` is true where this end had only an invite to show. */
-export function goodbyeOutcome({ reason, text }: Goodbye, invited = false): Outcome {
+/** What this end had to show when it was told goodbye; `admission`: a session stood, so it had been admitted. */
+export type Shown = "admission" | "enrolment" | "invite" | "nothing";
+
+/** What the goodbye of a publisher means. */
+export function goodbyeOutcome({ reason, text }: Goodbye, shown: Shown): Outcome {
   const said = text === "" ? "" : ` It said: ${text}`;
   switch (reason) {
     case Close.EndOfStream:
       return { state: "ended", cause: "end-of-stream", words: `The stream has ended.${said}` };
     case Close.NotAuthorised:
-      return { state: "refused", cause: "not-authorised", words: `${invited ? INVITE : NOT_ADMITTED}${said}` };
+      return shown === "admission"
+        ? { state: "refused", cause: "removed", words: `${REMOVED}${said}` }
+        : { state: "refused", cause: "not-authorised", words: `${shown === "invite" ? INVITE : NOT_ADMITTED}${said}` };
     case Close.TooManyViewers:
       return {
         state: "refused", cause: "too-many-viewers",

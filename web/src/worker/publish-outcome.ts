@@ -8,6 +8,7 @@ const WORDS: Readonly<Record<string, string>> = {
   "not-authorised":
     "The viewer does not admit you: the link's invite was used up or has expired, or you were removed. Ask for a new " +
     "link.",
+  removed: "The viewer ended your access. To publish again, ask for a new link.",
   "too-many-viewers": "The viewer has another publisher already: try again when that one has left.",
   "going-away": "The viewer went away; it may come back.",
   "too-slow": "This connection is too slow for the video; connecting again.",

@@ -98,6 +98,7 @@ void test("the page asks for a keyframe and for new keys when the user does", OP
       await visit.untilNotice("none");
       await visit.untilDrawn(10);
       const before = (await visit.told()).figures?.keyframes ?? 0;
+      await visit.openDetails();
       await visit.page.locator("#keyframe").click();
       await visit.until("another keyframe", ({ told }, seen) => (told.at(-1)?.figures?.keyframes ?? 0) > seen, before);
       await visit.page.locator("#rekey").click();

@@ -18,6 +18,7 @@ for (const carrier of ["webtransport", "websocket"] as const) {
         const told = await checkUnits(visit, clip);
         same(told.protections.map((one) => one.carrier), [carrier], "carriers");
         same(told.figures?.refused, {}, "refused records");
+        await visit.openDetails();
         same(await visit.page.locator("#refused-none").isVisible(), true, "the page says that none was refused");
       });
     });

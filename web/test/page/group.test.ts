@@ -46,6 +46,7 @@ void test("the page is in one group with a native viewer, says how old the pictu
           const { page } = visit;
           await page.locator("#age", { hasText: /^The newest frame is at most \d+ ms old\.$/ }).waitFor();
           const signs = /this page is a member\. The camera signs each frame and each group of pictures\./;
+          await visit.openDetails();
           await page.locator("#holders", { hasText: signs }).waitFor();
           await native.said(JOINED);
           await visit.screenshot("group-live");

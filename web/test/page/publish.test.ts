@@ -83,6 +83,7 @@ void test("a publishing page makes keyframes when asked, and leaves in clear wha
       await visit.page.locator("#publish-go").click();
       await untilSent(visit, 10);
       const before = (await visit.told()).figures?.keyframes ?? 0;
+      await visit.openDetails();
       await visit.page.locator("#keyframe").click();
       await visit.until("another keyframe", ({ told }, seen) =>
         (told.at(-1)?.figures?.keyframes ?? 0) > seen, before);
@@ -105,7 +106,7 @@ void test("a publishing page with a wrong link is refused, and lets go of the ca
         const visit = await form(profile, linkOf({ ...partsOf(link), peer: partsOf(other.link).peer }));
         await visit.page.locator("#publish-go").click();
         await visit.untilNotice("refused");
-        same(await visit.page.locator("#notice-cause").innerText(), "cause: silence", "cause");
+        same(await visit.page.locator("#notice-cause").textContent(), "cause: silence", "cause");
         same(await visit.page.locator("#picture video").count(), 0, "previews");
         same((await visit.told()).figures?.frames ?? 0, 0, "frames that were sent");
         await visit.page.locator("#other-ticket").click();

@@ -18,7 +18,7 @@ async function checkRefused(visit: Visit, cause: string, words: RegExp): Promise
   const covered = isWhole("width") && isWhole("height");
   assert(covered, "the refusal takes the whole area of the picture");
   same(await page.locator("#notice-title").innerText(), "Refused", "title");
-  same(await page.locator("#notice-cause").innerText(), `cause: ${cause}`, "cause");
+  same(await page.locator("#notice-cause").textContent(), `cause: ${cause}`, "cause");
   const said = await page.locator("#notice-words").innerText();
   assert(words.test(said), `the page says what to do: ${said}`);
   same(await page.locator("#lock-words").innerText(), "Not connected", "the lock");
@@ -83,9 +83,11 @@ void test("a browser that is removed while it watches is told so", OPTIONS, asyn
       const visit = await profile.visit(link);
       await visit.untilNotice("none");
       command(folder, "control", "--socket", "control", "peers", "withdraw", "all", "with-peers");
-      await visit.untilNotice("refused");
-      same(await visit.page.locator("#notice-cause").innerText(), "cause: not-authorised", "cause");
+      await visit.untilNotice("removed");
+      same(await visit.page.locator("#notice-title").innerText(), "You were removed", "title");
+      same(await visit.page.locator("#notice-cause").textContent(), "cause: removed", "cause");
       same(await visit.page.locator("#picture canvas").count(), 0, "canvases");
+      await visit.screenshot("removed");
     });
   });
 });

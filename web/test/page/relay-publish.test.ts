@@ -249,8 +249,8 @@ void test("a viewer whose access is ended is told so and sees nothing more, and 
             await stays.untilNotice("none");
             await untilAudience(camera, ["watching", "watching"]);
             await camera.page.locator("#audience-list button").first().click();
-            await goes.untilNotice("refused");
-            same(await goes.page.locator("#notice-cause").innerText(), "cause: not-authorised", "cause");
+            await goes.untilNotice("removed");
+            same(await goes.page.locator("#notice-cause").textContent(), "cause: removed", "cause");
             await untilAudience(camera, ["watching"]);
             const seen = (await stays.told()).units.length;
             await untilUnits(stays, seen + ENOUGH);
@@ -302,14 +302,14 @@ void test("a name that another camera has, or a relay that is none, is said befo
         await withProfile(async (two) => {
           const other = await publishing(two, page, relay.url(NAME));
           await other.untilNotice("failed");
-          same(await other.page.locator("#notice-cause").innerText(), "cause: name-taken", "cause");
+          same(await other.page.locator("#notice-cause").textContent(), "cause: name-taken", "cause");
           await other.screenshot("relay-name-taken");
           same(await other.page.locator("#picture video").count(), 0, "the camera is let go");
           await other.page.locator("#other-ticket").click();
           await fillIn(other, relay.url("another").replace(/sha256=./, "sha256=0").replace("sha256=00", "sha256=01"));
           await other.page.locator("#publish-go").click();
           await other.untilNotice("failed");
-          same(await other.page.locator("#notice-cause").innerText(), "cause: carrier", "cause");
+          same(await other.page.locator("#notice-cause").textContent(), "cause: carrier", "cause");
           await other.page.locator("#other-ticket").click();
           for (const [address, words] of [
             ["http://127.0.0.1/front", /begins with https/], ["https://127.0.0.1:4443/", /name of the broadcast/],

@@ -49,6 +49,7 @@ void test("through a relay the page shows the camera's pictures bit for bit, how
           await untilProven(visit);
           const { page } = visit;
           await page.locator("#age", { hasText: /^The newest frame is at most \d+ ms old\.$/ }).waitFor();
+          await page.locator("#lock").click();
           await page.locator("#who", { hasText: "a relay, which has no key" }).waitFor();
           await visit.screenshot("relay-live");
           await untilWholeClip(visit, clip);
@@ -98,8 +99,8 @@ void test("a browser that is removed while it watches through a relay is told so
           const visit = await profile.visit(await relayLink(server));
           await visit.untilNotice("none");
           command(server.folder, "control", "--socket", "control", "peers", "withdraw", "all", "with-peers");
-          await visit.untilNotice("refused");
-          same(await visit.page.locator("#notice-cause").innerText(), "cause: not-authorised", "cause");
+          await visit.untilNotice("removed");
+          same(await visit.page.locator("#notice-cause").textContent(), "cause: removed", "cause");
         });
       });
     });

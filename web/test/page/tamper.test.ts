@@ -113,6 +113,7 @@ void test("the page refuses each record that was changed or repeated, counts it,
     for (const reason of Object.keys(counts)) {
       assert(told.events.some(({ words, bad }) => bad && words.includes(`(${reason})`)), `the log has ${reason}`);
     }
+    await visit.openDetails();
     const shown = await visit.page.locator("#refused").innerText();
     assert(Object.keys(counts).every((reason) => shown.includes(reason)), `the page shows each reason: ${shown}`);
     same(told.states.map(({ state }) => state), ["connecting", "handshake", "live"], "states");
@@ -157,6 +158,7 @@ void test("records of another session are refused", OPTIONS, async () => {
   };
   await through(splice, async (visit, clip) => {
     await visit.untilDrawn(TARGET + 10);
+    await visit.openDetails();
     await visit.page.locator("#reconnect").click();
     await visit.until("the second connection", ({ told }, count) => told.length === count, 2);
     await untilRefused(visit, "tag");

@@ -174,6 +174,14 @@ export class Visit {
     await this.page.locator("#ticket-form [type=submit]").click();
   }
 
+  /** Opens what is behind Details, where the page shows it. */
+  async openDetails(): Promise<void> {
+    const closed = this.page.locator("#details:not([open]) > summary");
+    if (await closed.isVisible()) {
+      await closed.click();
+    }
+  }
+
   /** What the newest worker has said. */
   async told(): Promise<Told> {
     const all = await this.all();
