@@ -234,7 +234,7 @@ test("a viewer whose access ends is told, opens nothing more, and cannot come ba
   const stays = await stage.watched(ticket);
   const epoch = stage.audience.epoch;
   stage.publisher.command({ type: "end-access", peer });
-  await stage.filmUntil(() => goes.state === "refused: not-authorised", "it is told");
+  await stage.filmUntil(() => goes.state === "refused: removed", "it is told");
   const seen = goes.player.pictures.length;
   await stage.film(60);
   same([goes.player.pictures.length, stage.viewers], [seen, ["watching"]], "what it sees");

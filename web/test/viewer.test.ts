@@ -212,7 +212,7 @@ test("nothing is drawn after a session has ended, whatever still comes", async (
   await refused.film();
   await refused.camera.last.driver.close(Close.NotAuthorised);
   await until(() => refused.done, "it has ended");
-  same([refused.end, refused.canvas.at(-1)], [["refused", "not-authorised"], "clear"], "refused");
+  same([refused.end, refused.canvas.at(-1)], [["refused", "removed"], "clear"], "refused");
 });
 
 test("whoever is not admitted, hears nothing or has no ticket is told so in words", async () => {
