@@ -28,6 +28,23 @@ export default tseslint.config(
     },
   },
   {
+    // What people read is in src/text, once for each language. Errors that only a defect of ours throws are none of it.
+    files: ["src/page/**"],
+    rules: {
+      "no-restricted-syntax": [
+        "error",
+        ...[
+          "Literal[value=/[a-z]{2,} [a-z]{2,}/i]", "Literal[value=/^(?!Escape$|Worker$)[A-Z][a-z]+[.!?]?$/]",
+          "TemplateElement[value.raw=/[a-z]{2,}[:,]? [a-z]{2,}/i]",
+        ].map((selector) => ({
+          selector: `${selector}:not(NewExpression *, CallExpression[callee.property.name=/^querySelector/] > *)` +
+            ":not(CallExpression[callee.name=element] > :nth-child(3))",
+          message: "put the text into src/text/en.ts and de.ts",
+        })),
+      ],
+    },
+  },
+  {
     // The protocol reads no clock, draws no randomness and does no I/O: they are arguments.
     files: ["src/protocol/**"],
     rules: {

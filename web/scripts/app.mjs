@@ -8,6 +8,7 @@ import { relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 
 import { ROOT } from "./bundle.mjs";
+import { markupOf } from "./markup.mjs";
 
 /** Where `npm run build` puts them, and where the program's sources have their copy. */
 export const BUILT = resolve(ROOT, "dist/app");
@@ -49,7 +50,7 @@ export async function buildApp(to = BUILT, worker = "src/worker/main.ts") {
     build({ ...script, entryPoints: ["src/sound/processor.ts"], outfile: resolve(to, "sound.js") }),
     // No browser is named, so nothing is rewritten for older ones.
     build({ ...COMMON, target: "esnext", entryPoints: ["src/page/page.css"], outfile: resolve(to, "page.css") }),
-    copyText("src/page/index.html", resolve(to, "index.html")),
+    writeMarkup("src/page/index.html", resolve(to, "index.html")),
     copyText("src/page/icon.svg", resolve(to, "icon.svg")),
   ]);
 }
@@ -60,7 +61,7 @@ export async function buildDemo(to = DEMO_BUILT) {
   await Promise.all([
     build({ ...COMMON, format: "esm", entryPoints: ["src/demo/main.ts"], outfile: resolve(to, "page.js") }),
     build({ ...COMMON, target: "esnext", entryPoints: ["src/demo/page.css"], outfile: resolve(to, "page.css") }),
-    copyText("src/demo/index.html", resolve(to, "page.html")),
+    writeMarkup("src/demo/index.html", resolve(to, "page.html")),
   ]);
 }
 
@@ -68,6 +69,11 @@ export async function buildDemo(to = DEMO_BUILT) {
 async function copyText(from, to) {
   const text = await readFile(resolve(ROOT, from), "utf8");
   await writeFile(to, text.replaceAll("\r\n", "\n"));
+}
+
+/** Writes markup with its signs and English texts. */
+async function writeMarkup(from, to) {
+  await writeFile(to, await markupOf(from));
 }
 
 /** The bytes of the seven files in a folder. */

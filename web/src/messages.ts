@@ -2,6 +2,7 @@
 
 import { type SignMode } from "./protocol/index.ts";
 import { type Pcm, type PlayoutReport } from "./sound/pcm.ts";
+import { type Language } from "./text/kinds.ts";
 
 /** Which carrier to use: the better one that works, or one alone. */
 export type CarrierChoice = "auto" | "webtransport" | "websocket";
@@ -46,19 +47,20 @@ export interface RelayWish {
 /** From the page to the worker. The first is `watch`, `publish` or `publish-relay`, once. */
 export type ToWorker =
   | {
-    readonly type: "watch"; readonly ticket: string; readonly options: WatchOptions;
+    readonly type: "watch"; readonly ticket: string; readonly options: WatchOptions; readonly language: Language;
     /** The camera's name; empty for the one that the publisher gives to who names none. */
     readonly camera: string;
     /** What is drawn on (transferred). */
     readonly canvas: OffscreenCanvas;
   }
   | {
-    readonly type: "publish"; readonly ticket: string; readonly options: PublishOptions;
+    readonly type: "publish"; readonly ticket: string; readonly options: PublishOptions; readonly language: Language;
     /** The camera's or screen's pictures (transferred). */
     readonly pictures: ReadableStream<VideoFrame>;
   }
   | {
     readonly type: "publish-relay"; readonly relay: RelayWish; readonly options: PublishOptions;
+    readonly language: Language;
     readonly pictures: ReadableStream<VideoFrame>;
   }
   /** Publisher through a relay: a viewer, by its peer id, is admitted no more. */

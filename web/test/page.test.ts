@@ -9,8 +9,8 @@ import { pageFor, readLink, roleIn, ticketIn } from "../src/page/link.ts";
 import { Log, MAX_LINES } from "../src/page/log.ts";
 import { NoticeBoard } from "../src/page/notice.ts";
 import {
-  NOTICES, SELECTIONS, ageWords, alarmWords, awayReason, encryptsAll, mechanismKind, mechanismWords,
-  pictureName, selectionWarning,
+  ageWords, alarmWords, awayReason, encryptsAll, mechanismKind, mechanismWords,
+  noticeOf, pictureName, selectionWarning, selections,
 } from "../src/page/wording.ts";
 import { WHOLE, moved, zoomed } from "../src/page/zoom.ts";
 import { plain } from "../src/plain.ts";
@@ -359,7 +359,7 @@ test("words of attack are those for refused tags and replays alone", () => {
     assert(!accusing.test(words), words);
   }
   assert(!accusing.test(lossOutcome(undefined).words), "a lost connection");
-  assert(accusing.test(NOTICES.tampered.words), "records that were refused");
+  assert(accusing.test(noticeOf("tampered").words), "records that were refused");
 });
 
 test("nothing follows the end, and a publisher sees its own picture once it is live", () => {
@@ -380,7 +380,7 @@ test("nothing follows the end, and a publisher sees its own picture once it is l
 });
 
 test("every selection but the whole is warned of", () => {
-  same(SELECTIONS.filter(([value]) => selectionWarning(value) === "").map(([value]) => value), ["all", "level:4"],
+  same(selections().filter(([value]) => selectionWarning(value) === "").map(([value]) => value), ["all", "level:4"],
     "selections without a warning");
   assert(selectionWarning("rate:12.5") !== "", "a rate that the form does not have");
   assert(!encryptsAll("something new"), "what is not known protects nothing");

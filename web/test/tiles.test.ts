@@ -9,13 +9,13 @@ class Wall {
   readonly made: string[] = [];
   /** The most that were watched at once, and that began at once. */
   readonly most = { watched: 0, beginning: 0 };
-  readonly tiles = new Tiles((name) => {
-    this.made.push(name);
-    return new Note(name);
+  readonly tiles = new Tiles(({ key }: { key: string }) => {
+    this.made.push(key);
+    return new Note(key);
   });
 
   follow(names: readonly string[]): string[] {
-    this.tiles.follow(names);
+    this.tiles.follow(names.map((key) => ({ key })));
     this.#look();
     return this.tiles.all.map(({ name }) => name);
   }

@@ -7,8 +7,11 @@ import { type Carrier, CarrierError } from "./carrier.ts";
 import { openWebSocket } from "./websocket.ts";
 import { hasWebTransport, openWebTransport } from "./webtransport.ts";
 
-/** Milliseconds that WebTransport has alone. */
-export const HEAD_START = 2_000;
+/**
+ * Milliseconds that WebTransport has alone. Where UDP gets through, it stands after two round trips and a WebSocket
+ * after three, so it wins by itself however long the path is; where it does not, nobody waits long.
+ */
+export const HEAD_START = 300;
 /** Milliseconds that each way has. */
 export const CONNECT_TIMEOUT = 10_000;
 

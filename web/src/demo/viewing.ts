@@ -11,7 +11,7 @@ import { LogView } from "../page/log-view.ts";
 import { NoticeBoard } from "../page/notice.ts";
 import { Picture } from "../page/picture.ts";
 import { watching } from "../page/watching.ts";
-import { NOTICES } from "../page/wording.ts";
+import { noticeOf } from "../page/wording.ts";
 import { type Restarts } from "./controls.ts";
 import { FlipView } from "./flip-view.ts";
 
@@ -138,7 +138,7 @@ export class Viewing implements Restarts {
     this.#flip.ended();
     if (words !== undefined) {
       const expected = this.#restarting !== "" || state === "ended";
-      this.#log.add(new Date(), `${NOTICES[state].title}. ${words}`, !expected);
+      this.#log.add(new Date(), `${noticeOf(state).title}. ${words}`, !expected);
     }
     if (this.#board.over) {
       this.#picture.place();

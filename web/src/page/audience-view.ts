@@ -2,13 +2,13 @@
 
 import { type Audience, type AudienceMember } from "../messages.ts";
 import { PeerId } from "../protocol/index.ts";
+import { texts } from "../text/page.ts";
 import { byId, element, say } from "./dom.ts";
 import { peerWords } from "./peer-name.ts";
 import { audienceCount, audienceNote, viewerWords } from "./wording.ts";
 
 /** Milliseconds for which the button says that it has copied. */
 const COPIED = 2_000;
-const COPY = "Copy the ticket";
 
 /** A row of the list, which stays while its viewer does: a button under the pointer must not be made anew. */
 interface Row {
@@ -65,7 +65,7 @@ export class AudienceView {
     const [item, who, state] = [element("li"), element("b", `${peer.slice(0, 12)}…`), element("small")];
     const text = element("span");
     text.append(who, " ", state);
-    const end = element("button", "End access");
+    const end = element("button", texts().publish.endAccess);
     end.type = "button";
     end.addEventListener("click", () => {
       this.#endAccess(peer);
@@ -77,7 +77,7 @@ export class AudienceView {
     const id = PeerId.parse(peer);
     void (id && peerWords(id))?.then((words) => {
       say(who, words ?? who.textContent);
-      end.ariaLabel = `End access of ${who.textContent}`;
+      end.ariaLabel = texts().publish.endAccessOf(who.textContent);
     });
     return row;
   }
@@ -85,13 +85,13 @@ export class AudienceView {
   async #copied(): Promise<void> {
     try {
       await navigator.clipboard.writeText(this.#ticket.value);
-      say(this.#copy, "Copied");
+      say(this.#copy, texts().publish.copied);
     } catch {
       this.#ticket.select();
-      say(this.#copy, "Selected: copy it with the keyboard");
+      say(this.#copy, texts().publish.selected);
     }
     setTimeout(() => {
-      say(this.#copy, COPY);
+      say(this.#copy, texts().publish.copy);
     }, COPIED);
   }
 }

@@ -1,5 +1,6 @@
 // Shows the hash of the page's own code in the footer.
 
+import { texts } from "../text/page.ts";
 import { FILES, bundleHash } from "./bundle-hash.ts";
 import { byId, say } from "./dom.ts";
 
@@ -33,7 +34,7 @@ export async function showBundle(): Promise<void> {
     button.disabled = false;
     show();
   } catch {
-    say(button, "not computed");
-    say(byId("bundle-words", HTMLElement), "The server did not answer, or this browser has no hash function here.");
+    say(button, texts().enter.notComputed);
+    say(byId("bundle-words", HTMLElement), texts().enter.noBundle);
   }
 }

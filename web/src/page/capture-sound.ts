@@ -1,6 +1,7 @@
 // Takes the sound of a microphone, and hands sound to the worker. Nothing is opened before the user asks for it.
 
 import { plain } from "../plain.ts";
+import { texts } from "../text/page.ts";
 import { CaptureError, processorOf } from "./capture.ts";
 
 /** Samples a second that are asked for: what Opus codes. A microphone with others is taken as it is. */
@@ -17,20 +18,20 @@ export interface MicrophoneWish {
 /** Why this browser sends no sound; empty if it does. */
 export function unableToSendSound(): string {
   return typeof AudioEncoder === "function" && "mediaDevices" in navigator
-    ? "" : "This browser cannot send sound: it has no encoder for it (WebCodecs has no AudioEncoder here).";
+    ? "" : texts().publish.noSoundEncoder;
 }
 
 function explain(thrown: unknown): CaptureError {
   switch (thrown instanceof DOMException ? thrown.name : "") {
     case "NotAllowedError":
-      return new CaptureError("The microphone was not allowed. Allow it when asked, or publish without sound.");
+      return new CaptureError(texts().publish.microphoneNotAllowed);
     case "NotFoundError":
     case "OverconstrainedError":
-      return new CaptureError("There is no such microphone here. Connect or choose another, or publish without sound.");
+      return new CaptureError(texts().publish.microphoneNotFound);
     case "NotReadableError":
-      return new CaptureError("The microphone is in use by another program. Close that, and try again.");
+      return new CaptureError(texts().publish.microphoneInUse);
     default:
-      return new CaptureError("The microphone could not be opened. Choose another one, or publish without sound.");
+      return new CaptureError(texts().publish.microphoneNotOpened);
   }
 }
 
@@ -53,7 +54,7 @@ export async function openMicrophone({ device, stereo }: MicrophoneWish): Promis
   }
   const [track] = stream.getAudioTracks();
   if (track === undefined) {
-    throw new CaptureError("The microphone gives no sound. Choose another one.");
+    throw new CaptureError(texts().publish.microphoneSilent);
   }
   return track;
 }
@@ -71,5 +72,6 @@ export async function microphones(): Promise<(readonly [id: string, name: string
   const devices = await navigator.mediaDevices.enumerateDevices().catch(() => []);
   const named = devices.filter(({ kind, label, deviceId }) =>
     kind === "audioinput" && label !== "" && deviceId !== "" && deviceId !== "default");
-  return [["", "the system's choice"], ...named.map(({ deviceId, label }) => [deviceId, plain(label)] as const)];
+  const first = ["", texts().publish.systemsChoice] as const;
+  return [first, ...named.map(({ deviceId, label }) => [deviceId, plain(label)] as const)];
 }

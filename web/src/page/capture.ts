@@ -1,10 +1,8 @@
 // Takes the camera's or the screen's pictures, and what sound the browser gives of a screen that is asked for it.
 
 import { type PublishOptions } from "../messages.ts";
-
-/** What a browser without a way to hand pictures to a worker is told. */
-export const NO_PROCESSOR = "This browser cannot publish: it has no MediaStreamTrackProcessor for pages. " +
-  "Chrome, Edge and other browsers made of Chromium have it. Firefox and Safari can watch.";
+import { plain } from "../plain.ts";
+import { texts } from "../text/page.ts";
 
 interface Processor {
   readonly readable: ReadableStream<unknown>;
@@ -20,7 +18,7 @@ function processorClass(): ProcessorClass | undefined {
 export function processorOf<T extends VideoFrame | AudioData>(track: MediaStreamTrack): ReadableStream<T> {
   const Processor = processorClass();
   if (Processor === undefined) {
-    throw new CaptureError(NO_PROCESSOR);
+    throw new CaptureError(texts().publish.noProcessor);
   }
   return new Processor({ track }).readable as ReadableStream<T>;
 }
@@ -28,6 +26,24 @@ export function processorOf<T extends VideoFrame | AudioData>(track: MediaStream
 /** True if this browser can publish. */
 export function canPublish(): boolean {
   return processorClass() !== undefined && "mediaDevices" in navigator && "VideoEncoder" in globalThis;
+}
+
+/** Which camera is opened. */
+export interface CameraWish {
+  /** The browser's id of the device; empty for one that looks that way. */
+  readonly device: string;
+  readonly facing: "user" | "environment";
+}
+
+/** The cameras that there are, by id and name; before any was allowed browsers do not name them. */
+export async function cameras(): Promise<(readonly [id: string, name: string])[]> {
+  const devices = await navigator.mediaDevices.enumerateDevices().catch(() => []);
+  const named = devices.filter(({ kind, label, deviceId }) => kind === "videoinput" && label !== "" && deviceId !== "");
+  return named.map(({ deviceId, label }) => [deviceId, plain(label)] as const);
+}
+
+function facing({ device, facing: way }: CameraWish): MediaTrackConstraints {
+  return device === "" ? { facingMode: { ideal: way } } : { deviceId: { exact: device } };
 }
 
 /** The pictures, and the preview of them. */
@@ -46,15 +62,17 @@ export class CaptureError extends Error {
 }
 
 function explain(thrown: unknown, source: "camera" | "screen"): CaptureError {
+  const { notAllowed, notFound, inUse, notOpened } = texts().publish;
   switch (thrown instanceof DOMException ? thrown.name : "") {
     case "NotAllowedError":
-      return new CaptureError(`The ${source} was not allowed. Press Publish again, and allow it when asked.`);
+      return new CaptureError(notAllowed[source]);
     case "NotFoundError":
-      return new CaptureError(`There is no ${source} here. Connect one, or choose another source.`);
+    case "OverconstrainedError":
+      return new CaptureError(notFound[source]);
     case "NotReadableError":
-      return new CaptureError(`The ${source} is in use by another program. Close that, and press Publish again.`);
+      return new CaptureError(inUse[source]);
     default:
-      return new CaptureError(`The ${source} could not be opened. Try another source or size.`);
+      return new CaptureError(notOpened[source]);
   }
 }
 
@@ -64,17 +82,17 @@ function explain(thrown: unknown, source: "camera" | "screen"): CaptureError {
  * @throws CaptureError
  */
 export async function capture(
-  source: "camera" | "screen", { width, height, rate }: PublishOptions, ended: () => void,
+  source: "camera" | "screen", camera: CameraWish, { width, height, rate }: PublishOptions, ended: () => void,
   sound?: MediaTrackConstraints,
 ): Promise<Capture> {
   if (processorClass() === undefined) {
-    throw new CaptureError(NO_PROCESSOR);
+    throw new CaptureError(texts().publish.noProcessor);
   }
   const video = { width: { ideal: width }, height: { ideal: height }, frameRate: { ideal: rate, max: rate } };
   let stream: MediaStream;
   try {
     stream = source === "camera"
-      ? await navigator.mediaDevices.getUserMedia({ audio: false, video })
+      ? await navigator.mediaDevices.getUserMedia({ audio: false, video: { ...video, ...facing(camera) } })
       : await navigator.mediaDevices.getDisplayMedia({ audio: sound ?? false, video });
   } catch (thrown) {
     throw explain(thrown, source);
@@ -84,14 +102,14 @@ export async function capture(
     stream.getTracks().forEach((other) => {
       other.stop();
     });
-    throw new CaptureError(`The ${source} has no picture. Choose another source.`);
+    throw new CaptureError(texts().publish.noPicture);
   }
   track.addEventListener("ended", ended);
   const preview = document.createElement("video");
   preview.muted = true;
   preview.playsInline = true;
   preview.autoplay = true;
-  preview.ariaLabel = source === "camera" ? "Your camera's picture" : "Your screen's picture";
+  preview.ariaLabel = texts().publish.previews[source];
   preview.srcObject = new MediaStream([track]);
   return {
     pictures: processorOf<VideoFrame>(track), preview, sound: stream.getAudioTracks()[0],

@@ -1,6 +1,7 @@
 // Draws the chart of the last minute as SVG, in the pixels that it has, so that its texts stay readable.
 
 import { type StageFigures } from "../messages.ts";
+import { texts } from "../text/page.ts";
 import { type Chart, type Frame, type Sample, layOut, sampleOf, spread, withSample } from "./chart.ts";
 import { svgElement } from "./dom.ts";
 import { milliseconds } from "./format.ts";
@@ -43,7 +44,7 @@ export class ChartView {
     const svg = svgElement("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": describe(chart) });
     if (chart === undefined) {
       const place = { x: width / 2, y: HEIGHT / 2, "text-anchor": "middle" };
-      svg.append(svgElement("text", place, "Nothing has been measured yet."));
+      svg.append(svgElement("text", place, texts().figures.nothingMeasured));
     } else {
       svg.append(...areas(chart), ...axes(chart, frame), ...labels(chart, frame));
     }
@@ -54,10 +55,10 @@ export class ChartView {
 /** The chart in words, for those who cannot see it. */
 function describe(chart: Chart | undefined): string {
   if (chart === undefined) {
-    return "Chart of the last minute: nothing has been measured yet";
+    return texts().figures.chartEmpty;
   }
   const parts = chart.areas.map(({ name, value }) => `${name} ${milliseconds(value)}`);
-  return `Areas stacked by stage over the last minute. Newest medians in milliseconds: ${parts.join(", ")}`;
+  return texts().figures.chart(parts.join(", "));
 }
 
 function areas(chart: Chart): SVGElement[] {
@@ -72,8 +73,9 @@ function axes(chart: Chart, frame: Frame): SVGElement[] {
   const y = frame.bottom + 16;
   const middle = (frame.left + frame.right) / 2;
   // On a phone there is no room for three.
-  const half = middle - frame.left < 90 ? [] : [[middle, "middle", "30 s"] as const];
-  const times = [[frame.left, "start", "60 s before"], ...half, [frame.right, "end", "newest"]] as const;
+  const half = middle - frame.left < 90 ? [] : [[middle, "middle", texts().figures.halfMinute] as const];
+  const times = [[frame.left, "start", texts().figures.secondsBefore], ...half,
+    [frame.right, "end", texts().figures.newest]] as const;
   return [...lines, ...times.map(([x, anchor, text]) => svgElement("text", { x, y, "text-anchor": anchor }, text))];
 }
 

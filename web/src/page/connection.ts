@@ -1,6 +1,7 @@
 // One worker for one connection: it has identity, session and media, and ends with them.
 
 import { type FromWorker, type ToWorker } from "../messages.ts";
+import { texts } from "../text/page.ts";
 
 /** Milliseconds for the goodbye to the other end, after which the worker is ended anyway. */
 const GOODBYE = 1_500;
@@ -51,7 +52,7 @@ export class Connection {
     const broken = (): void => {
       this.#listener?.({
         type: "state", state: "failed", cause: "worker",
-        words: "The part of the page that decrypts broke off. Connect again; if it happens again, report it.",
+        words: texts().live.brokeOff,
       });
       this.#end();
     };

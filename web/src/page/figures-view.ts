@@ -1,8 +1,9 @@
 // Shows the figures: the table of stages, the total, and what the stream is like.
 
 import { type Figures, type Membership, type SendingFigures, type SoundFigures } from "../messages.ts";
+import { texts } from "../text/page.ts";
 import {
-  STAGES, ageFigure, decoderWords, frameRefusalWords, lipsAreOff, lipsWords, refusalWords, soundWords,
+  ageFigure, decoderWords, frameRefusalWords, lipsAreOff, lipsWords, refusalWords, soundWords,
 } from "./wording.ts";
 import { ORDER } from "./chart.ts";
 import { type Line, byId, element, say, showLines } from "./dom.ts";
@@ -27,15 +28,16 @@ function row(cells: readonly string[], stage?: string): HTMLTableRowElement {
 
 /** What there is to say of the stream. */
 function streamLines(figures: Figures, role: Role): Line[] {
+  const { figures: words } = texts();
   const { width, height, codec, frames, drawn, dropped, keyframes, bytes, framesPerSecond, bitsPerSecond } = figures;
   const both = [
-    { name: "picture", value: width > 0 ? `${width} × ${height}, ${codec}` : codec },
-    { name: "rate", value: `${framesPerSecond.toFixed(1)} pictures/s, ${bitRate(bitsPerSecond)}` },
-    { name: "frames", value: `${count(frames)}, keyframes: ${count(keyframes)}` },
-    { name: "bytes", value: byteCount(bytes) },
+    { name: words.picture, value: width > 0 ? `${width} × ${height}, ${codec}` : codec },
+    { name: words.rate, value: words.perSecond(framesPerSecond.toFixed(1), bitRate(bitsPerSecond)) },
+    { name: words.frames, value: words.keyframes(count(frames), count(keyframes)) },
+    { name: words.bytes, value: byteCount(bytes) },
   ];
-  const trip = figures.roundTrip === undefined ? [] : [{ name: "round trip", value: withUnit(figures.roundTrip) }];
-  const lost = { name: "dropped", value: count(dropped), ...(dropped > 0 && { look: "bad" }) };
+  const trip = figures.roundTrip === undefined ? [] : [{ name: words.roundTrip, value: withUnit(figures.roundTrip) }];
+  const lost = { name: words.dropped, value: count(dropped), ...(dropped > 0 && { look: "bad" }) };
   if (role === "publish") {
     return [...both, lost, ...trip, ...(figures.sending === undefined ? [] : sendingLines(figures.sending))];
   }
@@ -43,58 +45,62 @@ function streamLines(figures: Figures, role: Role): Line[] {
   const group = figures.membership === undefined ? [] : groupLines(figures.membership);
   const sound = figures.sound === undefined ? [] : soundLines(figures.sound);
   const { freezes, frozen } = figures;
-  const froze = freezes === 0 ? "0" : `${count(freezes)}, ${(frozen / 1_000).toFixed(1)} s in all`;
-  const restarts = decoderRestarts === 0 ? "" : `, made anew ${count(decoderRestarts)} times`;
+  const froze = freezes === 0 ? "0" : words.froze(count(freezes), (frozen / 1_000).toFixed(1));
+  const restarts = decoderRestarts === 0 ? "" : words.madeAnew(count(decoderRestarts));
   return [
-    ...both, { name: "drawn", value: count(drawn) }, lost,
-    { name: "freezes", value: froze, ...(freezes > 0 && { look: "bad" }) },
-    { name: "decoder", value: `${decoderWords(decoder)}${restarts}` },
-    { name: "in decoder", value: count(inDecoder) }, ...trip, ...group, ...sound,
+    ...both, { name: words.drawn, value: count(drawn) }, lost,
+    { name: words.freezes, value: froze, ...(freezes > 0 && { look: "bad" }) },
+    { name: words.decoder, value: `${decoderWords(decoder)}${restarts}` },
+    { name: words.inDecoder, value: count(inDecoder) }, ...trip, ...group, ...sound,
   ];
 }
 
 /** What there is to say of the sound that is sent. */
 function sendingLines({ name, on, packets, dropped }: SendingFigures): Line[] {
+  const { figures: words } = texts();
   return [
-    { name: "sound", value: `${name}: ${on ? "sent" : "muted"}` }, { name: "packets", value: count(packets) },
-    ...(dropped > 0 ? [{ name: "packets left out", value: count(dropped), look: "bad" }] : []),
+    { name: words.sound, value: `${name}: ${on ? words.sent : words.muted}` },
+    { name: words.packets, value: count(packets) },
+    ...(dropped > 0 ? [{ name: words.packetsLeft, value: count(dropped), look: "bad" }] : []),
   ];
 }
 
 /** What there is to say of the sound. */
 function soundLines({ name, state, frames, lost, dropped, playout }: SoundFigures): Line[] {
+  const { figures: words } = texts();
   const gone = lost + dropped;
-  const missing = { name: "packets lost", value: count(gone), look: "bad" };
+  const missing = { name: words.packetsLost, value: count(gone), look: "bad" };
   const common = [
-    { name: "sound", value: `${name}: ${soundWords(state)}`, ...(state === "stalled" && { look: "bad" }) },
-    { name: "packets", value: count(frames) }, ...(gone > 0 ? [missing] : []),
+    { name: words.sound, value: `${name}: ${soundWords(state)}`, ...(state === "stalled" && { look: "bad" }) },
+    { name: words.packets, value: count(frames) }, ...(gone > 0 ? [missing] : []),
   ];
   if (playout === undefined) {
     return common;
   }
   const { skew, waiting, silence } = playout;
-  const lips = skew && { name: "lips", value: lipsWords(skew), ...(lipsAreOff(skew) && { look: "bad" }) };
+  const lips = skew && { name: words.lips, value: lipsWords(skew), ...(lipsAreOff(skew) && { look: "bad" }) };
   return [
-    ...common, ...(lips ? [lips] : []), { name: "sound waits", value: withUnit(waiting) },
-    ...(silence > 0 ? [{ name: "silence", value: withUnit(silence) }] : []),
+    ...common, ...(lips ? [lips] : []), { name: words.soundWaits, value: withUnit(waiting) },
+    ...(silence > 0 ? [{ name: words.silence, value: withUnit(silence) }] : []),
   ];
 }
 
 /** What there is to say of the group. */
 function groupLines({ age, accepted, proven, forged, unproven, suite, epoch }: Membership): Line[] {
-  const shown = { name: "forged", value: `groups of pictures: ${count(forged)}`, look: "bad" };
+  const { figures: words } = texts();
+  const shown = { name: words.forged, value: words.groupsForged(count(forged)), look: "bad" };
   return [
-    { name: "age", value: ageFigure(age), ...(age.state === "alarm" && { look: "bad" }) },
-    { name: "verified", value: `${count(accepted)} frames, groups of pictures: ${count(proven)}` },
+    { name: words.age, value: ageFigure(age), ...(age.state === "alarm" && { look: "bad" }) },
+    { name: words.verified, value: words.groupsProven(count(accepted), count(proven)) },
     ...(forged > 0 ? [shown] : []),
-    ...(unproven > 0 ? [{ name: "unproven", value: `${count(unproven)} frames`, look: "bad" }] : []),
-    { name: "group", value: `${suite}, epoch ${count(epoch)}` },
+    ...(unproven > 0 ? [{ name: words.unproven, value: words.ofFrames(count(unproven)), look: "bad" }] : []),
+    { name: words.group, value: words.groupEpoch(suite, count(epoch)) },
   ];
 }
 
-function refusedLines(refused: Figures["refused"], words: (reason: string) => string): Line[] {
+function refusedLines(refused: Figures["refused"], wordsOf: (reason: string) => string): Line[] {
   const some = Object.entries(refused).filter(([, times]) => times > 0);
-  return some.map(([reason, times]) => ({ name: count(times), value: words(reason), look: "bad" }));
+  return some.map(([reason, times]) => ({ name: count(times), value: wordsOf(reason), look: "bad" }));
 }
 
 /** Everything that is a number, but the chart. */
@@ -104,23 +110,23 @@ export class FiguresView {
   #role: Role = "watch";
 
   constructor() {
-    const help = ORDER.map((name) => ({ name, value: STAGES[name] }));
+    const help = ORDER.map((name) => ({ name, value: texts().figures.stages[name] }));
     showLines(byId("stages-help", HTMLDListElement), help);
   }
 
   /** `live` is false once the figures are of a time that is over. */
   when(live: boolean): void {
-    say(byId("figures-when", HTMLElement), live ? "over the last second" : "when there was a picture last");
+    say(byId("figures-when", HTMLElement), live ? texts().figures.lastSecond : texts().figures.whenLast);
   }
 
   begin(role: Role): void {
     this.#role = role;
     this.when(true);
-    this.#stages.replaceChildren(row(["none yet", "–", "–", "0"]));
+    this.#stages.replaceChildren(row([texts().figures.noneYet, "–", "–", "0"]));
     this.#total.replaceChildren();
     say(byId("total", HTMLElement), "");
     say(byId("total-note", HTMLElement), "");
-    showLines(byId("stream", HTMLDListElement), [{ name: "picture", value: "none yet" }]);
+    showLines(byId("stream", HTMLDListElement), [{ name: texts().figures.picture, value: texts().figures.noneYet }]);
     this.#showRefused({});
   }
 
@@ -142,13 +148,14 @@ export class FiguresView {
     if (total === undefined) {
       this.#total.replaceChildren();
       say(at, "");
-      say(note, this.#role === "watch" ? "The total is not known before the clocks of both ends were compared." : "");
+      say(note, this.#role === "watch" ? texts().figures.noTotal : "");
       return;
     }
     const { median, p99, uncertainty } = total;
     at.replaceChildren(element("b", withUnit(median)), ` ± ${withUnit(uncertainty)}`);
-    say(note, "Median from the source's stamp to the canvas; the clocks of both ends may make it that wrong.");
-    const cells = ["total", `${milliseconds(median)} ± ${milliseconds(uncertainty)}`, milliseconds(p99), ""];
+    say(note, texts().figures.medianNote);
+    const all = `${milliseconds(median)} ± ${milliseconds(uncertainty)}`;
+    const cells = [texts().figures.total, all, milliseconds(p99), ""];
     this.#total.replaceChildren(row(cells));
   }
 

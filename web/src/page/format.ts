@@ -1,5 +1,7 @@
 // Figures as people read them. A number that is not known is a dash, never a zero.
 
+import { texts } from "../text/page.ts";
+
 const UNKNOWN = "–";
 
 /** A narrow space that no line breaks at. */
@@ -76,7 +78,7 @@ export function hexGroups(hex: string): string {
 /** When something happened, to the minute; with its day unless that is today. */
 export function momentWords(at: Date, now: Date): string {
   const time = timeOfDay(at).slice(0, -3);
-  const day = at.toLocaleDateString("en", { day: "numeric", month: "short" });
+  const day = at.toLocaleDateString(texts().language, { day: "numeric", month: "short" });
   return at.toDateString() === now.toDateString() ? time : `${day}, ${time}`;
 }
 

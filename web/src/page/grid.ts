@@ -1,6 +1,8 @@
-// The grid: a tile for each camera of the publisher.
+// The grid: a tile for each camera, of one publisher or of all that this browser knows.
 
+import { texts } from "../text/page.ts";
 import { byId } from "./dom.ts";
+import { type Place } from "./known.ts";
 import { Tile, type TileActions } from "./tile.ts";
 import { Tiles } from "./tiles.ts";
 
@@ -11,13 +13,13 @@ const TICK = 500;
 export class Grid {
   readonly #section = byId("cameras", HTMLElement);
   readonly #list = byId("tiles", HTMLElement);
-  readonly #tiles: Tiles<Tile>;
+  readonly #tiles: Tiles<Place, Tile>;
 
   constructor(actions: Omit<TileActions, "begun">) {
     const all = { ...actions, begun: () => {
       this.#tiles.go();
     } };
-    this.#tiles = new Tiles((camera) => new Tile(camera, all));
+    this.#tiles = new Tiles((place) => new Tile(place, all));
     setInterval(() => {
       for (const tile of this.#tiles.all) {
         tile.show();
@@ -26,10 +28,10 @@ export class Grid {
   }
 
   /** Shows these cameras. What stays in its place keeps its session and the focus. */
-  show(names: readonly string[]): void {
+  show(places: readonly Place[]): void {
     this.#section.hidden = false;
-    document.title = "All cameras – sealcast";
-    this.#tiles.follow(names);
+    document.title = `${texts().markup.allCameras} – sealcast`;
+    this.#tiles.follow(places);
     const elements = this.#tiles.all.map((tile) => tile.element);
     for (const old of [...this.#list.children].filter((child) => !elements.some((one) => one === child))) {
       old.remove();
@@ -42,9 +44,9 @@ export class Grid {
     });
   }
 
-  /** Gives the focus to this camera's tile, if there is one. */
-  focus(camera: string): void {
-    this.#tiles.of(camera)?.focus();
+  /** Gives the focus to the tile with this key, if there is one. */
+  focus(key: string): void {
+    this.#tiles.of(key)?.focus();
   }
 
   /** Ends all sessions. */

@@ -3,6 +3,7 @@
 import { parseTicket, type PeerId, ProtocolError } from "../protocol/index.ts";
 import { parseRelayAddress } from "../relay/address.ts";
 import { relayOf } from "../relay/meet.ts";
+import { texts } from "../text/page.ts";
 
 /** What the user wants to do. */
 export type Role = "watch" | "publish";
@@ -15,6 +16,8 @@ export interface Link {
   readonly bare: string;
   /** Address of the end that listens, for people. */
   readonly address: string;
+  /** What to call the other end as long as it has told no name. */
+  readonly label: string;
   readonly peer: PeerId;
 }
 
@@ -48,12 +51,14 @@ export function ticketIn(pasted: string): string | undefined {
 export function readLink(pasted: string): Link {
   const text = ticketIn(pasted);
   if (text === undefined) {
-    throw new ProtocolError("ticket", "a ticket begins with sealcast://");
+    throw new ProtocolError("ticket", texts().enter.beginsWith);
   }
   const ticket = parseTicket(text);
   const { host } = ticket;
   const name = host.kind === "ipv6" ? `[${host.name}]` : host.name;
-  return { text, bare: text.split("#", 1)[0] ?? "", address: `${name}:${ticket.port}`, peer: ticket.peer };
+  const address = `${name}:${ticket.port}`;
+  const label = ticket.broadcast ?? address;
+  return { text, bare: text.split("#", 1)[0] ?? "", address, label, peer: ticket.peer };
 }
 
 /** What a page publishes to: a viewer, or a relay. */
@@ -78,8 +83,16 @@ export function cameraIn(query: string): string {
   return new URLSearchParams(query).get("camera") ?? "";
 }
 
+/** True if the query asks for what is for study alone: to leave pictures in clear. */
+export function isStudy(query: string): boolean {
+  return new URLSearchParams(query).has("study");
+}
+
 /** The address of this page for a role and a camera: without a fragment, so that no invite stays in it. */
-export function pageFor(role: Role, path: string, camera = ""): string {
-  const named = camera === "" ? "" : `?camera=${encodeURIComponent(camera)}`;
-  return `${path}${role === "publish" ? "?publish" : named}`;
+export function pageFor(role: Role, path: string, camera = "", study = false): string {
+  const parts = [
+    ...(role === "publish" ? ["publish"] : camera === "" ? [] : [`camera=${encodeURIComponent(camera)}`]),
+    ...(study ? ["study"] : []),
+  ];
+  return `${path}${parts.length === 0 ? "" : "?"}${parts.join("&")}`;
 }

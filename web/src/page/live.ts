@@ -1,6 +1,7 @@
 // The view of one connection, of a viewer or of a publisher: picture, lock, controls, figures, events.
 
 import { type CarrierChoice, type FromWorker, type ToWorker, type WatchOptions } from "../messages.ts";
+import { texts } from "../text/page.ts";
 import { AgeView } from "./age-view.ts";
 import { AudienceView } from "./audience-view.ts";
 import { ChartView } from "./chart-view.ts";
@@ -16,7 +17,7 @@ import { Picture } from "./picture.ts";
 import { Save } from "./save.ts";
 import { Sound } from "./sound.ts";
 import { StateView } from "./state-view.ts";
-import { NOTICES, SELECTIONS } from "./wording.ts";
+import { noticeOf, selections } from "./wording.ts";
 import { Zoom } from "./zoom.ts";
 
 /** How often the page looks whether the worker is silent, and how old the keys are; ms. */
@@ -33,6 +34,8 @@ export interface LiveActions {
   readonly again: () => void;
   readonly otherRole: () => void;
   readonly otherTicket: () => void;
+  /** The publisher admitted this viewer. */
+  readonly admitted: () => void;
   /** The publisher told which cameras this viewer may watch. */
   readonly told: (names: readonly string[]) => void;
 }
@@ -68,15 +71,17 @@ export class Live {
   readonly #selection = byId("selection", HTMLSelectElement);
   readonly #jitter = byId("jitter", HTMLSelectElement);
   readonly #carrier = byId("carrier", HTMLSelectElement);
-  readonly #told: LiveActions["told"];
+  readonly #actions: LiveActions;
   #connection: Connection | undefined;
   #board = new NoticeBoard("watch");
   #release: (() => void) | undefined;
   #wasLive = false;
 
-  constructor(actions: LiveActions) {
-    this.#told = actions.told;
-    fillSelect(this.#selection, SELECTIONS);
+  /** `study`: a publisher may leave pictures in clear. */
+  constructor(actions: LiveActions, study: boolean) {
+    this.#actions = actions;
+    fillSelect(this.#selection, selections());
+    byId("selection-label", HTMLElement).classList.toggle("unwanted", !study);
     this.#onClick("again", actions.again);
     this.#onClick("reconnect", actions.again);
     this.#onClick("other-role", actions.otherRole);
@@ -84,7 +89,7 @@ export class Live {
     this.#onClick("keyframe", () => this.#connection?.send({ type: "keyframe" }));
     this.#onClick("rekey", () => this.#connection?.send({ type: "rekey" }));
     this.#onClick("stop", () => {
-      this.stop("You stopped it.");
+      this.stop(texts().live.stopped);
     });
     this.#jitter.addEventListener("change", () => {
       this.#connection?.send({ type: "jitter", milliseconds: this.options.jitter });
@@ -123,14 +128,14 @@ export class Live {
     this.#audience.clear();
     this.#figures.begin(role);
     this.#chart.reset();
-    const other = first.type === "publish-relay" ? "Use another address" : "Use another ticket";
+    const { live, markup } = texts();
+    const other = first.type === "publish-relay" ? live.otherAddress : markup.otherTicket;
     say(byId("other-ticket", HTMLElement), other);
-    say(byId("other-role", HTMLElement), role === "watch" ? "Publish instead" : "Watch instead");
+    say(byId("other-role", HTMLElement), role === "watch" ? live.publishInstead : live.watchInstead);
     if (first.type === "publish") {
       this.#selection.value = first.options.selection;
     }
-    const of = first.type === "watch" && first.camera !== "" ? ` of ${first.camera}` : "";
-    this.#log.add(new Date(), `Connecting as a ${role === "watch" ? "viewer" : "publisher"}${of}.`, false);
+    this.#log.add(new Date(), live.connectingAs(role === "watch", first.type === "watch" ? first.camera : ""), false);
     this.#connection = new Connection(first, transfer, (message) => {
       this.#take(message);
     });
@@ -181,7 +186,7 @@ export class Live {
         break;
       case "cameras":
         // It may show something else now.
-        this.#told(message.names);
+        this.#actions.told(message.names);
         return;
       case "protection":
         this.#lock.show(message.protection);
@@ -227,10 +232,13 @@ export class Live {
     }
     this.#figures.when(state === "live" || !this.#wasLive);
     this.#wasLive ||= state === "live";
+    if (state === "live" && this.#section.dataset["role"] === "watch") {
+      this.#actions.admitted();
+    }
     const bad = state === "lost" || state === "refused" || state === "failed";
     const relay = this.#section.dataset["through"] === "relay";
-    const stands = relay ? "The relay takes the pictures" : "The session stands";
-    const title = state === "live" ? stands : NOTICES[state].title;
+    const stands = relay ? texts().live.relayTakes : texts().live.sessionStands;
+    const title = state === "live" ? stands : noticeOf(state).title;
     if (words !== undefined || (state !== "connecting" && state !== "handshake")) {
       this.#log.add(new Date(), words === undefined ? `${title}.` : `${title}. ${words}`, bad);
     }

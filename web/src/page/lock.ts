@@ -2,6 +2,7 @@
 
 import { type Audience, type Protection } from "../messages.ts";
 import { PeerId } from "../protocol/index.ts";
+import { texts } from "../text/page.ts";
 import { byId, say, showLines } from "./dom.ts";
 import { age, hexGroups } from "./format.ts";
 import { type Role } from "./link.ts";
@@ -57,11 +58,12 @@ export class Lock {
     this.#nameOf = "";
     this.#button.dataset["lock"] = "none";
     byId("lock-sign", SVGUseElement).setAttribute("href", "#lock-none");
-    say(byId("lock-words", HTMLElement), "Not connected");
-    say(byId("lock-detail", HTMLElement), "nothing is protected or shown");
-    say(byId("who-title", HTMLElement), "Who this is");
+    const { notConnected, nothing, who, nobody } = texts().lock;
+    say(byId("lock-words", HTMLElement), notConnected);
+    say(byId("lock-detail", HTMLElement), nothing);
+    say(byId("who-title", HTMLElement), who);
     say(byId("who-words", HTMLElement), "");
-    say(byId("who-help", HTMLElement), "Nobody yet: there is no session.");
+    say(byId("who-help", HTMLElement), nobody);
     showLines(byId("who-list", HTMLDListElement), []);
     byId("warning", HTMLElement).hidden = true;
     byId("badge", HTMLElement).hidden = true;
@@ -90,20 +92,20 @@ export class Lock {
   showGroup({ own, suite, mechanism, epoch, relay, broadcast, way }: Audience): void {
     this.#button.dataset["lock"] = "closed";
     byId("lock-sign", SVGUseElement).setAttribute("href", "#lock-closed");
-    say(byId("lock-words", HTMLElement), "Encrypted end to end");
+    const { lock } = texts();
+    say(byId("lock-words", HTMLElement), lock.endToEnd);
     say(byId("lock-detail", HTMLElement), mechanismKind(mechanism));
-    say(byId("who-title", HTMLElement), "This end");
-    say(byId("who-help", HTMLElement), "Viewers see this name. The relay has no key: each viewer proves that it is " +
-      "one whom your ticket admitted, and gets its keys from this page.");
+    say(byId("who-title", HTMLElement), lock.thisEnd);
+    say(byId("who-help", HTMLElement), lock.ownName);
     showLines(byId("who-list", HTMLDListElement), [
-      { name: "peer id", value: own, look: "code" },
-      { name: "keys", value: mechanismWords(mechanism) },
-      { name: "suite", value: suite },
-      { name: "group's epoch", value: String(epoch) },
-      { name: "sealed for", value: "all viewers at once" },
-      { name: "signed", value: signedWords("frame") },
-      { name: "relay", value: `${relay}, as ${broadcast}` },
-      { name: "carrier", value: carrierWords(way === "websocket" ? "relay-websocket" : "relay") },
+      { name: lock.peerId, value: own, look: "code" },
+      { name: lock.keys, value: mechanismWords(mechanism) },
+      { name: lock.suite, value: suite },
+      { name: lock.groupEpoch, value: String(epoch) },
+      { name: lock.sealedFor, value: lock.allViewers },
+      { name: lock.signed, value: signedWords("frame") },
+      { name: lock.relay, value: lock.relayAs(relay, broadcast) },
+      { name: lock.carrier, value: carrierWords(way === "websocket" ? "relay-websocket" : "relay") },
     ]);
     if (this.#nameOf !== own) {
       this.#nameOf = own;
@@ -120,20 +122,21 @@ export class Lock {
     if (protection === undefined) {
       return;
     }
+    const { lock } = texts();
     const seconds = Math.max(0, (performance.now() - this.#epochBegan) / 1_000);
     showLines(byId("who-list", HTMLDListElement), [
-      { name: "hexadecimal", value: hexGroups(protection.peerHex), look: "code" },
-      { name: "peer id", value: protection.peer, look: "code" },
-      { name: "keys", value: mechanismWords(protection.mechanism) },
-      { name: "suite", value: protection.suite },
-      { name: "epoch", value: `${protection.epoch}, for ${age(seconds)}` },
-      { name: "encrypted", value: selectionWords(protection.selection) },
+      { name: lock.hexadecimal, value: hexGroups(protection.peerHex), look: "code" },
+      { name: lock.peerId, value: protection.peer, look: "code" },
+      { name: lock.keys, value: mechanismWords(protection.mechanism) },
+      { name: lock.suite, value: protection.suite },
+      { name: lock.epoch, value: lock.epochFor(protection.epoch, age(seconds)) },
+      { name: lock.encrypted, value: selectionWords(protection.selection) },
       ...(this.#role === "watch" ? [
-        { name: "sealed for", value: sealedForWords(protection.signed) },
-        { name: "signed", value: signedWords(protection.signed) },
+        { name: lock.sealedFor, value: sealedForWords(protection.signed) },
+        { name: lock.signed, value: signedWords(protection.signed) },
       ] : []),
-      { name: "carrier", value: carrierWords(protection.carrier) },
-      { name: "this end", value: protection.own, look: "code" },
+      { name: lock.carrier, value: carrierWords(protection.carrier) },
+      { name: lock.own, value: protection.own, look: "code" },
     ]);
   }
 
@@ -147,11 +150,10 @@ export class Lock {
     if (this.#nameOf !== protection.peer) {
       return;
     }
-    const other = this.#role === "watch" ? "publisher" : "viewer";
-    say(byId("who-title", HTMLElement), `The ${other}`);
+    const { lock } = texts();
+    say(byId("who-title", HTMLElement), this.#role === "watch" ? lock.publisher : lock.viewer);
     say(byId("who-words", HTMLElement), name ?? hexGroups(protection.peerHex.slice(0, 16)));
-    say(byId("who-help", HTMLElement), "It proved that it is the one whom the ticket names. To be sure of the ticket " +
-      `too, compare this with what the ${other}'s program printed, or its page shows.`);
+    say(byId("who-help", HTMLElement), lock.proved(this.#role === "publish"));
   }
 
   #open(open: boolean): void {

@@ -1,5 +1,6 @@
 // Shows the log of events. It is read aloud politely, so each line is added once and not drawn anew.
 
+import { texts } from "../text/page.ts";
 import { byId, element, say } from "./dom.ts";
 import { timeOfDay } from "./format.ts";
 import { Log, MAX_LINES, type LogLine } from "./log.ts";
@@ -31,7 +32,7 @@ export class LogView {
 }
 
 function textOf({ words, times }: LogLine): string {
-  return times > 1 ? `${words} (${times} times)` : words;
+  return times > 1 ? texts().live.times(words, times) : words;
 }
 
 function line(entry: LogLine): HTMLLIElement {

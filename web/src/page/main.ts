@@ -2,20 +2,24 @@
 
 import { plain } from "../plain.ts";
 import { ProtocolError } from "../protocol/index.ts";
+import { languageOf } from "../text/language.ts";
+import { speak, texts } from "../text/page.ts";
 import { showBundle } from "./bundle-view.ts";
 import { openMicrophone, soundConstraints } from "./capture-sound.ts";
 import { type Capture, capture } from "./capture.ts";
 import { byId, say } from "./dom.ts";
 import { Grid } from "./grid.ts";
-import { forgetTicket, keepTicket, keptTicket } from "./kept-ticket.ts";
-import { type Destination, type Link, type Role, cameraIn, pageFor, readLink, readRelay, roleIn } from "./link.ts";
+import { type Place, forget, isKnown, known, placesOf, remember } from "./known.ts";
+import {
+  type Destination, type Link, type Role, cameraIn, isStudy, pageFor, readLink, readRelay, roleIn,
+} from "./link.ts";
 import { Live } from "./live.ts";
+import { translate } from "./markup.ts";
 import { type SoundBegin } from "./microphone.ts";
 import { needs, showShortage } from "./needs.ts";
 import { isTyping } from "./picture.ts";
 import { PublishForm, type Wish } from "./publish-form.ts";
 import { watching } from "./watching.ts";
-import { MICROPHONE } from "./wording.ts";
 
 /**
  * What stays with the address in the browser, so that a reload finds it: the ticket *without* its invite, or the
@@ -32,16 +36,17 @@ function kept(state: unknown, name: "ticket" | "relay"): string | undefined {
 class Page {
   readonly #live: Live;
   readonly #grid = new Grid({
-    // Who was told of cameras is enrolled, so that the invite is left to the session that proves it.
-    watch: (camera) => watching(this.#link?.bare ?? "", camera, this.#live.options),
-    open: (camera) => {
-      this.#openCamera(camera);
+    // Whoever is shown in it admitted this browser, so that an invite is left to the session that proves it.
+    watch: ({ ticket, camera }) => watching(ticket, camera, this.#live.options),
+    open: (place) => {
+      this.#openCamera(place);
     },
-    told: (names) => {
-      this.#told(names);
+    told: (place, names) => {
+      this.#toldInGrid(place, names);
     },
   });
-  readonly #form = new PublishForm((wish) => this.#publish(wish));
+  readonly #study = isStudy(location.search);
+  readonly #form = new PublishForm((wish) => this.#publish(wish), this.#study);
   readonly #enter = byId("enter", HTMLElement);
   readonly #ticket = byId("ticket", HTMLTextAreaElement);
   readonly #buttons: Readonly<Record<Role, HTMLButtonElement>> = {
@@ -55,6 +60,8 @@ class Page {
   #role: Role = "watch";
   /** The camera that the address names; empty for the grid, or for the publisher's only one. */
   #camera = "";
+  /** True where the user wants to enter a ticket though there are cameras that the browser knows. */
+  #asks = false;
   /** The cameras of which the sessions that run were told. */
   #names: readonly string[] = [];
 
@@ -67,22 +74,29 @@ class Page {
         this.#enterRole(this.#role === "watch" ? "publish" : "watch");
       },
       otherTicket: () => {
-        const relay = this.#place !== undefined;
-        forgetTicket();
-        this.#link = undefined;
-        this.#place = undefined;
-        this.#camera = "";
-        this.#enterRole(this.#role);
-        this.#choose(relay ? "relay" : this.#role);
-        (relay ? this.#relay : this.#ticket).focus();
+        this.#ask();
+      },
+      admitted: () => {
+        if (this.#link !== undefined) {
+          remember(this.#link);
+          this.#showBar();
+        }
       },
       told: (names) => {
         this.#told(names);
       },
-    });
+    }, this.#study);
     this.#allCameras.addEventListener("click", () => {
       this.#backToGrid();
     });
+    byId("add-camera", HTMLButtonElement).addEventListener("click", () => {
+      this.#ask();
+    });
+    for (const button of document.querySelectorAll<HTMLButtonElement>("button.forget")) {
+      button.addEventListener("click", () => {
+        this.#forget();
+      });
+    }
     document.addEventListener("keydown", (event) => {
       const meant = event.key === "Escape" && !event.defaultPrevented && !isTyping(event);
       if (meant && document.fullscreenElement === null && this.#allCameras.checkVisibility()) {
@@ -93,6 +107,7 @@ class Page {
     for (const role of ["watch", "publish"] as const) {
       this.#buttons[role].addEventListener("click", () => {
         this.#names = [];
+        this.#asks = false;
         this.#enterRole(role);
       });
     }
@@ -110,16 +125,21 @@ class Page {
     form.addEventListener("change", () => {
       this.#choose(this.#chosen);
     });
+    this.#follow();
+  }
+
+  /** What the browser does with the page. */
+  #follow(): void {
     addEventListener("hashchange", () => {
       this.openAddress();
     });
     addEventListener("pagehide", () => {
-      this.#live.stop("The page was left.");
+      this.#live.stop(texts().live.left);
       this.#grid.hide();
     });
     addEventListener("pageshow", ({ persisted }) => {
       // The browser kept the page while it was left.
-      if (persisted && this.#role === "watch" && this.#isGrid()) {
+      if (persisted && !byId("cameras", HTMLElement).hidden) {
         this.#enterRole("watch");
       }
     });
@@ -140,12 +160,9 @@ class Page {
     } else if (relay !== undefined && this.#role === "publish") {
       this.openRelay(relay);
     } else {
-      const before = this.#role === "watch" ? keptTicket() : undefined;
-      if (before === undefined) {
-        this.#enterRole(this.#role);
-      } else {
-        this.open(before);
-      }
+      const named = known().find(({ cameras }) => cameras.includes(this.#camera));
+      this.#link = this.#role === "watch" ? named?.link : undefined;
+      this.#enterRole(this.#role);
     }
   }
 
@@ -159,7 +176,7 @@ class Page {
       this.#link = readLink(pasted);
       this.#ticket.value = "";
     } catch (thrown) {
-      error = thrown instanceof ProtocolError ? thrown.message : "this is no ticket";
+      error = errorWords(thrown, texts().enter.noTicket);
     }
     this.#enterRole(this.#role, error);
   }
@@ -172,7 +189,7 @@ class Page {
     try {
       this.#place = readRelay(address);
     } catch (thrown) {
-      error = thrown instanceof ProtocolError ? thrown.message : "this is no address of a relay";
+      error = errorWords(thrown, texts().enter.noRelay);
     }
     this.#enterRole("publish", error);
     this.#choose("relay");
@@ -195,13 +212,45 @@ class Page {
       byId(`${name}-field`, HTMLElement).hidden = !shown;
       byId(`${name}-help`, HTMLElement).hidden = !shown;
     }
-    say(byId("enter-title", HTMLElement), relay ? "Through which relay?" : "Which stream?");
+    say(byId("enter-title", HTMLElement), relay ? texts().enter.whichRelay : texts().enter.whichStream);
     this.#ticket.required = !relay;
     this.#relay.required = relay;
   }
 
+  /** Shows the form for another ticket, or another relay's address. */
+  #ask(): void {
+    const relay = this.#place !== undefined;
+    this.#link = undefined;
+    this.#place = undefined;
+    this.#camera = "";
+    this.#asks = true;
+    this.#enterRole(this.#role);
+    this.#choose(relay ? "relay" : this.#role);
+    (relay ? this.#relay : this.#ticket).focus();
+  }
+
+  #forget(): void {
+    if (this.#link !== undefined) {
+      forget(this.#link);
+    }
+    this.#link = undefined;
+    this.#camera = "";
+    this.#names = [];
+    this.#asks = false;
+    this.#enterRole("watch");
+  }
+
+  /** True if there is nothing to watch but all cameras that the browser knows. */
+  #isHome(): boolean {
+    return this.#role === "watch" && this.#link === undefined && !this.#asks && known().length > 1;
+  }
+
   #enterRole(role: Role, error = ""): void {
     this.#role = role;
+    this.#asks ||= error !== "";
+    if (role === "watch" && !this.#asks && known().length === 1) {
+      this.#link ??= known()[0]?.link;
+    }
     for (const one of ["watch", "publish"] as const) {
       this.#buttons[one].ariaCurrent = one === role ? "page" : null;
     }
@@ -211,13 +260,12 @@ class Page {
     const state: Kept | null = link !== undefined ? { ticket: link.bare }
       : place?.kind === "relay" ? { relay: place.address } : null;
     // Whatever stood behind # is gone from the address from here on.
-    history.replaceState(state, "", pageFor(role, location.pathname, this.#camera));
+    history.replaceState(state, "", pageFor(role, location.pathname, this.#camera, this.#study));
     this.#live.hide();
     this.#grid.hide();
     this.#form.hide();
-    byId("camera-bar", HTMLElement).hidden = role === "publish" || this.#camera === "";
-    say(byId("camera-name", HTMLElement), plain(this.#camera));
-    this.#enter.hidden = link !== undefined || place !== undefined;
+    this.#showBar();
+    this.#enter.hidden = link !== undefined || place !== undefined || this.#isHome();
     say(byId("ticket-error", HTMLElement), error === "" ? "" : `${error.charAt(0).toUpperCase()}${error.slice(1)}.`);
     this.#ticket.ariaInvalid = error === "" ? null : "true";
     if (link !== undefined && role === "watch") {
@@ -226,13 +274,28 @@ class Page {
       this.#form.show({ kind: "viewer", link });
     } else if (place !== undefined) {
       this.#form.show(place);
+    } else if (this.#isHome()) {
+      this.#grid.show(known().flatMap(placesOf));
+    }
+  }
+
+  /** The name of the one camera that is shown, where there are others, and what may be done with it. */
+  #showBar(): void {
+    const [link, camera] = [this.#link, this.#camera];
+    const shown = this.#role === "watch" && link !== undefined;
+    const others = camera !== "" || known().length > 1;
+    byId("camera-bar", HTMLElement).hidden = !shown || !others;
+    const of = known().find((one) => one.link.peer.toString() === link?.peer.toString());
+    const name = camera === "" && of !== undefined ? placesOf(of)[0]?.name : plain(camera);
+    say(byId("camera-name", HTMLElement), name ?? "");
+    for (const button of document.querySelectorAll<HTMLButtonElement>("button.forget")) {
+      button.hidden = !shown || !isKnown(link);
     }
   }
 
   #watch(link: Link): void {
-    keepTicket(link.bare);
     if (this.#isGrid()) {
-      this.#grid.show(this.#names);
+      this.#grid.show(placesOf({ link, cameras: this.#names }));
     } else {
       this.#live.begin({ role: "watch", ...watching(link.text, this.#camera, this.#live.options) });
     }
@@ -244,18 +307,35 @@ class Page {
 
   /** Follows what a session was told: a publisher of several cameras is shown as a grid, unless one was named. */
   #told(names: readonly string[]): void {
+    const link = this.#link;
+    if (link === undefined) {
+      return;
+    }
+    remember(link, names);
+    this.#showBar();
     const before = this.#isGrid();
     this.#names = names;
     const after = this.#isGrid();
     if (before !== after) {
       this.#enterRole("watch");
     } else if (after) {
-      this.#grid.show(names);
+      this.#grid.show(placesOf({ link, cameras: names }));
+    }
+  }
+
+  /** Of all cameras that the browser knows, a publisher told of its own. */
+  #toldInGrid({ ticket }: Place, names: readonly string[]): void {
+    if (this.#link !== undefined) {
+      this.#told(names);
+    } else if (this.#isHome()) {
+      remember(readLink(ticket), names);
+      this.#grid.show(known().flatMap(placesOf));
     }
   }
 
   /** Shows one camera alone. Its session tells anew which there are. */
-  #openCamera(camera: string): void {
+  #openCamera({ ticket, camera }: Place): void {
+    this.#link = readLink(ticket);
     this.#camera = camera;
     this.#names = [];
     this.#enterRole("watch");
@@ -263,18 +343,23 @@ class Page {
   }
 
   #backToGrid(): void {
-    const camera = this.#camera;
+    const key = `${this.#link?.peer.toString() ?? ""} ${this.#camera}`;
     this.#camera = "";
+    this.#asks = false;
+    if (known().length > 1) {
+      this.#link = undefined;
+      this.#names = [];
+    }
     this.#enterRole("watch");
-    this.#grid.focus(camera);
+    this.#grid.focus(key);
   }
 
   async #publish(wish: Wish): Promise<void> {
-    const { source, options, uses } = wish;
+    const { source, camera, options, uses } = wish;
     const [link, place] = [this.#link, this.#place];
     const constraints = wish.sound === "screen" ? soundConstraints(wish.microphone.stereo) : undefined;
-    const taken = await capture(source, options, () => {
-      this.#live.stop(`The ${source} was taken away.`);
+    const taken = await capture(source, camera, options, () => {
+      this.#live.stop(texts().publish.takenAway[source]);
     }, constraints);
     const sound = await soundFor(wish, taken);
     if (this.#link !== link || this.#place !== place || this.#role !== "publish") {
@@ -285,7 +370,7 @@ class Page {
     }
     this.#form.hide();
     const { pictures, preview } = taken;
-    const common = { options, pictures };
+    const common = { options, pictures, language: texts().language };
     const first = place?.kind === "relay"
       ? { type: "publish-relay", relay: { address: place.address, uses }, ...common } as const
       : { type: "publish", ticket: link?.text ?? "", ...common } as const;
@@ -305,7 +390,7 @@ async function soundFor({ sound, microphone: wish }: Wish, taken: Capture): Prom
   }
   if (sound === "screen") {
     return taken.sound === undefined
-      ? { wish, words: MICROPHONE.noScreen } : { wish, source: { kind: "screen", track: taken.sound } };
+      ? { wish, words: texts().publish.noScreenSound } : { wish, source: { kind: "screen", track: taken.sound } };
   }
   try {
     return { wish, source: { kind: "microphone", track: await openMicrophone(wish) } };
@@ -315,7 +400,14 @@ async function soundFor({ sound, microphone: wish }: Wish, taken: Capture): Prom
   }
 }
 
+/** What is wrong with what was entered: an error of the protocol has its details in English alone. */
+function errorWords(thrown: unknown, general: string): string {
+  return thrown instanceof ProtocolError && texts().language === "en" ? thrown.message : general;
+}
+
 function start(): void {
+  speak(languageOf(navigator.languages));
+  translate();
   byId("starting", HTMLElement).hidden = true;
   void showBundle();
   const found = needs();

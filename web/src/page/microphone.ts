@@ -1,10 +1,10 @@
 // The sound that a publishing page sends: its source, which is open only while it is sent, and the controls for it.
 
 import { type ToWorker } from "../messages.ts";
+import { texts } from "../text/page.ts";
 import { type MicrophoneWish, microphones, openMicrophone, soundOf, unableToSendSound } from "./capture-sound.ts";
 import { CaptureError } from "./capture.ts";
 import { byId, fillSelect, say } from "./dom.ts";
-import { MICROPHONE } from "./wording.ts";
 
 /** The quietest level that the meter shows, in decibels below the loudest. */
 const QUIETEST = -60;
@@ -116,7 +116,7 @@ export class Microphone {
       void this.#list();
     } catch (thrown) {
       if (asked === this.#asked) {
-        this.#show(thrown instanceof CaptureError ? thrown.message : MICROPHONE.broken);
+        this.#show(thrown instanceof CaptureError ? thrown.message : texts().publish.soundBroken);
       }
     }
   }
@@ -125,7 +125,7 @@ export class Microphone {
     this.#track = track;
     track.addEventListener("ended", () => {
       if (track === this.#track) {
-        this.#mute(MICROPHONE.gone);
+        this.#mute(texts().publish.soundGone);
       }
     });
     const sound = soundOf(track);
@@ -163,7 +163,7 @@ export class Microphone {
     this.#label.hidden = this.#button.hidden || this.#screen !== undefined;
     this.#meter.hidden = !on;
     this.#meter.value = QUIETEST;
-    say(this.#button, on ? MICROPHONE.off : MICROPHONE.on);
+    say(this.#button, on ? texts().publish.soundOff : texts().publish.soundOn);
     const shown = this.#publishing && words === "" ? unable : words;
     say(this.#words, shown);
     this.#words.hidden = shown === "";

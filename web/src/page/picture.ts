@@ -1,7 +1,8 @@
 // The area of the picture: either the picture of now, or in its place what there is instead.
 
+import { texts } from "../text/page.ts";
 import { byId, say } from "./dom.ts";
-import { NOTICES, type Notice, type Reason, causeWords } from "./wording.ts";
+import { type Notice, type Reason, causeWords, noticeOf } from "./wording.ts";
 
 /** A key press that is meant for a form and not for the picture. */
 export function isTyping(event: KeyboardEvent): boolean {
@@ -32,7 +33,7 @@ export class Picture {
       }
     });
     document.addEventListener("fullscreenchange", () => {
-      say(this.#full, document.fullscreenElement === null ? "Full screen" : "Leave full screen");
+      say(this.#full, document.fullscreenElement === null ? texts().live.fullScreen : texts().live.leaveFullScreen);
     });
   }
 
@@ -52,15 +53,15 @@ export class Picture {
   notice(notice: Notice, reason: Reason = {}): void {
     this.#view.dataset["notice"] = notice;
     if (notice === "none") {
-      document.title = "Live – sealcast";
+      document.title = `${texts().live.live} – sealcast`;
       // What the screen reader said last was that there is no picture.
-      say(byId("notice-title", HTMLElement), "Live");
+      say(byId("notice-title", HTMLElement), texts().live.live);
       say(byId("notice-words", HTMLElement), "");
       say(byId("notice-cause", HTMLElement), "");
       return;
     }
-    const { words, sign } = NOTICES[notice];
-    const title = reason.title ?? NOTICES[notice].title;
+    const { title: usual, words, sign } = noticeOf(notice);
+    const title = reason.title ?? usual;
     document.title = `${title} – sealcast`;
     byId("notice-sign", SVGUseElement).setAttribute("href", `#sign-${sign}`);
     say(byId("notice-title", HTMLElement), title);

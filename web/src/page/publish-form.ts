@@ -1,20 +1,25 @@
 // The form with what a publisher chooses before it connects.
 
 import { type CarrierChoice, type PublishOptions } from "../messages.ts";
+import { texts } from "../text/page.ts";
 import { type MicrophoneWish, microphones, unableToSendSound } from "./capture-sound.ts";
-import { CaptureError, NO_PROCESSOR, canPublish, encodesH264 } from "./capture.ts";
+import { CaptureError, type CameraWish, cameras, canPublish, encodesH264 } from "./capture.ts";
 import { byId, fillSelect, say } from "./dom.ts";
 import { hexGroups } from "./format.ts";
 import { type Destination, type Link } from "./link.ts";
 import { peerWords } from "./peer-name.ts";
-import { SELECTIONS, mechanismWords, selectionWarning } from "./wording.ts";
+import { mechanismWords, selectionWarning, selections } from "./wording.ts";
 
 /** The key mechanism that every viewer has. */
 const HYBRID = "x25519-mlkem768";
 
+/** Where fingers point there is a camera on either side. */
+const HANDHELD = "(pointer: coarse)";
+
 /** What the form gives. */
 export interface Wish {
   readonly source: "camera" | "screen";
+  readonly camera: CameraWish;
   readonly options: PublishOptions;
   /** Whose sound is sent from the beginning. */
   readonly sound: "none" | "microphone" | "screen";
@@ -32,10 +37,13 @@ function text(data: FormData, name: string): string {
 /** Reads the form's fields, which are all choices of ours but the number of seconds, which the browser checks. */
 export function readWish(data: FormData): Wish {
   const [width = 0, height = 0] = text(data, "size").split("x").map(Number);
-  const source = text(data, "source") === "screen" ? "screen" : "camera";
+  const chosen = text(data, "source");
+  const source = chosen === "screen" ? "screen" : "camera";
+  const facing = chosen === "back" ? "environment" : "user";
   const sound = text(data, "sound");
   return {
-    source, sound: sound === "microphone" || (sound === "screen" && source === "screen") ? sound : "none",
+    source, camera: { device: chosen === "camera" ? text(data, "device") : "", facing },
+    sound: sound === "microphone" || (sound === "screen" && source === "screen") ? sound : "none",
     microphone: { device: text(data, "microphone"), stereo: text(data, "treatment") === "stereo" },
     uses: Number(text(data, "uses")),
     options: {
@@ -61,13 +69,23 @@ export class PublishForm {
   readonly #error = byId("publish-error", HTMLElement);
   #checks = 0;
 
-  /** `publish` begins to publish; its errors are shown. */
-  constructor(publish: (wish: Wish) => Promise<void>) {
-    fillSelect(this.#field("selection"), SELECTIONS);
+  /** `publish` begins to publish; its errors are shown. `study`: pictures may be left in clear. */
+  constructor(publish: (wish: Wish) => Promise<void>, study: boolean) {
+    fillSelect(this.#field("selection"), selections());
+    for (const part of this.#form.querySelectorAll<HTMLElement>("[data-study]")) {
+      part.classList.toggle("unwanted", !study);
+    }
+    const handheld = matchMedia(HANDHELD).matches;
+    say(byId("camera-source", HTMLElement), handheld ? texts().publish.frontCamera : texts().publish.camera);
+    byId("back-camera", HTMLElement).hidden = !handheld;
+    // What the browser finds wrong must be seen.
+    this.#form.addEventListener("invalid", () => {
+      byId("publish-more", HTMLDetailsElement).open = true;
+    }, true);
     const able = canPublish();
     this.#go.disabled = !able;
     const cannot = byId("cannot-publish", HTMLElement);
-    say(cannot, able ? "" : NO_PROCESSOR);
+    say(cannot, able ? "" : texts().publish.noProcessor);
     cannot.hidden = able;
     this.#form.addEventListener("change", () => {
       this.#changed();
@@ -91,10 +109,10 @@ export class PublishForm {
       // What is sealed for a group is encrypted whole. Viewers, who are many, insist on what they have by default.
       this.#field("selection").value = "all";
       this.#field("mechanism").value = HYBRID;
-      const words = `Through the relay at ${to.host}, as ${to.name}. This page then shows a ticket for viewers.`;
-      say(byId("publish-to", HTMLElement), words);
+      say(byId("publish-to", HTMLElement), texts().publish.throughRelay(to.host, to.name));
     }
     void this.#listMicrophones();
+    void this.#listCameras();
     this.#changed();
     void this.#checkCodec();
   }
@@ -112,13 +130,23 @@ export class PublishForm {
     }
   }
 
+  /** The cameras by name, where there is a choice that the two sides of a phone do not give. */
+  async #listCameras(): Promise<void> {
+    const known = matchMedia(HANDHELD).matches || !canPublish() ? [] : await cameras();
+    const [field, first] = [this.#field("device"), ["", texts().publish.systemsChoice] as const];
+    const { value } = field;
+    fillSelect(field, [first, ...known]);
+    field.value = known.some(([id]) => id === value) ? value : "";
+    byId("camera-device", HTMLElement).hidden = known.length < 2;
+  }
+
   #showViewer(link: Link): void {
     const to = byId("publish-to", HTMLElement);
-    say(to, `To the viewer at ${link.address}.`);
+    say(to, texts().publish.toViewer(link.address, ""));
     void peerWords(link.peer).then((words) => {
       const hex = Array.from(link.peer.bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
       const name = words ?? `${hexGroups(hex.slice(0, 16))} …`;
-      say(to, `To the viewer at ${link.address}, whom the ticket names: ${name}`);
+      say(to, texts().publish.toViewer(link.address, name));
     });
   }
 
@@ -172,7 +200,7 @@ export class PublishForm {
     if (!able) {
       codec.value = "mjpeg";
     }
-    say(byId("codec-note", HTMLElement), able ? "" : "This browser does not encode H.264 of this size.");
+    say(byId("codec-note", HTMLElement), able ? "" : texts().publish.noH264);
     this.#changed();
   }
 
@@ -183,7 +211,7 @@ export class PublishForm {
       await publish(readWish(new FormData(this.#form)));
     } catch (thrown) {
       const known = thrown instanceof CaptureError;
-      say(this.#error, known ? thrown.message : "Publishing could not begin. Reload the page.");
+      say(this.#error, known ? thrown.message : texts().publish.failed);
     } finally {
       this.#go.disabled = !canPublish();
     }

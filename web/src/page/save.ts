@@ -1,7 +1,8 @@
 // Saves the picture that is on the canvas as a file of the user's.
 
+import { texts } from "../text/page.ts";
 import { byId, say } from "./dom.ts";
-import { SAVE, pictureName } from "./wording.ts";
+import { pictureName } from "./wording.ts";
 
 /** Milliseconds after which a file that was handed to the browser is let go. */
 const HANDED = 60_000;
@@ -41,7 +42,7 @@ export class Save {
         hand(await picture(canvas), pictureName(this.camera, new Date()));
       }
     } catch {
-      words = SAVE.failed;
+      words = texts().live.noSave;
     }
     say(this.#words, words);
     this.#words.hidden = words === "";

@@ -2,8 +2,8 @@
 
 import { type SoundOffer, type ToWorker } from "../messages.ts";
 import { type Steer } from "../sound/pcm.ts";
+import { texts } from "../text/page.ts";
 import { byId, say } from "./dom.ts";
-import { SOUND } from "./wording.ts";
 
 /** Milliseconds between two looks at when samples leave, and how many looks are remembered. */
 const LOOK_INTERVAL = 200;
@@ -169,7 +169,7 @@ export class Sound {
       if (output === this.#output) {
         this.#wanted = false;
         this.#silence();
-        this.#show(SOUND.broken);
+        this.#show(texts().live.soundBroken);
       } else {
         output?.close();
       }
@@ -180,7 +180,7 @@ export class Sound {
     const offer = this.#offer;
     const able = offer !== undefined && offer.unable === "";
     this.#button.hidden = !able;
-    say(this.#button, this.#output === undefined ? SOUND.on : SOUND.off);
+    say(this.#button, this.#output === undefined ? texts().live.soundOn : texts().live.soundOff);
     this.#button.title = offer?.name ?? "";
     const words = offer === undefined ? "" : able ? trouble : offer.unable;
     say(this.#words, words);

@@ -1,7 +1,7 @@
 // The line under the picture: whether it is of now, in words, by a sign and by a colour.
 
+import { texts } from "../text/page.ts";
 import { byId, say } from "./dom.ts";
-import { STATES, standsWords } from "./wording.ts";
 
 /** The line, and the band across a picture that stands still. */
 export class StateView {
@@ -17,8 +17,8 @@ export class StateView {
     this.#line.dataset["state"] = state;
     this.#sign.setAttribute("href", `#sign-${state}`);
     // The words are read aloud once; the seconds, which go on, stand across the picture.
-    say(this.#words, shown ? STATES[state] : "");
+    say(this.#words, shown ? (seconds > 0 ? texts().live.standsStill : texts().live.live) : "");
     this.#stands.hidden = !shown || seconds === 0;
-    say(this.#stands, shown && seconds > 0 ? standsWords(seconds) : "");
+    say(this.#stands, shown && seconds > 0 ? texts().live.standsFor(seconds) : "");
   }
 }

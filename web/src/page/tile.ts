@@ -1,21 +1,22 @@
 // One camera in the grid: its picture without sound and its name, or what there is instead of the picture.
 
 import { type FromWorker, type Membership } from "../messages.ts";
-import { plain } from "../plain.ts";
+import { texts } from "../text/page.ts";
 import { Connection } from "./connection.ts";
 import { element, say, svgElement } from "./dom.ts";
+import { type Place } from "./known.ts";
 import { NoticeBoard } from "./notice.ts";
 import { type Watchable } from "./tiles.ts";
 import { type Watching } from "./watching.ts";
-import { NOTICES, encryptsAll, protectionWords, standsWords } from "./wording.ts";
+import { encryptsAll, noticeOf, protectionWords } from "./wording.ts";
 
 /** What a tile asks of the grid. */
 export interface TileActions {
-  readonly watch: (camera: string) => Watching;
+  readonly watch: (place: Place) => Watching;
   /** The user chose this camera. */
-  readonly open: (camera: string) => void;
+  readonly open: (place: Place) => void;
   /** The publisher told which cameras there are. */
-  readonly told: (names: readonly string[]) => void;
+  readonly told: (place: Place, names: readonly string[]) => void;
   /** Its session stands, or does not. */
   readonly begun: () => void;
 }
@@ -23,7 +24,7 @@ export interface TileActions {
 /** The tile, a button in an item of a list. */
 export class Tile implements Watchable {
   readonly element = element("li");
-  readonly #camera: string;
+  readonly #place: Place;
   readonly #actions: TileActions;
   readonly #button = element("button", "", "view tile");
   readonly #picture = element("span", "", "picture");
@@ -36,20 +37,20 @@ export class Tile implements Watchable {
   #connection: Connection | undefined;
   #board = new NoticeBoard("watch");
 
-  constructor(camera: string, actions: TileActions) {
-    this.#camera = camera;
+  constructor(place: Place, actions: TileActions) {
+    this.#place = place;
     this.#actions = actions;
     this.#button.type = "button";
-    const name = element("span", plain(camera), "tile-name");
+    const name = element("span", place.name, "tile-name");
     name.dir = "auto";
     const sign = svgElement("svg", { "aria-hidden": "true", width: 32, height: 32 });
     sign.append(this.#sign);
     const notice = element("span", "", "notice");
     notice.append(sign, this.#title, this.#words);
     this.#button.append(name, this.#picture, notice, this.#badge, this.#stands,
-      element("span", "This picture may be old", "old"));
+      element("span", texts().markup.mayBeOld, "old"));
     this.#button.addEventListener("click", () => {
-      actions.open(camera);
+      actions.open(place);
     });
     this.element.append(this.#button);
     this.rest();
@@ -69,7 +70,7 @@ export class Tile implements Watchable {
   }
 
   begin(): void {
-    const { first, transfer, picture } = this.#actions.watch(this.#camera);
+    const { first, transfer, picture } = this.#actions.watch(this.#place);
     this.#picture.replaceChildren(picture);
     this.#connection = new Connection(first, transfer, (message) => {
       this.#take(message);
@@ -97,15 +98,15 @@ export class Tile implements Watchable {
     const now = performance.now();
     const notice = this.#wanted ? this.#board.at(now) : "resting";
     const seconds = this.#wanted ? this.#board.stands(now) : 0;
-    say(this.#stands, seconds > 0 ? standsWords(seconds) : "");
+    say(this.#stands, seconds > 0 ? texts().live.standsFor(seconds) : "");
     this.#stands.hidden = seconds === 0;
     this.#button.dataset["notice"] = notice;
     if (notice === "none" || notice === "resting") {
-      say(this.#title, notice === "none" ? "Live" : "Tap to watch");
+      say(this.#title, notice === "none" ? texts().live.live : texts().live.tapToWatch);
       say(this.#words, "");
       return;
     }
-    const { title, words, sign } = NOTICES[notice];
+    const { title, words, sign } = noticeOf(notice);
     const reason = this.#board.reason(notice);
     this.#sign.setAttribute("href", `#sign-${sign}`);
     say(this.#title, reason.title ?? title);
@@ -133,7 +134,7 @@ export class Tile implements Watchable {
         this.#age(message.membership);
         break;
       case "cameras":
-        this.#actions.told(message.names);
+        this.#actions.told(this.#place, message.names);
         return;
       default:
     }

@@ -17,12 +17,12 @@ export interface Watchable {
   rest(): void;
 }
 
-/** A tile for each camera that the publisher tells of. */
-export class Tiles<Tile extends Watchable> {
-  readonly #make: (name: string) => Tile;
+/** A tile for each camera, which has a key that no other has. */
+export class Tiles<Place extends { readonly key: string }, Tile extends Watchable> {
+  readonly #make: (place: Place) => Tile;
   #tiles: ReadonlyMap<string, Tile> = new Map();
 
-  constructor(make: (name: string) => Tile) {
+  constructor(make: (place: Place) => Tile) {
     this.#make = make;
   }
 
@@ -32,15 +32,15 @@ export class Tiles<Tile extends Watchable> {
   }
 
   /** The tile of this camera, if it has one. */
-  of(name: string): Tile | undefined {
-    return this.#tiles.get(name);
+  of(key: string): Tile | undefined {
+    return this.#tiles.get(key);
   }
 
-  /** Follows the publisher: the first cameras are watched. Those of which it tells no more have no tile. */
-  follow(names: readonly string[]): void {
+  /** Follows what there is: the first cameras are watched. Those that are not there any more have no tile. */
+  follow(places: readonly Place[]): void {
     const before = this.#tiles;
-    this.#tiles = new Map(names.map((name) => [name, before.get(name) ?? this.#make(name)]));
-    const gone = [...before].filter(([name]) => !this.#tiles.has(name)).map(([, tile]) => tile);
+    this.#tiles = new Map(places.map((place) => [place.key, before.get(place.key) ?? this.#make(place)]));
+    const gone = [...before].filter(([key]) => !this.#tiles.has(key)).map(([, tile]) => tile);
     // Those that rest come first, so that there are never more sessions than that.
     for (const tile of [...gone, ...this.all.slice(MAX_WATCHED)]) {
       tile.rest();

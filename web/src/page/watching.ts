@@ -2,6 +2,7 @@
 
 import { type ToWorker, type WatchOptions } from "../messages.ts";
 import { plain } from "../plain.ts";
+import { texts } from "../text/page.ts";
 
 /** A canvas, and what its worker begins with. */
 export interface Watching {
@@ -14,7 +15,8 @@ export interface Watching {
 export function watching(ticket: string, camera: string, options: WatchOptions): Watching {
   const picture = document.createElement("canvas");
   picture.role = "img";
-  picture.ariaLabel = camera === "" ? "The publisher's picture, live" : `The picture of ${plain(camera)}, live`;
+  picture.ariaLabel = camera === "" ? texts().live.itsPicture : texts().live.pictureOf(plain(camera));
   const canvas = picture.transferControlToOffscreen();
-  return { first: { type: "watch", ticket, camera, canvas, options }, transfer: [canvas], picture };
+  const { language } = texts();
+  return { first: { type: "watch", ticket, camera, canvas, options, language }, transfer: [canvas], picture };
 }

@@ -3,6 +3,7 @@
 import { CarrierError } from "../carrier/carrier.ts";
 import { type LinkState } from "../messages.ts";
 import { Close, closeReason, ProtocolError } from "../protocol/index.ts";
+import { texts } from "../text/worker.ts";
 
 /** What the publisher said at the end of a session. */
 export interface Goodbye {
@@ -20,16 +21,6 @@ export interface Outcome {
   readonly words: string;
 }
 
-const INVITE = "This link's invite was used up, withdrawn or has expired, or you were removed: ask for a new link.";
-const NOBODY =
-  "Nobody with this identity answers here: the publisher is away, or the link is another publisher's. " +
-  "Try again later, or ask for a new link.";
-const IMPOSTOR =
-  "Whoever answers here is not the publisher of this link. Do not trust this address: ask for a new link over a " +
-  "channel that you trust.";
-const REMOVED = "The publisher ended your access. To watch again, ask for a new link.";
-const NOT_ADMITTED = "The publisher does not admit you: ask for a new link with an invite.";
-
 /** Reasons of a handshake that show that somebody else answered, or changed what was said. */
 const IMPOSTOR_REASONS = new Set(["wrong-peer", "signature", "sealed", "share", "not-offered", "retry", "identity"]);
 
@@ -38,38 +29,40 @@ export type Shown = "admission" | "enrolment" | "invite" | "nothing";
 
 /** What the goodbye of a publisher means. */
 export function goodbyeOutcome({ reason, text }: Goodbye, shown: Shown): Outcome {
-  const said = text === "" ? "" : ` It said: ${text}`;
+  const { watching } = texts();
+  const said = text === "" ? "" : ` ${watching.said(text)}`;
+  const admit = shown === "invite" ? watching.invite : watching.notAdmitted;
   switch (reason) {
     case Close.EndOfStream:
-      return { state: "ended", cause: "end-of-stream", words: `The stream has ended.${said}` };
+      return { state: "ended", cause: "end-of-stream", words: `${watching.endOfStream}${said}` };
     case Close.NotAuthorised:
       return shown === "admission"
-        ? { state: "refused", cause: "removed", words: `${REMOVED}${said}` }
-        : { state: "refused", cause: "not-authorised", words: `${shown === "invite" ? INVITE : NOT_ADMITTED}${said}` };
+        ? { state: "refused", cause: "removed", words: `${watching.removed}${said}` }
+        : { state: "refused", cause: "not-authorised", words: `${admit}${said}` };
     case Close.TooManyViewers:
       return {
         state: "refused", cause: "too-many-viewers",
-        words: `All places are taken: try again when somebody has left.${said}`,
+        words: `${watching.tooManyViewers}${said}`,
       };
     case Close.GoingAway:
-      return { state: "lost", cause: "going-away", words: `The publisher went away; it may come back.${said}` };
+      return { state: "lost", cause: "going-away", words: `${watching.goingAway}${said}` };
     case Close.TooSlow:
       return {
-        state: "lost", cause: "too-slow", words: `This connection is too slow for the stream; connecting again.${said}`,
+        state: "lost", cause: "too-slow", words: `${watching.tooSlow}${said}`,
       };
     case Close.Replaced:
       return {
         state: "refused", cause: "replaced",
-        words: `Another window or program of yours has the place: close one, then load this page again.${said}`,
+        words: `${watching.replaced}${said}`,
       };
     case Close.NotOffered:
-      return { state: "refused", cause: "not-offered", words: `What this page asks for is not there.${said}` };
+      return { state: "refused", cause: "not-offered", words: `${watching.notOffered}${said}` };
     case Close.SourceFailed:
-      return { state: "lost", cause: "source-failed", words: `The publisher's camera failed.${said}` };
+      return { state: "lost", cause: "source-failed", words: `${watching.sourceFailed}${said}` };
     default:
       return {
         state: "lost", cause: `close-${reason}`,
-        words: `The publisher ended the session (${closeReason(reason)}); connecting again.${said}`,
+        words: `${watching.otherwise(closeReason(reason))}${said}`,
       };
   }
 }
@@ -78,32 +71,30 @@ export function goodbyeOutcome({ reason, text }: Goodbye, shown: Shown): Outcome
 export function handshakeOutcome(error: Error | undefined): Outcome {
   if (!(error instanceof ProtocolError)) {
     // A responder that is not addressed closes without a word, so silence is all that a wrong link gets.
-    return { state: "refused", cause: "silence", words: NOBODY };
+    return { state: "refused", cause: "silence", words: texts().watching.silence };
   }
   const { reason } = error;
   if (reason === "psk") {
-    return { state: "refused", cause: "psk", words: INVITE };
+    return { state: "refused", cause: "psk", words: texts().watching.invite };
   }
   if (reason === "timeout" || reason === "mac") {
-    return { state: "refused", cause: "silence", words: NOBODY };
+    return { state: "refused", cause: "silence", words: texts().watching.silence };
   }
   if (IMPOSTOR_REASONS.has(reason)) {
-    return { state: "refused", cause: "peer", words: IMPOSTOR };
+    return { state: "refused", cause: "peer", words: texts().watching.peer };
   }
   if (reason === "alert") {
-    const words =
-      "The publisher refused the handshake: its settings may not fit this page's. Ask the publisher; its log says why.";
-    return { state: "refused", cause: "handshake", words };
+    return { state: "refused", cause: "handshake", words: texts().watching.handshake };
   }
   const state = error.fault === "own" || error.fault === "caller" ? "failed" : "refused";
-  return { state, cause: reason, words: sentence(error.message) };
+  return { state, cause: reason, words: errorWords(error) };
 }
 
 /** What an error means that ended a session that stood. */
 export function lossOutcome(error: Error | undefined): Outcome {
   const cause = error instanceof ProtocolError ? error.reason : "connection";
   const known = error instanceof ProtocolError || error instanceof CarrierError;
-  const words = known ? sentence(error.message) : "The connection was lost.";
+  const words = known ? errorWords(error) : texts().watching.lost;
   return { state: "lost", cause, words };
 }
 
@@ -111,17 +102,21 @@ export function lossOutcome(error: Error | undefined): Outcome {
 export function startOutcome(thrown: unknown): Outcome {
   if (thrown instanceof ProtocolError) {
     const state = thrown.reason === "ticket" ? "refused" : "failed";
-    return { state, cause: thrown.reason, words: sentence(thrown.message) };
+    return { state, cause: thrown.reason, words: errorWords(thrown) };
   }
   if (thrown instanceof CarrierError && thrown.where === "relay") {
     return { state: "failed", cause: "carrier", words: sentence(thrown.message) };
   }
   if (thrown instanceof CarrierError) {
-    const words = `There is no connection to this page's server (${thrown.message}). Check it, and the network.`;
-    return { state: "failed", cause: "carrier", words };
+    return { state: "failed", cause: "carrier", words: texts().watching.noServer(thrown.message) };
   }
-  const words = "Something in this page or browser failed: reload the page, or use another browser.";
-  return { state: "failed", cause: "browser", words };
+  return { state: "failed", cause: "browser", words: texts().watching.browser };
+}
+
+/** An error of the protocol or of a carrier as a sentence. */
+function errorWords(error: Error): string {
+  const own = error instanceof ProtocolError ? texts().reasons[error.reason] : undefined;
+  return own ?? sentence(error.message);
 }
 
 function sentence(text: string): string {

@@ -9,6 +9,7 @@ import { ProtocolError } from "../protocol/index.ts";
 import { openRelay } from "../relay/open.ts";
 import { IndexedDbCameraStore } from "../store/camera-store.ts";
 import { IndexedDbStore } from "../store/indexed-db-store.ts";
+import { texts } from "../text/worker.ts";
 import { REAL_TIME, readClocks } from "./clock.ts";
 import { chosen, type Choice } from "./publish-options.ts";
 import { Publisher } from "./publisher.ts";
@@ -27,7 +28,7 @@ export const startPublishing: Start<PublishMessage> = (message, post) => {
     return { command: () => undefined };
   };
   if (!globalThis.isSecureContext) {
-    return failed("insecure", "A browser encrypts only on pages that came by https or from this machine (127.0.0.1).");
+    return failed("insecure", texts().publishing["insecure"] ?? "");
   }
   let choice: Choice;
   try {

@@ -18,6 +18,7 @@ import { publisherOutcome } from "./publish-outcome.ts";
 import { RateController } from "./publish-rate.ts";
 import { MAX_BACKLOG, type Numbered, STREAM, Sender, type SenderEvents, type Target } from "./publish-sender.ts";
 import { PublishSound, type SoundTarget } from "./publish-sound.ts";
+import { texts } from "../text/worker.ts";
 import { type Commands } from "./role.ts";
 
 /** Milliseconds between looks at what waits. */
@@ -79,7 +80,7 @@ export interface PublisherParts extends LinkParts {
 export class Publisher implements Commands, LinkRole, CameraEvents, SenderEvents {
   readonly handshake: LinkRole["handshake"];
   readonly session: LinkRole["session"];
-  readonly stop = { reason: Close.EndOfStream, words: "You stopped publishing." };
+  readonly stop = { reason: Close.EndOfStream, words: texts().publishing["stopped"] ?? "" };
   readonly #link: Link;
   readonly #camera: Camera;
   readonly #sound: PublishSound;

@@ -5,6 +5,7 @@ import { type ToWorker } from "../messages.ts";
 import {
   Close, DEFAULT_MECHANISMS, DEFAULT_SUITES, isSignMode, type Media, type SessionEvent,
 } from "../protocol/index.ts";
+import { texts } from "../text/worker.ts";
 import { type Cancel, type ClockEstimate, type Time } from "./clock.ts";
 import { KeyframeRequests } from "./keyframes.ts";
 import { Link, type LinkParts, type LinkRole } from "./link.ts";
@@ -19,7 +20,7 @@ export class Viewer implements Commands, LinkRole {
   readonly handshake = { role: "viewer", suites: DEFAULT_SUITES, mechanisms: DEFAULT_MECHANISMS } as const;
   /** A group is joined if the camera signs each frame: every member has the key, and could forge it else. */
   readonly session = { group: { sign: "frame" } } as const;
-  readonly stop = { reason: Close.GoingAway, words: "You stopped watching." } as const;
+  readonly stop = { reason: Close.GoingAway, words: texts().watching.stopped } as const;
   readonly #link: Link;
   readonly #player: Player;
   readonly #time: Time;

@@ -13,6 +13,7 @@ import { type OpenRelay } from "../relay/relay.ts";
 import { browserDecodes, browserSoundCodec } from "../sound/browser-decoder.ts";
 import { type Pcm } from "../sound/pcm.ts";
 import { IndexedDbStore } from "../store/indexed-db-store.ts";
+import { texts } from "../text/worker.ts";
 import { REAL_TIME } from "./clock.ts";
 import { Measured } from "./measured.ts";
 import { type Start, type WatchMessage } from "./role.ts";
@@ -39,13 +40,13 @@ export const startWatching: Start<WatchMessage> = ({ ticket, camera, canvas, opt
     return { command: () => undefined };
   };
   if (!globalThis.isSecureContext) {
-    return failed("insecure", "A browser decrypts only on pages that came by https or from this machine (127.0.0.1).");
+    return failed("insecure", texts().watching.insecure);
   }
   let surface;
   try {
     surface = canvasSurface(canvas);
   } catch {
-    return failed("canvas", "This browser does not draw on a canvas in a worker: update it, or use another one.");
+    return failed("canvas", texts().watching.canvas);
   }
   const { name } = globalThis as { readonly name?: unknown };
   const testing = isTestWorker();

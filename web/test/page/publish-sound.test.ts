@@ -51,6 +51,7 @@ async function form(profile: Profile, link: string): Promise<Visit> {
   await profile.context.addInitScript(listen);
   const visit = await profile.visit(publishing(link));
   await visit.page.locator("#publish-form").waitFor();
+  await visit.openSettings();
   await visit.page.locator("[name=size]").selectOption("640x480");
   return visit;
 }

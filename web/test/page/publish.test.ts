@@ -13,9 +13,10 @@ import {
 const ENOUGH = 60;
 
 /** Opens the form of a publisher. */
-async function form(profile: Profile, link: string): Promise<Visit> {
-  const visit = await profile.visit(publishing(link));
+async function form(profile: Profile, link: string, query = "?publish"): Promise<Visit> {
+  const visit = await profile.visit(publishing(link).replace("?publish", query));
   await visit.page.locator("#publish-form").waitFor();
+  await visit.openSettings();
   await visit.page.locator("[name=size]").selectOption("640x480");
   return visit;
 }
@@ -79,7 +80,7 @@ for (const codec of ["h264", "mjpeg"] as const) {
 void test("a publishing page makes keyframes when asked, and leaves in clear what it says", OPTIONS, async () => {
   await withViewer("out.h264", async (viewer) => {
     await withProfile(async (profile) => {
-      const visit = await form(profile, viewer.link);
+      const visit = await form(profile, viewer.link, "?publish&study");
       await visit.page.locator("#publish-go").click();
       await untilSent(visit, 10);
       const before = (await visit.told()).figures?.keyframes ?? 0;
@@ -145,3 +146,37 @@ void test("a page that publishes to a publisher is refused, and watches it when 
       });
     });
   });
+
+void test("the form asks for picture and sound, and offers nothing in clear but for study", OPTIONS, async () => {
+  await withViewer("null:", async ({ link }) => {
+    await withProfile(async (profile) => {
+      const { page } = await profile.visit(publishing(link));
+      await page.locator("#publish-form").waitFor();
+      const seen = await page.locator("#publish-form :is(select, input, button):visible").evaluateAll((all) =>
+        all.map((one) => one.getAttribute("name") ?? one.id));
+      same(seen.filter((name) => name !== "device"), ["source", "source", "sound", "publish-go"], "fields");
+      await page.locator("#publish-more > summary").click();
+      assert(await page.locator("[name=rekey]").isVisible(), "the rest is there");
+      assert(await page.locator("[name=selection]").isHidden(), "and everything is encrypted");
+      await page.close();
+      const study = await form(profile, link, "?publish&study");
+      await study.page.locator("[name=selection]").selectOption("none");
+      assert(await study.page.locator("#publish-warning").isVisible(), "for study it may be, with a warning");
+      same(await study.page.evaluate(() => location.search), "?publish&study", "address");
+    });
+    await withProfile(async (profile) => {
+      const visit = await profile.visit(publishing(link));
+      const asked = visit.page.evaluate(() => new Promise<unknown>((done) => {
+        const real = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+        navigator.mediaDevices.getUserMedia = (wish) => {
+          done((wish?.video as MediaTrackConstraints).facingMode);
+          return real(wish);
+        };
+      }));
+      await visit.page.locator("[name=source][value=back]").check();
+      await visit.page.locator("#publish-go").click();
+      same(await asked, { ideal: "environment" }, "which camera is asked for");
+      await visit.untilNotice("none");
+    }, { browser: { hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } } });
+  });
+});

@@ -46,6 +46,7 @@ async function fillIn(visit: Visit, address: string): Promise<void> {
 async function publishing(profile: Profile, page: string, address: string, uses = 1, sound = "none"): Promise<Visit> {
   const visit = await profile.visit(`${page}?publish`);
   await fillIn(visit, address);
+  await visit.openSettings();
   await visit.page.locator("[name=size]").selectOption("640x480");
   await visit.page.locator("[name=uses]").fill(String(uses));
   await visit.page.locator("[name=sound]").selectOption(sound);

@@ -182,6 +182,11 @@ export class Visit {
     }
   }
 
+  /** Opens the form's further settings. */
+  async openSettings(): Promise<void> {
+    await this.page.locator("#publish-more:not([open]) > summary").click();
+  }
+
   /** What the newest worker has said. */
   async told(): Promise<Told> {
     const all = await this.all();

@@ -34,13 +34,16 @@ const HEADERS = {
   "cross-origin-resource-policy": "same-origin", "referrer-policy": "no-referrer", "cache-control": "no-store",
 };
 
-/** A WebSocket of the server as a carrier. */
+/** A WebSocket of the server as a carrier, of one publisher or of several: all of them hear what comes. */
 class ServerCarrier implements Carrier {
   readonly kind = "websocket";
   readonly #socket: Socket;
+  /** True where the socket is this carrier's to close: one who is not addressed says nothing, and leaves it. */
+  #own: boolean;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, alone: boolean) {
     this.#socket = socket;
+    this.#own = alone;
   }
 
   receive(events: CarrierEvents): void {
@@ -62,6 +65,7 @@ class ServerCarrier implements Carrier {
   }
 
   send(piece: Bytes): void {
+    this.#own = true;
     for (let at = 0; at < piece.length; at += PIECE) {
       this.#socket.write(serverFrame(Opcode.Binary, piece.subarray(at, at + PIECE)));
     }
@@ -72,7 +76,7 @@ class ServerCarrier implements Carrier {
   }
 
   close(): void {
-    if (this.#socket.writable) {
+    if (this.#own && this.#socket.writable) {
       this.#socket.end(serverFrame(Opcode.Close, Buffer.alloc(0)));
     }
   }
@@ -133,60 +137,66 @@ export class Viewer {
   }
 }
 
-/** Serves the page and publishes to everybody who has its link. */
+/** Serves the page and publishes to everybody who has a link: one publisher, or several at one address. */
 export class PagePublisher {
   readonly link: string;
+  readonly links: readonly string[];
   readonly #server: Server;
   readonly #sockets: Set<Socket>;
 
-  private constructor(server: Server, sockets: Set<Socket>, link: string) {
+  private constructor(server: Server, sockets: Set<Socket>, links: readonly string[]) {
     this.#server = server;
     this.#sockets = sockets;
-    this.link = link;
+    this.links = links;
+    this.link = links[0] ?? "";
   }
 
   /**
    * `publish` sends to one viewer; it ends when the viewer is gone. `lacks` says why a camera of this name is not
-   * offered, if it is not.
+   * offered, if it is not. Of several publishers `publish` is told which it is.
    */
   static async start(
-    publish: (viewer: Viewer) => Promise<void>, lacks: (camera: string) => string | undefined = () => undefined,
+    publish: (viewer: Viewer, at: number) => Promise<void>,
+    lacks: (camera: string) => string | undefined = () => undefined, count = 1,
   ): Promise<PagePublisher> {
-    const identity = await generateIdentity();
-    const helloKeys = await HelloKeys.create(identity.peerId, []);
-    const handshake = {
-      role: "publisher", identity, helloKeys, suites: DEFAULT_SUITES, mechanisms: DEFAULT_MECHANISMS,
-    } as const;
+    const identities = await Promise.all(Array.from({ length: count }, () => generateIdentity()));
+    const handshakes = await Promise.all(identities.map(async (identity) => ({
+      role: "publisher", identity, helloKeys: await HelloKeys.create(identity.peerId, []), suites: DEFAULT_SUITES,
+      mechanisms: DEFAULT_MECHANISMS,
+    } as const)));
     const server = createServer((request, response) => void serve(request, response));
     const sockets = new Set<Socket>();
     server.on("connection", (socket: Socket) => sockets.add(socket));
     server.on("upgrade", (request: IncomingMessage, socket: Socket) => {
       socket.write(upgradeAnswer(request.headers["sec-websocket-key"] ?? "", SUBPROTOCOL));
-      const random = crypto.getRandomValues(new Uint8Array(32));
-      const session = Session.respond({ handshake, side: "responder" }, random, readClocks());
-      const driver: SessionDriver = new SessionDriver(session, new ServerCarrier(socket), {
-        event(event) {
-          if (event.type === "peer-proved") {
-            const camera = event.peer.wish?.camera ?? "";
-            const why = lacks(camera);
-            if (why !== undefined) {
-              void driver.close(Close.NotOffered, why);
-              return;
+      handshakes.forEach((handshake, at) => {
+        const random = crypto.getRandomValues(new Uint8Array(32));
+        const session = Session.respond({ handshake, side: "responder" }, random, readClocks());
+        const driver: SessionDriver = new SessionDriver(session, new ServerCarrier(socket, count === 1), {
+          event(event) {
+            if (event.type === "peer-proved") {
+              const camera = event.peer.wish?.camera ?? "";
+              const why = lacks(camera);
+              if (why !== undefined) {
+                void driver.close(Close.NotOffered, why);
+                return;
+              }
+              void driver.step((one, now) => one.admit(now)).then(() => publish(new Viewer(driver, camera), at))
+                // The viewer may leave at any time; a test sees at the page what is missing then.
+                .catch(() => undefined);
             }
-            void driver.step((one, now) => one.admit(now)).then(() => publish(new Viewer(driver, camera)))
-              // The viewer may leave at any time; a test sees at the page what is missing then.
-              .catch(() => undefined);
-          }
-        },
-        media: () => undefined,
-        over: () => undefined,
+          },
+          media: () => undefined,
+          over: () => undefined,
+        });
       });
     });
     await new Promise<void>((done) => server.listen(0, HOST, done));
     const { port } = server.address() as AddressInfo;
     const address = `${HOST}:${port}`;
-    const ticket = `sealcast://${address}/${identity.peerId.toString()}?transport=http`;
-    return new PagePublisher(server, sockets, `http://${address}/#${ticket}`);
+    const links = identities.map(({ peerId }) =>
+      `http://${address}/#sealcast://${address}/${peerId.toString()}?transport=http`);
+    return new PagePublisher(server, sockets, links);
   }
 
   close(): void {
