@@ -156,7 +156,7 @@ pub(crate) fn output(command: &mut Command) -> Option<String> {
 
 /// Writes a text to a file, with the folders above it.
 pub(crate) fn write(text: &str, to: &Path) -> Result<(), String> {
-    let told = |error: std::io::Error| format!("{}: {error}", to.display());
+    let told = |error: io::Error| format!("{}: {error}", to.display());
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder).map_err(told)?;
     }

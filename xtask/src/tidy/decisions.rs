@@ -71,7 +71,7 @@ fn index(decisions: &[Decision<'_>]) -> String {
 }
 
 /// The pages, and the index that they give.
-fn read<'a>(files: &'a [File], findings: &mut Vec<Finding>) -> String {
+fn read(files: &[File], findings: &mut Vec<Finding>) -> String {
     let pages = files
         .iter()
         .filter(|file| file.path.starts_with(FOLDER) && file.path != INDEX);

@@ -235,7 +235,7 @@ fn print_config(args: &PrintConfigArgs) -> Result<()> {
     output::print(&format!("{text}\n"))
 }
 
-/// Speed of the suite that we implement ourselves, measured through our record layer.
+/// Speed of the suite that aws-lc-rs lacks, measured through our record layer.
 fn aegis_speed() -> SuiteSpeed {
     // Throw-away keys: the data sealed here is discarded.
     let secret = EpochSecret::new(Secret::extract(b"measurement", b"aegis"), 0);

@@ -12,7 +12,7 @@ use tracing::Span;
 use super::away::{SourceEnd, StandingWatch};
 use super::kept_group::KeptGroup;
 use super::keyframe_requests::{Joiners, KeyframeRequests};
-use super::queue::{FrameQueue, QueueLimits, Queued};
+use super::queue::{FrameQueue, Pushed, QueueLimits, Queued};
 use super::target_rate::{PathTarget, TargetRate};
 use crate::media::{Frame, Orientation, SoundInfo, StreamInfo, Track};
 use crate::meter::labels::{DropCause, PeerQueue};
@@ -401,7 +401,7 @@ impl Hub {
         let mut state = self.lock();
         state.kept.take(&frame);
         if let Some(group) = &state.group {
-            group.push(Arc::clone(&frame));
+            self.note_pushed(group.push(Arc::clone(&frame)), false);
         }
         for viewer in &state.viewers {
             let Some(queue) = &viewer.queue else { continue };
@@ -409,12 +409,17 @@ impl Hub {
                 frame: Arc::clone(&frame),
                 kept: false,
             });
-            if pushed.dropped > 0 {
-                self.metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);
-            }
-            if pushed.wants_keyframe && !state.targets.stays_behind(viewer.id) {
-                self.request_keyframe();
-            }
+            self.note_pushed(pushed, state.targets.stays_behind(viewer.id));
+        }
+    }
+
+    /// Count what a full queue dropped, and have it go on with a keyframe, unless its viewer stays behind.
+    fn note_pushed(&self, pushed: Pushed, stays_behind: bool) {
+        if pushed.dropped > 0 {
+            self.metrics.record_dropped(DropCause::Queue, pushed.dropped as u64);
+        }
+        if pushed.wants_keyframe && !stays_behind {
+            self.request_keyframe();
         }
     }
 
@@ -553,6 +558,14 @@ mod tests {
         hub.publish(frame(2, true));
         hub.publish(frame(3, false));
         assert_eq!(begins(hub.join(Start::KeptGroup, peer(3))), (false, vec![2, 3]));
+    }
+
+    #[test]
+    fn what_waits_too_long_for_a_group_is_counted_and_a_keyframe_is_asked_for() {
+        let hub = hub();
+        let _waits = hub.tap();
+        (0..1000).for_each(|number| hub.publish(crate::run::in_memory_tests::frame(number, number == 0, &[7; 10])));
+        assert!(hub.metrics.totals().all_frames_dropped() > 900 && hub.take_keyframe_request());
     }
 
     #[test]
