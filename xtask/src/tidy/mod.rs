@@ -1,12 +1,15 @@
 //! House rules that rustfmt and clippy do not check. A test runs them, so that `cargo test` fails if one is broken.
 
 mod bounds;
+mod circles;
 mod code;
 mod decisions;
 mod dependencies;
 mod file;
 mod functions;
+mod imports;
 mod links;
+mod names;
 mod promises;
 mod rules;
 
@@ -63,6 +66,7 @@ fn examine(root: &Path) -> (usize, Vec<Finding>) {
     }
     promises::examine(&files, &mut findings);
     decisions::examine(&files, &mut findings);
+    circles::examine(&files, &mut findings);
     (files.len(), findings)
 }
 
