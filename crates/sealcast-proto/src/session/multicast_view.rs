@@ -1,4 +1,4 @@
-//! Hearing of a multicast group: what a viewer hears of a multicast group, at both ends.
+//! Hearing of a multicast group, at both ends.
 
 use std::time::Duration;
 

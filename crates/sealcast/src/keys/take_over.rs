@@ -13,8 +13,8 @@ use super::peers::{Kind, ListName, has_run, last_used, running};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::private_file::create_folder;
 
-/// Gives the default name of an end, whose folder is `target`, the lists that it had: those of where it listens, or else those used last.
-/// `ours` tells that it ran before, although its own identity file does not.
+/// Gives the default name of an end, whose folder is `target`, the lists that it had: those of where it listens, or
+/// else those used last. `ours` tells that it ran before, although its own identity file does not.
 pub(super) fn lists(
     home: &Path,
     name: &ListName,
@@ -60,8 +60,8 @@ pub(super) fn lists(
     moved(from, target)
 }
 
-/// The file of a publisher's identity, `own`, to which that of earlier versions was moved: for the default name, and for a
-/// name that has the only lists there are.
+/// The file of a publisher's identity, `own`, to which that of earlier versions was moved: for the default name, and
+/// for a name that has the only lists there are.
 pub(super) fn identity(home: &Path, name: &ListName, own: PathBuf, end: End) -> Result<PathBuf> {
     let Some(former) = end
         .former_file_name()

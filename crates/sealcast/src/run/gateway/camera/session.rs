@@ -60,7 +60,6 @@ struct SessionRole {
     /// A packet already taken from the queue that belongs to the next frame.
     ahead: Option<Packet>,
     frame: Vec<u8>,
-    /// The packets about to be sent.
     arrivals: Arrivals,
     sender: MediaSender,
     /// Requested settings, shared by all sessions.
