@@ -6,6 +6,19 @@ import { byId, say } from "./dom.ts";
 
 /** Hexadecimal digits that stand there at first. */
 const SHORT = 16;
+/** Where the browser keeps the hash of the last visit. */
+const KEY = "sealcast-code";
+
+/** The hash of the last visit, if it was another; from now on it is this one. Private windows may keep none. */
+function hashBefore(hash: string): string | undefined {
+  try {
+    const before = localStorage.getItem(KEY) ?? undefined;
+    localStorage.setItem(KEY, hash);
+    return before === hash ? undefined : before;
+  } catch {
+    return undefined;
+  }
+}
 
 async function load(path: string): Promise<Uint8Array> {
   // What the server has now, not what the browser kept.
@@ -30,6 +43,10 @@ export async function showBundle(): Promise<void> {
       open = !open;
       show();
     });
+    const before = hashBefore(hash);
+    if (before !== undefined) {
+      say(byId("bundle-words", HTMLElement), texts().enter.newCode(before.slice(0, SHORT)));
+    }
     button.title = hash;
     button.disabled = false;
     show();

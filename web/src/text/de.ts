@@ -206,6 +206,8 @@ const ENTER: Texts["enter"] = {
   worker: "ein zweiter Faden",
   offscreen: "Zeichnen in diesem Faden",
   notComputed: "nicht berechnet",
+  newCode: (before) => `Dieser Code ist neu seit Ihrem letzten Besuch, da war es ${before}…; das Programm schreibt ` +
+    "dieselbe Zahl, wenn es beginnt.",
   noBundle: "Der Server antwortete nicht, oder der Browser hat hier keine Hash-Funktion.",
 };
 

@@ -191,6 +191,8 @@ const ENTER = {
   worker: "a second thread",
   offscreen: "drawing in that thread",
   notComputed: "not computed",
+  newCode: (before: string) => `This code is new since your last visit, when it was ${before}…; the program prints ` +
+    "the same number when it starts.",
   noBundle: "The server did not answer, or this browser has no hash function here.",
 };
 

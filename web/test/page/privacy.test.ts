@@ -83,6 +83,26 @@ void test("a page over https that the program certifies itself works, by WebTran
   }
 });
 
+void test("code that is new since the last visit is said to be new", OPTIONS, async () => {
+  await withPublisher(SOURCE, [], async ({ link }) => {
+    await withProfile(async (profile) => {
+      const { page } = await profile.visit(partsOf(link).page);
+      await page.locator("#bundle:enabled").waitFor();
+      const words = page.locator("#bundle-words");
+      assert(!(await words.innerText()).includes("new"), "not at the first visit");
+      await page.evaluate(() => {
+        localStorage.setItem("sealcast-code", "0123456789abcdef".repeat(4));
+      });
+      await page.reload();
+      await page.locator("#bundle:enabled").waitFor();
+      assert((await words.innerText()).includes("since your last visit, when it was 0123456789abcdef"), "then it is");
+      await page.reload();
+      await page.locator("#bundle:enabled").waitFor();
+      assert(!(await words.innerText()).includes("new"), "and once");
+    });
+  });
+});
+
 void test("a page that loses its secure context says what to do in the place of working", OPTIONS, async () => {
   await withPublisher(SOURCE, [], async ({ link }) => {
     await withProfile(async (profile) => {
