@@ -1,7 +1,9 @@
 // What leaves the page, and what the server says of it. `Profile.check` looks at the requests of all other tests too.
 
 import { test } from "node:test";
+import { type PeerCertificate, connect } from "node:tls";
 
+import { encodeBase32 } from "../../src/protocol/wire/base32.ts";
 import { assert, same } from "../support/harness.ts";
 import { FILES, FROM_DIST } from "./support/built-page.ts";
 import { OPTIONS, withProfile } from "./support/browser.ts";
@@ -101,6 +103,23 @@ void test("code that is new since the last visit is said to be new", OPTIONS, as
       assert(!(await words.innerText()).includes("new"), "and once");
     });
   });
+});
+
+void test("the page's own certificate lasts a year, and that of WebTransport is another", OPTIONS, async () => {
+  await withPublisher(SOURCE, [], async ({ link }) => {
+    const { port, query } = partsOf(link);
+    const certificate = await new Promise<PeerCertificate>((done, failed) => {
+      const socket = connect({ host: "127.0.0.1", port, rejectUnauthorized: false }, () => {
+        done(socket.getPeerCertificate());
+        socket.end();
+      });
+      socket.on("error", failed);
+    });
+    const days = (Date.parse(certificate.valid_to) - Date.parse(certificate.valid_from)) / 86_400_000;
+    assert(days > 364 && days < 398, `${days} days`);
+    const own = encodeBase32(Uint8Array.from(Buffer.from(certificate.fingerprint256.replaceAll(":", ""), "hex")));
+    assert(query.includes("certhash=") && !query.includes(own), "the ticket has the hashes of others");
+  }, "https://127.0.0.1:0");
 });
 
 void test("a page that loses its secure context says what to do in the place of working", OPTIONS, async () => {

@@ -1,9 +1,11 @@
-//! Certificates of the web listener: an authority's from files, or short-lived ones that are made here.
+//! Certificates of the web listener: an authority's from files, or ones that are made here, for the page and for
+//! WebTransport.
 //!
-//! A browser opens WebTransport without an authority only to a certificate whose hash it was told, which is valid for
-//! less than 14 days and has a key of P-256 (W3C WebTransport, `serverCertificateHashes`). So certificates are made for
-//! periods that are fixed, one ahead, and kept in files: the hashes in a ticket stay right across restarts, until the
-//! end of the next period.
+//! The page's own lasts for a year: people click a warning away for it, and shall not learn to do so. A browser opens
+//! WebTransport without an authority only to a certificate whose hash it was told, which is valid for less than 14 days
+//! and has a key of P-256 (W3C WebTransport, `serverCertificateHashes`). So certificates for that are made for periods
+//! that are fixed, one ahead, and kept in files: the hashes in a ticket stay right across restarts, until the end of
+//! the next period.
 
 use std::fmt;
 use std::fs;
@@ -28,9 +30,12 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::private_file::{create_folder, read_secret};
 
 const DAY: u64 = 24 * 60 * 60;
-/// Length of a period, seconds since 1970: a new certificate is used in each.
+/// Length of a period, seconds since 1970: a new certificate is used for WebTransport in each.
 const PERIOD: u64 = 10 * DAY;
-/// Time before and after its period for which a certificate is valid, for clocks that are wrong: 13 days in all.
+/// Length of the period of a page's certificate, which begins on the day on which it is made.
+const YEAR: u64 = 365 * DAY;
+/// Time before and after its period for which a certificate is valid, for clocks that are wrong: 13 days in all for
+/// WebTransport.
 const EARLY: u64 = DAY;
 const LATE: u64 = 2 * DAY;
 /// Interval between looks at the files of a given certificate.
@@ -55,7 +60,69 @@ pub(super) enum Origin {
     },
 }
 
-/// The certificates of a listener. Which one is presented depends on the time.
+/// A certificate that is made here: its file, and the period in which it is presented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Term {
+    kind: &'static str,
+    /// Number of the period's first unit since 1970, in the file's name.
+    number: u64,
+    /// Length of a unit, and of the period, in seconds.
+    unit: u64,
+    length: u64,
+}
+
+impl Term {
+    /// One for WebTransport.
+    const fn short(number: u64) -> Self {
+        Self {
+            kind: "certificate",
+            number,
+            unit: PERIOD,
+            length: PERIOD,
+        }
+    }
+
+    /// One for the page, which begins on this day since 1970.
+    const fn page(number: u64) -> Self {
+        Self {
+            kind: "page",
+            number,
+            unit: DAY,
+            length: YEAR,
+        }
+    }
+
+    /// The page's that is in the folder and in force, or one that begins today.
+    fn of_page(folder: &Path, now: SystemTime) -> Self {
+        let kept = numbers(folder, "page").map(Self::page).filter(|term| term.holds(now));
+        kept.max_by_key(|term| term.number)
+            .unwrap_or_else(|| Self::page(seconds(now) / DAY))
+    }
+
+    const fn begin(self) -> u64 {
+        self.number * self.unit
+    }
+
+    fn holds(self, now: SystemTime) -> bool {
+        (self.begin()..self.begin() + self.length).contains(&seconds(now))
+    }
+
+    fn file(self, folder: &Path) -> PathBuf {
+        folder.join(format!("{}-{}.pem", self.kind, self.number))
+    }
+}
+
+/// The numbers of the certificates of a kind that are in the folder.
+fn numbers(folder: &Path, kind: &'static str) -> impl Iterator<Item = u64> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten();
+    names.filter_map(move |entry| {
+        let name = entry.file_name();
+        let number = name.to_str()?.strip_prefix(kind)?.strip_prefix('-')?;
+        number.strip_suffix(".pem")?.parse().ok()
+    })
+}
+
+/// The certificates of a listener. Which one is presented depends on the time, and on what is opened.
 pub(super) struct Certificates {
     origin: Origin,
     provider: Arc<CryptoProvider>,
@@ -63,9 +130,12 @@ pub(super) struct Certificates {
 }
 
 struct Present {
+    /// For WebTransport; that of an authority is for the page too.
     key: Arc<CertifiedKey>,
     /// The period of a certificate that was made.
     period: u64,
+    /// For the page, where it was made, and its term.
+    page: Option<(Arc<CertifiedKey>, Term)>,
     /// When the files of a given certificate were looked at, and when they had changed last.
     looked: SystemTime,
     changed: Option<SystemTime>,
@@ -78,8 +148,15 @@ impl fmt::Debug for Certificates {
 }
 
 impl ResolvesServerCert for Certificates {
-    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.at(SystemTime::now()))
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let mut protocols = hello.alpn().into_iter().flatten();
+        let now = SystemTime::now();
+        Some(
+            match protocols.any(|name| name == web_transport_quinn::ALPN.as_bytes()) {
+                true => self.at(now),
+                false => self.page_at(now),
+            },
+        )
     }
 }
 
@@ -90,14 +167,18 @@ impl Certificates {
     /// Kind `Keys`: a file cannot be read or written, or is no certificate or not its key.
     pub(super) fn open(origin: Origin, provider: Arc<CryptoProvider>, now: SystemTime) -> Result<Arc<Self>> {
         let period = period_at(now);
-        let key = match &origin {
-            Origin::Given { chain, key } => given(&provider, chain, key)?,
-            Origin::Made { folder, names } => made(&provider, folder, names, period)?,
+        let (key, page) = match &origin {
+            Origin::Given { chain, key } => (given(&provider, chain, key)?, None),
+            Origin::Made { folder, names } => {
+                let key = made(&provider, folder, names, Term::short(period))?;
+                (key, Some(page(&provider, folder, names, now)?))
+            }
         };
         let changed = origin.changed();
         let present = Mutex::new(Present {
             key: Arc::new(key),
             period,
+            page,
             looked: now,
             changed,
         });
@@ -119,7 +200,7 @@ impl Certificates {
         };
         let period = period_at(now);
         let hash = |period| {
-            let key = made(&self.provider, folder, names, period)?;
+            let key = made(&self.provider, folder, names, Term::short(period))?;
             Ok(hash_of(&key))
         };
         [period, period + 1].into_iter().map(hash).collect()
@@ -127,15 +208,27 @@ impl Certificates {
 
     /// True if the present certificate is for this name.
     pub(super) fn vouch_for(&self, name: &str) -> bool {
-        let key = self.at(SystemTime::now());
-        let certificate = key.cert.first().and_then(|own| ParsedCertificate::try_from(own).ok());
-        let name = ServerName::try_from(name.to_owned()).ok();
-        certificate
-            .zip(name)
-            .is_some_and(|(certificate, name)| verify_server_name(&certificate, &name).is_ok())
+        covers(&self.page_at(SystemTime::now()), name)
     }
 
-    /// The certificate to present. Where a new one cannot be had, the old one goes on, and browsers say what is wrong.
+    /// The certificate to present to who opens the page.
+    fn page_at(&self, now: SystemTime) -> Arc<CertifiedKey> {
+        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        let (Origin::Made { folder, names }, Some((key, term))) = (&self.origin, &mut present.page) else {
+            drop(present);
+            return self.at(now);
+        };
+        if !term.holds(now) {
+            match page(&self.provider, folder, names, now) {
+                Ok(new) => (*key, *term) = new,
+                Err(failure) => tracing::error!("the page keeps its old certificate: {failure}"),
+            }
+        }
+        Arc::clone(key)
+    }
+
+    /// The certificate to present to who opens WebTransport. Where a new one cannot be had, the old one goes on, and
+    /// browsers say what is wrong.
     fn at(&self, now: SystemTime) -> Arc<CertifiedKey> {
         let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
         match &self.origin {
@@ -143,7 +236,10 @@ impl Certificates {
                 let period = period_at(now);
                 if period != present.period {
                     present.period = period;
-                    replace(&mut present.key, made(&self.provider, folder, names, period));
+                    replace(
+                        &mut present.key,
+                        made(&self.provider, folder, names, Term::short(period)),
+                    );
                 }
             }
             Origin::Given { chain, key } => {
@@ -183,8 +279,21 @@ impl Origin {
     }
 }
 
+fn seconds(now: SystemTime) -> u64 {
+    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
 fn period_at(now: SystemTime) -> u64 {
-    now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() / PERIOD
+    seconds(now) / PERIOD
+}
+
+/// True if the certificate is for this name.
+fn covers(key: &CertifiedKey, name: &str) -> bool {
+    let certificate = key.cert.first().and_then(|own| ParsedCertificate::try_from(own).ok());
+    let name = ServerName::try_from(name.to_owned()).ok();
+    certificate
+        .zip(name)
+        .is_some_and(|(certificate, name)| verify_server_name(&certificate, &name).is_ok())
 }
 
 fn hash_of(key: &CertifiedKey) -> CertHash {
@@ -214,13 +323,31 @@ fn given(provider: &CryptoProvider, chain: &Path, key: &Path) -> Result<Certifie
         .map_err(|error| unusable(key, error, "name the key that belongs to the certificate"))
 }
 
+/// The page's certificate: as kept in the folder, or a new one where none is in force or a name is new.
+fn page(
+    provider: &CryptoProvider,
+    folder: &Path,
+    names: &[String],
+    now: SystemTime,
+) -> Result<(Arc<CertifiedKey>, Term)> {
+    let term = Term::of_page(folder, now);
+    let key = made(provider, folder, names, term)?;
+    if names.iter().all(|name| covers(&key, name)) {
+        return Ok((Arc::new(key), term));
+    }
+    let path = term.file(folder);
+    fs::remove_file(&path).map_err(|error| unusable(&path, error, "remove it: it lacks a name of this machine"))?;
+    let term = Term::of_page(folder, now);
+    Ok((Arc::new(made(provider, folder, names, term)?), term))
+}
+
 /// The certificate of a period: as kept in the folder, or a new one.
-fn made(provider: &CryptoProvider, folder: &Path, names: &[String], period: u64) -> Result<CertifiedKey> {
-    let path = folder.join(format!("certificate-{period}.pem"));
+fn made(provider: &CryptoProvider, folder: &Path, names: &[String], term: Term) -> Result<CertifiedKey> {
+    let path = term.file(folder);
     if path.exists() {
         return kept(provider, &path);
     }
-    let text = make(names, period).map_err(|error| {
+    let text = make(names, term).map_err(|error| {
         let what = format!("no certificate can be made for the page ({error})");
         Failure::new(FailureKind::Internal, what, "please report this")
     })?;
@@ -239,7 +366,7 @@ fn made(provider: &CryptoProvider, folder: &Path, names: &[String], period: u64)
             }
         });
     written.map_err(|error| unusable(&path, error, hint))?;
-    forget_before(folder, period);
+    forget_before(folder, term);
     kept(provider, &path)
 }
 
@@ -252,30 +379,27 @@ fn kept(provider: &CryptoProvider, path: &Path) -> Result<CertifiedKey> {
     CertifiedKey::from_der(vec![certificate], key, provider).map_err(|error| unusable(path, error, hint))
 }
 
-fn make(names: &[String], period: u64) -> std::result::Result<Zeroizing<String>, rcgen::Error> {
+fn make(names: &[String], term: Term) -> std::result::Result<Zeroizing<String>, rcgen::Error> {
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let mut params = CertificateParams::new(names)?;
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, "sealcast");
-    let begin = period * PERIOD;
+    let begin = term.begin();
     let since_1970 = |seconds| date_time_ymd(1970, 1, 1) + Duration::from_secs(seconds);
     params.not_before = since_1970(begin.saturating_sub(EARLY));
-    params.not_after = since_1970(begin + PERIOD + LATE);
+    params.not_after = since_1970(begin + term.length + LATE);
     let certificate = params.self_signed(&key)?;
     let secret = Zeroizing::new(key.serialize_pem());
     Ok(Zeroizing::new(format!("{}{}", *secret, certificate.pem())))
 }
 
 /// Removes certificates whose period has ended. What cannot be removed stays: it does no harm.
-fn forget_before(folder: &Path, period: u64) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let of = name
-            .to_str()
-            .and_then(|name| name.strip_prefix("certificate-")?.strip_suffix(".pem"));
+fn forget_before(folder: &Path, term: Term) {
+    for number in numbers(folder, term.kind) {
+        let old = Term { number, ..term };
         // The period before this one is kept: its certificate is valid for two more days.
-        if of.and_then(|of| of.parse().ok()).is_some_and(|of: u64| of + 1 < period) {
-            let _ = fs::remove_file(entry.path());
+        if old.begin() + 2 * term.length <= term.begin() {
+            let _ = fs::remove_file(old.file(folder));
         }
     }
 }
@@ -344,11 +468,37 @@ mod tests {
     }
 
     #[test]
+    fn the_page_s_own_certificate_lasts_a_year_and_names_that_are_new_have_another() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let opened = open(home.path(), NOW);
+        let first = hash_of(&opened.page_at(at(NOW)));
+        assert!(hash_of(&opened.at(at(NOW))) != first, "WebTransport has its own");
+        for seconds in [NOW + 11 * DAY, NOW + 364 * DAY] {
+            assert!(hash_of(&opened.page_at(at(seconds))) == first, "{seconds}");
+            assert!(
+                hash_of(&open(home.path(), seconds).page_at(at(seconds))) == first,
+                "{seconds}, after a restart"
+            );
+        }
+        assert!(hash_of(&opened.page_at(at(NOW + 366 * DAY))) != first, "a year later");
+
+        let other = tempfile::tempdir().expect("a temporary directory");
+        let before = hash_of(&open(other.path(), NOW).page_at(at(NOW)));
+        let origin = Origin::Made {
+            folder: other.path().to_owned(),
+            names: vec!["localhost".into(), "camera.example".into()],
+        };
+        let named = Certificates::open(origin, Arc::new(default_provider()), at(NOW + DAY)).expect("made");
+        let key = named.page_at(at(NOW + DAY));
+        assert!(hash_of(&key) != before && covers(&key, "camera.example"));
+    }
+
+    #[test]
     fn a_given_certificate_is_read_again_when_it_was_renewed() {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (chain, key) = (home.path().join("chain.pem"), home.path().join("key.pem"));
         let give = |period| {
-            let text = make(&["camera.example".to_owned()], period).expect("made");
+            let text = make(&["camera.example".to_owned()], Term::short(period)).expect("made");
             for path in [&chain, &key] {
                 let _ = fs::remove_file(path);
                 fs::write(path, text.as_bytes()).expect("written");
