@@ -95,7 +95,7 @@ fn with_default(meaning: &str, default: Option<&str>) -> String {
     }
 }
 
-/// What a shell completes for a value of this name.
+/// Hint at what a shell completes for a value of this name.
 fn hint(value: &str) -> ValueHint {
     match value {
         "FILE" | "PATH" => ValueHint::FilePath,

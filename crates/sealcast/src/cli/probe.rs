@@ -26,10 +26,10 @@ use crate::sink::Sink;
 use crate::source::SourceUrl;
 use crate::transport::DEFAULT_LATENCY_MS;
 
-/// How a probe is given its ticket.
+/// Command line that gives a probe its ticket.
 const TYPED: &str = "sealcast probe @FILE";
 
-/// What a probe measures.
+/// Publisher or source that a probe measures.
 #[derive(Clone)]
 pub(super) enum From {
     Publisher(Ticket),
@@ -141,7 +141,7 @@ pub(super) fn panicked(error: &tokio::task::JoinError) -> Failure {
     Failure::new(FailureKind::Internal, what, "please report this")
 }
 
-/// What to measure: a ticket or a file with one, or a source.
+/// Choice of what to measure: a ticket or a file with one, or a source.
 fn from(settings: &Settings) -> Result<From> {
     let configured = &settings.config.probe;
     match (&configured.from, &configured.ticket_file) {

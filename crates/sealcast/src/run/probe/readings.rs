@@ -63,7 +63,7 @@ impl Readings {
         row
     }
 
-    /// What to say of readings below zero, if there are any.
+    /// Words on readings below zero, if there are any.
     fn below_zero(&self, name: &str) -> Option<String> {
         match (self.negative, self.impossible) {
             (0, 0) => None,

@@ -43,12 +43,12 @@ pub(super) struct PassingCounts {
 }
 
 impl PassingCounts {
-    /// What was passed on.
+    /// Number of items that were passed on.
     pub(super) fn passed(&self) -> u64 {
         self.passed.load(Ordering::Relaxed)
     }
 
-    /// How often the queue was full.
+    /// Number of times that the queue was full.
     pub(super) fn waited(&self) -> u64 {
         self.waited.load(Ordering::Relaxed)
     }
@@ -102,7 +102,7 @@ pub(super) struct DecodedPicture {
     capture: Option<CaptureStamp>,
 }
 
-/// What was found in a picture.
+/// Result of examining a picture.
 pub(super) struct Examined {
     pub(super) number: u64,
     /// The instant at which the frame was there, opened and not yet decoded.
@@ -115,14 +115,14 @@ pub(super) struct Examined {
     pub(super) examining: Duration,
     pub(super) strip: Option<CardClock>,
     pub(super) colour: Option<ColourEvent>,
-    /// What it looks like, if pictures are compared.
+    /// Hash of what it looks like, if pictures are compared.
     pub(super) hash: Option<PictureHash>,
     /// The publisher's clock, if frames come in a session.
     pub(super) session_clock: Option<ClockEstimate>,
     pub(super) capture: Option<CaptureStamp>,
 }
 
-/// What the last stage takes.
+/// Input of the last stage.
 pub(super) enum Finding {
     Examined(Box<Examined>),
     Event(sealcast_proto::events::EventReport),

@@ -30,7 +30,7 @@ pub(super) struct Alarm {
     limit_ms: f64,
     window: VecDeque<(Duration, f64)>,
     raised: Option<Duration>,
-    /// How often it was raised.
+    /// Number of times that it was raised.
     pub(super) times: u64,
     /// The greatest median of a window while it was raised, in ms.
     pub(super) greatest: f64,

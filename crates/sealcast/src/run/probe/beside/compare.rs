@@ -19,7 +19,7 @@ use crate::run::clock::Clock;
 use crate::run::probe::readings::Readings;
 use crate::run::probe::stages::Examined;
 
-/// How often it is told how the comparison goes.
+/// Interval at which it is told how the comparison goes.
 const TELLING: Duration = Duration::from_secs(5);
 
 /// A message for the last stage.

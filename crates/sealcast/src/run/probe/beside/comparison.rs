@@ -12,7 +12,7 @@ use super::pairing::{By, Counts, Pair, Pairing, Side, Sight};
 const SETTLING: Duration = Duration::from_secs(3);
 /// After this time it is decided how pictures are paired, or later where none of the ways works by then.
 const TRIAL: Duration = Duration::from_secs(10);
-/// How often it is looked at after that.
+/// Interval at which it is looked at after that.
 const LOOK: Duration = Duration::from_secs(1);
 /// Share of the slower way's pictures that must have a partner.
 pub(super) const MIN_SHARE: f64 = 0.6;
@@ -59,7 +59,7 @@ pub(super) struct Comparison {
 pub(super) struct Finding {
     /// Pictures a second of both sides.
     pub(super) rates: [Option<f64>; 2],
-    /// How long both sides were compared.
+    /// Time for which both sides were compared.
     pub(super) time: Duration,
     pub(super) verdict: Verdict,
 }
@@ -124,13 +124,13 @@ impl Comparison {
         self.decided.pop_front()
     }
 
-    /// How long both sides were compared so far.
+    /// Time for which both sides were compared so far.
     fn time(&self) -> Duration {
         let last = self.seen[0].last.max(self.seen[1].last);
         last.saturating_sub(self.began.unwrap_or(last))
     }
 
-    /// How pictures are paired, how many were so far, and the median difference in ms.
+    /// Way in which pictures are paired, number of pairs so far, and the median difference in ms.
     pub(super) fn so_far(&self) -> Option<(By, u64, f64)> {
         Some((self.chosen?, self.differences.count(), self.differences.median()?))
     }
@@ -249,7 +249,7 @@ mod tests {
 
     const MS: u64 = 1_000;
 
-    /// What comes of two ways, and the pairs that were given out.
+    /// Finding on two ways, and the pairs that were given out.
     fn compared(ways: &[By], a: &Shown, b: &Shown, look: &dyn Fn(u64, Sight) -> Sight) -> (Finding, Vec<Pair>) {
         let mut all = shown(Side::A, a, look);
         all.extend(shown(Side::B, b, look));

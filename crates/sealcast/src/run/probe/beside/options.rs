@@ -29,7 +29,7 @@ impl Way {
     }
 }
 
-/// How A is compared with itself.
+/// Way in which A is compared with itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Two sessions to the same camera.
@@ -38,7 +38,7 @@ pub enum Control {
     Stream,
 }
 
-/// How pictures are paired.
+/// Way in which pictures are paired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PairBy {
     /// In the first of these ways that works.
@@ -88,7 +88,7 @@ impl PairBy {
 pub struct BesideOptions {
     /// A and B as messages name them, without secrets.
     pub names: [String; 2],
-    /// How pictures are paired.
+    /// Way in which pictures are paired.
     pub pair_by: PairBy,
     /// Tell when B is later than A by more than this, or one of them stands still for longer.
     pub alarm: Option<Duration>,

@@ -37,7 +37,7 @@ pub(super) struct Pictures {
     /// Number of those of the other way since then.
     others: u32,
     still: bool,
-    /// How often it stood still.
+    /// Number of times that it stood still.
     pub(super) times: u64,
     /// For how long at most.
     pub(super) longest: Duration,
@@ -52,7 +52,7 @@ impl Stillness {
         }
     }
 
-    /// What there was to tell of a way.
+    /// Everything that there was to tell of a way.
     pub(super) fn of(&self, side: Side) -> &Pictures {
         &self.ways[side as usize]
     }

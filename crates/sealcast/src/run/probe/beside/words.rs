@@ -19,7 +19,7 @@ const ENOUGH: &str = "--seconds 60";
 pub struct Outcome {
     /// The table, and what it says in sentences.
     pub text: String,
-    /// Why there is no finding, or that the alarm was raised.
+    /// Failure that says why there is no finding, or that the alarm was raised.
     pub failure: Option<Failure>,
 }
 

@@ -36,7 +36,7 @@ impl Side {
     }
 }
 
-/// How two pictures are known to be the same.
+/// Sign by which two pictures are known to be the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::run::probe::beside) enum By {
     /// By the time in the strip.
@@ -124,7 +124,7 @@ impl Pair {
     }
 }
 
-/// How many were paired, and how many of each side could not be.
+/// Number of pairs, and of pictures of each side that could not be paired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::run::probe::beside) struct Counts {
     pub(in crate::run::probe::beside) paired: u64,
