@@ -2,7 +2,7 @@
 
 use sealcast::media::Codec;
 
-/// How a camera encodes.
+/// Settings with which a camera encodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Camera {
     pub(crate) codec: Codec,

@@ -27,7 +27,7 @@ pub(crate) struct ClipFrame {
 pub(crate) struct Clip {
     pub(crate) info: StreamInfo,
     pub(crate) frames: Vec<ClipFrame>,
-    /// What a decoder makes of all frames: the original that attackers are compared with.
+    /// Pictures that a decoder makes of all frames: the original that attackers are compared with.
     pub(crate) pictures: Vec<Arc<Picture>>,
     /// A grey keyframe by the same encoder. Whoever buys a camera of the same model has one.
     pub(crate) template: Vec<u8>,
@@ -108,7 +108,7 @@ pub(crate) struct Nal<'a> {
     pub(crate) kind: u8,
     /// All of it with its start code, up to the next.
     pub(crate) bytes: &'a [u8],
-    /// What follows its header byte.
+    /// Bytes that follow its header byte.
     pub(crate) payload: &'a [u8],
 }
 

@@ -14,7 +14,7 @@ use super::camera::Camera;
 /// Environment variable that names an ffmpeg with libvmaf.
 pub(crate) const VMAF_PROGRAM: &str = "SEALCAST_FFMPEG_VMAF";
 
-/// How a decoder treats what is damaged or missing.
+/// A decoder's treatment of what is damaged or missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Care {
     /// Nothing is concealed, and pictures before the first keyframe are not shown.

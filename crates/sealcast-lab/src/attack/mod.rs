@@ -1,5 +1,5 @@
-//! What attackers without keys make of a stream that is encrypted in part: they work on what is overheard of the wire,
-//! and their pictures are scored against the original. `docs/lab.md` has the rules.
+//! Attacks without keys on a stream that is encrypted in part: attackers work on what is overheard of the wire, and
+//! their pictures are scored against the original. `docs/lab.md` has the rules.
 
 mod attackers;
 mod camera;

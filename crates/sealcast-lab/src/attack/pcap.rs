@@ -35,7 +35,7 @@ fn refused(file: &Path, why: &str) -> Failure {
     Failure::new(FailureKind::Usage, what, hint)
 }
 
-/// What was overheard of the session that crossed this port: of the direction that carried most frames.
+/// Reads what was overheard of the session that crossed this port: of the direction that carried most frames.
 ///
 /// # Errors
 /// The file is no capture, or has no sealcast session on this port; one that lacks packets in its middle is said to.

@@ -1,4 +1,4 @@
-//! What attackers work on, and what they hand back.
+//! Puzzles that attackers work on, and views that they hand back.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) struct Puzzle {
     pub(crate) frames: Vec<PartialFrame>,
 }
 
-/// What anybody knows who has a camera of the same model with the same settings: how it describes its stream, and how
+/// Knowledge of anybody who has a camera of the same model with the same settings: how it describes its stream, and how
 /// it encodes a grey picture. An attacker who lacks it has to find it by trying.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
@@ -76,7 +76,7 @@ impl Puzzle {
     }
 }
 
-/// What an attacker shows: a picture for each frame of the stream.
+/// Pictures that an attacker shows, one for each frame of the stream.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) pictures: Vec<Arc<Picture>>,

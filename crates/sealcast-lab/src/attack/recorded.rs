@@ -24,7 +24,7 @@ const MOST_FRAMES: usize = 3000;
 /// Most pictures that are scored.
 const SCORED: usize = 24;
 
-/// What is attacked, and what helps.
+/// The capture that is attacked, and what helps.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
     /// A capture by tcpdump.
@@ -166,7 +166,7 @@ fn same_size(model: &StreamInfo, original: &[Option<Arc<Picture>>]) -> Result<()
     Err(Failure::new(FailureKind::Usage, what, hint))
 }
 
-/// What a stream tells of its camera in clear.
+/// Model of the camera, by what its stream tells in clear.
 fn model_in_clear(info: Option<&StreamInfo>, frames: &[sealcast::eavesdrop::PartialFrame]) -> Result<Model> {
     let first = frames.iter().find(|frame| frame.keyframe && frame.is_whole());
     let template = first.map(|frame| frame.filled(|_, _| {})).unwrap_or_default();

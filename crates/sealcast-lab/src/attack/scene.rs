@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::ffmpeg;
 
-/// What is before the camera.
+/// Kind of scene before the camera.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum SceneKind {

@@ -39,7 +39,7 @@ fn attacker(name: &str) -> &'static dyn Attacker {
     found.expect("a known name")
 }
 
-/// What all attackers make of one clip.
+/// Results of all attackers on one clip.
 fn attacked(filmed: &Filmed, selection: &str) -> Vec<Attacked> {
     let trial = Trial {
         filmed,
@@ -114,7 +114,7 @@ fn each_attacker_wins_where_it_is_known_to_and_finds_nothing_in_noise() {
     }
 }
 
-/// What temporal fusion covers of a clip, and what the arithmetic of chance says, over many draws.
+/// Shares of a clip that temporal fusion covers, and those that the arithmetic of chance gives, over many draws.
 fn covered(filmed: &Filmed, protection: Protection, draws: u64) -> (Vec<f64>, Vec<f64>) {
     let sealcast_proto::unit::Selection::Rate(rate) = protection.selection else {
         panic!("a rate");

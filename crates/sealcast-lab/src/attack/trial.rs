@@ -80,14 +80,14 @@ pub(crate) struct Trial<'a> {
     pub(crate) filmed: &'a Filmed,
     pub(crate) protection: Protection,
     pub(crate) tools: &'a Tools,
-    /// How many pictures of the second half are scored.
+    /// Number of pictures of the second half that are scored.
     pub(crate) scored: usize,
     pub(crate) seed: u64,
     /// Folder for pictures and videos; none are written without one.
     pub(crate) folder: Option<&'a Path>,
 }
 
-/// How an attacker did.
+/// Result of an attacker.
 pub(crate) struct Attacked {
     pub(crate) attacker: &'static dyn Attacker,
     pub(crate) scores: Scores,
@@ -96,11 +96,11 @@ pub(crate) struct Attacked {
     pub(crate) coverage: Option<f64>,
 }
 
-/// What a trial gave.
+/// Result of a trial.
 pub(crate) struct Result {
     pub(crate) carried: Carried,
     pub(crate) attacked: Vec<Attacked>,
-    /// What the arithmetic of chance expects of temporal fusion, where the selection is a rate.
+    /// Coverage that the arithmetic of chance expects of temporal fusion, where the selection is a rate.
     pub(crate) expected_coverage: Option<f64>,
 }
 

@@ -24,17 +24,17 @@ const STREAM: u32 = 1;
 /// Exchanges of messages until the selection must be in force; a handshake takes four.
 const MOST_EXCHANGES: usize = 32;
 
-/// What of a stream is encrypted, and how it is cut.
+/// Selection of what is encrypted of a stream, and the unit by which it is cut.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Protection {
     pub(crate) selection: Selection,
     pub(crate) unit: Unit,
 }
 
-/// What a session carried.
+/// Record of what a session carried.
 #[derive(Debug)]
 pub(crate) struct Carried {
-    /// What the observer has.
+    /// The stream as the observer has it.
     pub(crate) overheard: Overheard,
     /// The frames that the viewer has.
     pub(crate) viewer: Vec<Vec<u8>>,

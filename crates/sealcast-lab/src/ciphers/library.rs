@@ -151,7 +151,8 @@ fn of_crates() -> [Implementation; 4] {
     ]
 }
 
-/// How to load a key, and the addresses of the functions in which the code of `K` begins: this one and its methods.
+/// Function that loads a key, and the addresses of the functions in which the code of `K` begins: this one and its
+/// methods.
 type Begin = (fn(&[u8]) -> Box<dyn Keyed>, [usize; 4]);
 
 fn begin<K: Keyed>(load: fn(&[u8]) -> Box<dyn Keyed>) -> Begin {

@@ -32,7 +32,7 @@ pub(crate) const FRAMES: u8 = 25;
 /// Number of repetitions of the first operation, whose time is subtracted from the first one; `host.c` has the same.
 pub(crate) const AGAIN: usize = 101;
 
-/// What the first use of an implementation takes in a new process.
+/// Time and memory that the first use of an implementation takes in a new process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct FirstUse {
     /// Time to load a key and encipher one block for the first time.

@@ -14,7 +14,7 @@ pub(super) const LOOK_UP: Duration = Duration::from_millis(50);
 /// One direction, shared by the thread that fills it and the thread that empties it.
 pub(super) struct Scheduled {
     epoch: Instant,
-    /// Who listens, and in which direction this is.
+    /// The tap that listens, and the direction that this is.
     tap: Option<(Tap, Direction)>,
     link: Mutex<Link>,
     /// Signals that the link's content or profile has changed.

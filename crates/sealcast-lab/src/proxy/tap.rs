@@ -8,7 +8,7 @@ use super::direction::Direction;
 /// Maximum number of packets that a tap holds: an hour at more than a thousand packets a second. It ignores the rest.
 const MAX_PASSED: usize = 4_000_000;
 
-/// What a tap saw of one packet, or of one read of a byte stream.
+/// A tap's observation of one packet, or of one read of a byte stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
     /// When it came to the proxy, in nanoseconds since 1970.

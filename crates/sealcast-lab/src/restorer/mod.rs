@@ -1,7 +1,7 @@
 //! The learned attacker: a small network makes a damaged picture more like the scene that it shows.
 //!
-//! How it was trained and what it is worth: `restorer/README.md`. Training is in Python; this is the network's forward
-//! pass, checked against another implementation of it (onnxruntime).
+//! `restorer/README.md` says how it was trained and what it is worth. Training is in Python; this is the network's
+//! forward pass, checked against another implementation of it (onnxruntime).
 
 mod layer;
 mod network;

@@ -130,7 +130,7 @@ impl Restorer {
         (luma + self.correction(&input)).mapv(|value| (value + 0.5) * 255.0)
     }
 
-    /// What must be added to luma: the U-Net, as `network` in `restorer/model.py`.
+    /// Correction that must be added to luma: the U-Net, as `network` in `restorer/model.py`.
     fn correction(&self, input: &Features) -> Features {
         use Name::{Bottom1, Bottom2, Correction, Down1, Down2, Embed, Middle1, Middle2, Middle3};
         use Name::{Top1, Top2, Top3, Up1, Up2};

@@ -1,5 +1,5 @@
-//! What happens: a window is taken for what those are that look most like it, by how large its frames are (Li and
-//! others, INFOCOM 2016).
+//! Activity before the camera: a window is taken for what those are that look most like it, by how large its frames are
+//! (Li and others, INFOCOM 2016).
 
 /// Octaves of frame sizes, from 64 bytes to 4 MiB, in halves: one feature each.
 const LEAST_EXPONENT: f64 = 6.0;

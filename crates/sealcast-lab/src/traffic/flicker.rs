@@ -1,7 +1,7 @@
 //! Flicker: something that blinks before the camera at a known period, looked for in the bytes of frames (Nassi,
 //! Ben-Netanel, Shamir and Elovici 2019).
 
-/// What was found in a window.
+/// Finding in a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
     /// Highest response of any template, in deviations of the stream: noise gives some 2 to 3.
@@ -39,7 +39,7 @@ pub fn look(window: &[f64], between: usize) -> Found {
     best
 }
 
-/// How many frames a phase is off, at most half of the time between changes.
+/// Number of frames by which a phase is off, at most half of the time between changes.
 pub fn phase_error(phase: f64, truth: f64, between: f64) -> f64 {
     let off = (phase - truth).rem_euclid(between);
     off.min(between - off)

@@ -6,7 +6,7 @@ use sealcast::meter::statistics::{deviation, median};
 /// Changes smaller than this many deviations add nothing to the sum: half of the change to be found, one deviation.
 const ALLOWANCE: f64 = 0.5;
 
-/// What an empty scene looks like.
+/// Appearance of an empty scene.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Empty {
     middle: f64,

@@ -9,7 +9,7 @@ const DEVIATIONS: f64 = 1.4826;
 /// everything else.
 const CLIP: f64 = 8.0;
 
-/// What is seen of a packet.
+/// A packet, as far as it is seen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet {
     /// Seconds, by any clock.

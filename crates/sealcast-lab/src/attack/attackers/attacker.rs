@@ -9,7 +9,7 @@ pub(crate) trait Attacker: Sync {
     /// Its name in figures and files.
     fn name(&self) -> &'static str;
 
-    /// What it does, in one sentence.
+    /// A sentence that says what it does.
     fn words(&self) -> &'static str;
 
     /// Attacks a stream.

@@ -34,7 +34,7 @@ impl Attacker for Parameters {
     }
 }
 
-/// What can be shown of each frame behind headers of our own.
+/// The part of each frame that can be shown, behind headers of our own.
 fn guessed(puzzle: &Puzzle) -> Vec<Vec<u8>> {
     let (width, height) = puzzle.size();
     let guessed = match puzzle.codec() {

@@ -6,7 +6,7 @@ use super::Attacker;
 use crate::attack::ffmpeg::{self, Care};
 use crate::attack::puzzle::{Puzzle, View};
 
-/// What is put in.
+/// The bytes that are put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Zeros,

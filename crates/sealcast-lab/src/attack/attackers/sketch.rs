@@ -13,7 +13,7 @@ use super::Attacker;
 use crate::attack::jpeg::{self, MACROBLOCK};
 use crate::attack::puzzle::{Puzzle, View};
 
-/// How much of what was drawn before stays from picture to picture.
+/// Share of what was drawn before that stays from picture to picture.
 const PERSISTENCE: f64 = 0.8;
 /// Luma for each doubling of the bits.
 const PER_DOUBLING: f64 = 16.0;

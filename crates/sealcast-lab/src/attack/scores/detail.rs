@@ -1,6 +1,6 @@
-//! How much of the detail of a picture is seen, wherever it is: a share of blocks. Unlike measures over the whole
-//! picture it tells whether a part, such as a moving person, is there while the rest is grey, and it does not ask for
-//! the right brightness, which residuals on a grey picture do not have.
+//! Measure of how much of the detail of a picture is seen, wherever it is: a share of blocks. Unlike measures over the
+//! whole picture it tells whether a part, such as a moving person, is there while the rest is grey, and it does not ask
+//! for the right brightness, which residuals on a grey picture do not have.
 
 use sealcast::media::Picture;
 

@@ -1,4 +1,4 @@
-//! How much of a scene an attacker's pictures show: measures of quality, and of what can be recognised.
+//! Measures of how much of a scene an attacker's pictures show: of quality, and of what can be recognised.
 //!
 //! Quality alone does not tell what can be recognised (Hofbauer, Autrusseau and Uhl, 2024), so the verdict rests on
 //! the second kind.
@@ -29,7 +29,7 @@ pub(crate) use people::People;
 pub(crate) use quality::vmaf_program;
 pub(crate) use text::TextReader;
 
-/// What a scene shows that can be recognised, and the tools that do.
+/// Things in a scene that can be recognised, and the tools that recognise them.
 pub(crate) struct Judge<'a> {
     /// True if the scene has the test card's clock.
     pub(crate) has_clock: bool,
@@ -39,11 +39,11 @@ pub(crate) struct Judge<'a> {
     pub(crate) people: Option<&'a People>,
     /// The text of the scene, and what reads it, if there is one and it is installed.
     pub(crate) text: Option<(&'a str, &'a TextReader)>,
-    /// What was recognised already: attackers often show the same.
+    /// Results of recognition so far: attackers often show the same.
     pub(crate) known: Known,
 }
 
-/// What was recognised in pictures, by original and picture shown. A trial has less than a hundred.
+/// Results of recognition in pictures, by original and picture shown. A trial has less than a hundred.
 #[derive(Default)]
 pub(crate) struct Known(RefCell<Vec<Recognised>>);
 

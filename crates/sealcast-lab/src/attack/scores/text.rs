@@ -56,7 +56,7 @@ impl TextReader {
     }
 }
 
-/// How many characters must be changed, added or removed (Levenshtein).
+/// Number of characters that must be changed, added or removed (Levenshtein).
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (at, one) in a.iter().enumerate() {

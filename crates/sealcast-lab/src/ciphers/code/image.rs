@@ -17,7 +17,7 @@ const PROGRAM: &str = "/proc/self/exe";
 const LINKAGE_BYTES: u64 = 16;
 /// The beginning of the names of its sections.
 const LINKAGE: &str = ".plt";
-/// How many symbols before an address are asked whether they contain it: assembly has functions within functions.
+/// Number of symbols before an address that are asked whether they contain it: assembly has functions within functions.
 const NESTED: usize = 8;
 
 /// A program or a shared object.
@@ -27,9 +27,9 @@ pub(crate) struct Image {
     sections: Vec<Section>,
     /// Functions and constants, by address.
     symbols: BTreeMap<u64, Symbol>,
-    /// What the loader writes into data: the place, and the address that it writes.
+    /// Pointers that the loader writes into data: the place, and the address that it writes.
     pointers: BTreeMap<u64, u64>,
-    /// What the loader added to the addresses of the running program.
+    /// Offset that the loader added to the addresses of the running program.
     loaded_at: u64,
 }
 
@@ -113,7 +113,7 @@ impl Image {
         Some(start)
     }
 
-    /// What is at an address. Code without a name, as in a stripped library, extends to the next that has one.
+    /// The piece at an address. Code without a name, as in a stripped library, extends to the next that has one.
     pub(super) fn piece(&self, address: u64) -> Option<Piece> {
         let before = self.symbols.range(..=address).rev().take(NESTED);
         let around = before.into_iter().find(|(_, symbol)| address < symbol.end);

@@ -28,7 +28,7 @@ pub(in crate::ciphers) struct Library {
     /// The largest context that it may write, in bytes, if given.
     pub(super) context_bytes: Option<usize>,
     pub(super) host: Arc<Host>,
-    /// What loading a key for the first time found.
+    /// Result of loading a key for the first time.
     pub(super) found: Found,
     /// The reason why it cannot be used.
     pub(super) fault: Option<String>,

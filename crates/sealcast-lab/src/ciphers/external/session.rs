@@ -54,7 +54,7 @@ impl Operation {
 
 type Answer = io::Result<Done<Vec<u8>>>;
 
-/// What the process finds out about a cipher with the first key.
+/// Properties of a cipher that the process finds out with the first key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Found {
     /// Size of the context that the cipher writes, in bytes; 0 before a key is loaded.
