@@ -17,7 +17,7 @@ use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
 /// Folder of pictures and videos, beside the record.
 pub(super) const PICTURES: &str = "pictures";
 
-/// What all trials have in common.
+/// Settings that all trials have in common.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {

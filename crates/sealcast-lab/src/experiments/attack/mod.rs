@@ -1,5 +1,5 @@
-//! What attackers without keys recognise in a stream that is encrypted in part, by scene and selection, and what the
-//! selection saves.
+//! Attacks without keys on a stream that is encrypted in part: what they recognise, by scene and selection, and what
+//! the selection saves.
 
 mod columns;
 mod engine;

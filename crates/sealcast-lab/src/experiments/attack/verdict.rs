@@ -41,7 +41,7 @@ pub(super) const RULES: [&str; 8] = [
     "Text: at most half of the characters are read wrong, and more than 80 % on random bytes.",
 ];
 
-/// Why a selection counts as opened in a scene.
+/// Reason why a selection counts as opened in a scene.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Opened {
     pub(super) attacker: &'static str,
@@ -128,8 +128,8 @@ pub(super) struct Verdict {
     pub(super) scenes: Vec<String>,
     /// Those in which it was opened, each with the reasons.
     pub(super) opened: Vec<(String, Vec<Opened>)>,
-    /// What sealing and opening a frame takes less than with everything encrypted, in µs: each scene's rounds are
-    /// paired with those of `all`.
+    /// Time by which sealing and opening a frame takes less than with everything encrypted, in µs: each scene's rounds
+    /// are paired with those of `all`.
     pub(super) saved_us: Option<Estimate>,
     pub(super) saved_cpu_us: Option<Estimate>,
     pub(super) cost_us: Option<Estimate>,

@@ -55,7 +55,7 @@ impl Settings {
     }
 }
 
-/// What is published.
+/// The stream that is published.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {

@@ -25,7 +25,7 @@ const STAGES: [(&str, &str); 10] = [
     ("draw", "draw_ms"),
 ];
 
-/// What a script said of one page.
+/// Everything that a script said of one page.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     paint: Option<Paint>,
@@ -190,8 +190,8 @@ impl Seen {
     }
 }
 
-/// What is neither camera, codec nor screen: sealing, sending, the network, opening, and waiting for the decoder. The
-/// network contains the first two where they are not known.
+/// Time of a frame that is neither the camera's, the codec's nor the screen's: sealing, sending, the network, opening,
+/// and waiting for the decoder. The network contains the first two where they are not known.
 fn ours(frame: &Frame) -> Option<f64> {
     let stage = |name: &str| frame.stages.get(name).copied();
     let known = stage("network")? + stage("open")? + stage("wait")?;

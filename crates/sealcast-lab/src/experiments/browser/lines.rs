@@ -5,26 +5,26 @@ use std::collections::BTreeMap;
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
 
-/// How every line begins.
+/// Beginning of every line.
 pub(super) const BEGIN: &str = "{\"type\":";
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(super) enum Line {
-    /// What the page showed first.
+    /// The first things that the page showed.
     Paint(Paint),
     /// A frame that was drawn.
     Frame(Frame),
     /// Processor time, of the time in which frames count.
     Processor(Processor),
-    /// What the page counted meanwhile.
+    /// Numbers that the page counted meanwhile.
     Counts(Counts),
     /// The sizes of the heaps at one time.
     Heap(Heap),
     /// It cannot be measured.
     Error {
-        /// Why.
+        /// The reason.
         words: String,
     },
     /// All is said.
@@ -49,12 +49,12 @@ pub(super) struct Frame {
     pub(super) stages: BTreeMap<String, f64>,
     /// From the source's stamp to the canvas.
     pub(super) total: Option<f64>,
-    /// How wrong the clocks may make it.
+    /// Error that the clocks may make in it.
     pub(super) uncertainty: Option<f64>,
     pub(super) opening: Opening,
 }
 
-/// What the worker's sessions had done by a time.
+/// Work that the worker's sessions had done by a time.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub(super) struct Opening {
     /// Monotonic, in ms.
@@ -76,7 +76,7 @@ pub(super) struct Processor {
     pub(super) browser: f64,
 }
 
-/// What the page counted.
+/// Numbers that the page counted.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct Counts {
     /// Frames that were not drawn.

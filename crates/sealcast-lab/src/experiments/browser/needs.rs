@@ -1,4 +1,4 @@
-//! What a browser's measurement needs beside this program.
+//! Programs and folders that a browser's measurement needs beside this program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -28,7 +28,7 @@ impl Needs {
         }
     }
 
-    /// What is not there, and how it comes there.
+    /// Words for what is not there, and for how it comes there.
     pub(super) fn missing(&self) -> Option<String> {
         let web = self.web.display();
         if first_line(Path::new("node")).is_none() {

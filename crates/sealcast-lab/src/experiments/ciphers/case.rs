@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::harness::Definition;
 
-/// What is measured in a case.
+/// Subject of the measurements of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Case {

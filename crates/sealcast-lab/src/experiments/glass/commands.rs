@@ -42,7 +42,7 @@ fn replaced(line: &str, of: impl Fn(&str) -> Option<String>) -> std::result::Res
     Ok(whole + rest)
 }
 
-/// What a command line can name of a case, and of a turn.
+/// Values of a case, and of a turn, that a command line can name.
 pub(super) fn values(pictures: &Pictures, port: u16) -> Parts {
     let named = [
         ("width", pictures.width.to_string()),

@@ -26,7 +26,7 @@ impl Mark {
     }
 }
 
-/// What was seen in a turn.
+/// Observations in a turn.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) readings: Vec<Reading>,

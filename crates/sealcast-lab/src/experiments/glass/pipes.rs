@@ -20,7 +20,7 @@ use crate::harness::Sample;
 use crate::harness::process::{Program, pause, stopped};
 use crate::harness::processor;
 
-/// How often something is looked at that does not wake us.
+/// Interval at which something is looked at that does not wake us.
 const LOOK: Duration = Duration::from_millis(20);
 /// Sizes of pipes to try, in bytes: room for several pictures, and the most without privileges.
 const PIPE_BYTES: [usize; 2] = [8 << 20, 1 << 20];
@@ -32,7 +32,7 @@ pub(super) struct Piped {
     /// Command lines that succeed if all that is needed is installed.
     #[serde(default)]
     pub(super) needs: Vec<String>,
-    /// How to install it.
+    /// Instructions to install it.
     #[serde(default)]
     pub(super) install: String,
     /// The program that takes pictures; also the one that gives them back if there is no receiver.

@@ -19,7 +19,7 @@ use crate::harness::processor;
 
 /// Beginning of the line with the ticket.
 const TICKET: &str = "sealcast://";
-/// How often the probe's log is looked at until pictures arrive.
+/// Interval at which the probe's log is looked at until pictures arrive.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A publisher and a probe, as a definition names them.

@@ -1,4 +1,4 @@
-//! Who takes part in every part of the experiment: a camera, its stream, viewers and frames.
+//! The cast of every part of the experiment: a camera, its stream, viewers and frames.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ fn group() -> GroupName {
     }
 }
 
-/// What a viewer and the camera share, in place of what their handshake gives.
+/// Key that a viewer and the camera share, in place of what their handshake gives.
 pub(crate) fn member_key(number: u64) -> MemberKey {
     let mut shared = [0x5E; 32];
     shared[..8].copy_from_slice(&number.to_be_bytes());

@@ -21,7 +21,7 @@ use crate::harness::Sample;
 const GROUP: u64 = 50;
 const FRAME: Duration = Duration::from_millis(40);
 
-/// How often a frame is sealed.
+/// Number of times that a frame is sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Sealing {
@@ -31,7 +31,7 @@ pub(super) enum Sealing {
     Each,
 }
 
-/// What is measured in a turn.
+/// Number of frames that are measured in a turn, and the bytes of each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Amount {
     pub(super) frames: u64,
@@ -161,7 +161,7 @@ struct Camera {
     sealer: GroupSealer,
     pair: PqdsaKeyPair,
     data: Vec<u8>,
-    /// What waits for the signature of groups of pictures.
+    /// The part that waits for the signature of groups of pictures.
     part: Option<UnsignedPart>,
 }
 

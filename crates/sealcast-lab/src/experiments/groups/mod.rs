@@ -1,4 +1,4 @@
-//! What one camera with many viewers costs: handshakes and rekeys of small groups as in a paper, joins and leaves of up
+//! Costs of one camera with many viewers: handshakes and rekeys of small groups as in a paper, joins and leaves of up
 //! to ten thousand viewers on a virtual clock, the same beside MLS, and sealing and signing frames for all of them.
 
 pub(crate) mod cast;

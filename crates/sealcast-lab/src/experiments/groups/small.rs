@@ -16,7 +16,7 @@ use crate::experiments::energy::Metered;
 use crate::experiments::handshake::ends::in_memory;
 use crate::harness::Sample;
 
-/// How much is measured in a turn.
+/// Amount that is measured in a turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Amount {
     /// Number of groups that are founded, and of pairs beside each.
@@ -26,7 +26,7 @@ pub(super) struct Amount {
     pub(super) idle: Duration,
 }
 
-/// What founding a group and rekeying it once cost.
+/// Cost of founding a group and of rekeying it once.
 #[derive(Clone, Copy, Debug, Default)]
 struct Founding {
     wall: Duration,

@@ -14,7 +14,7 @@ use sealcast_proto::session::{Carrier, Delivery, Event, Input, Output, RekeyPoli
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::{LENGTH_PREFIX, MessageLength, message_length, write_framed};
 
-/// What a handshake cost one end, from its first message to the established session, as in the program's
+/// Cost of a handshake to one end, from its first message to the established session, as in the program's
 /// `handshake.csv`.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::experiments) struct Cost {
@@ -28,7 +28,7 @@ pub(in crate::experiments) struct Cost {
     pub(in crate::experiments) messages: usize,
 }
 
-/// What a handshake cost both ends, and the key pair that the initiator made before it.
+/// Cost of a handshake to both ends, and of the key pair that the initiator made before it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::experiments) struct Handshake {
     pub(in crate::experiments) keygen: Duration,
@@ -167,7 +167,7 @@ impl End {
         }
     }
 
-    /// What the handshake cost; `None` before the session is established.
+    /// Cost of the handshake; `None` before the session is established.
     pub(super) fn cost(&self) -> Option<Cost> {
         Some(Cost {
             wall: self.ended?.saturating_duration_since(self.began?),

@@ -43,7 +43,7 @@ impl Settings {
     }
 }
 
-/// What is between the two ends.
+/// Medium between the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Carrier {

@@ -1,4 +1,4 @@
-//! What agreeing on keys costs: handshakes of the program's sessions with each key mechanism, in memory and over TCP.
+//! Costs of agreeing on keys: handshakes of the program's sessions with each key mechanism, in memory and over TCP.
 
 mod columns;
 pub(super) mod ends;

@@ -48,7 +48,7 @@ impl Settings {
     }
 }
 
-/// What is measured.
+/// The path that is measured.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "path", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Case {
@@ -72,7 +72,7 @@ pub(super) struct Gateways {
     /// The same of the opposite direction.
     #[serde(default)]
     pub(super) up: String,
-    /// What the viewer gateway may use of a processor, in percent; 0 for all of it.
+    /// Share of a processor that the viewer gateway may use, in percent; 0 for all of it.
     #[serde(default)]
     pub(super) cpu_percent: u32,
 }
@@ -80,15 +80,15 @@ pub(super) struct Gateways {
 /// A session.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Session {
-    /// What `publish` reads.
+    /// Source that `publish` reads.
     pub(super) source: String,
-    /// What it encrypts.
+    /// The part that it encrypts.
     pub(super) encrypt: String,
     /// One of the profiles.
     pub(super) profile: String,
 }
 
-/// What carries the video.
+/// System that carries the video.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct System {

@@ -27,7 +27,7 @@ use crate::proxy::TcpProxy;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Beginning of the line with the ticket.
 const TICKET: &str = "sealcast://";
-/// How often the probe's log is looked at until pictures arrive.
+/// Interval at which the probe's log is looked at until pictures arrive.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A run.

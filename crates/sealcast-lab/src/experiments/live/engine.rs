@@ -51,7 +51,7 @@ impl Settings {
     }
 }
 
-/// What is between the ends: a profile, or nothing.
+/// Link between the ends: a profile, or nothing.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {

@@ -12,13 +12,13 @@ use crate::harness::process::{Stop, last_words};
 use crate::harness::{Definition, Engine, Opened, Place, Sample, Turn};
 use crate::report::Report;
 
-/// What is streamed, and how.
+/// The stream, and the way in which it is published.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
-    /// What `publish` reads.
+    /// Source that `publish` reads.
     source: String,
-    /// How the publisher listens: `udp`, `tcp` or `quic`, and its options after a `?`.
+    /// Carrier on which the publisher listens: `udp`, `tcp` or `quic`, and its options after a `?`.
     listen: String,
     /// The key mechanism, as in `--mech`.
     mechanism: String,

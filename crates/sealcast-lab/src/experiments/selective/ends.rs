@@ -50,7 +50,7 @@ impl Work {
     }
 }
 
-/// What the sender says at its end.
+/// Figures that the sender tells at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sent {
     pub(super) set_up_us: f64,
@@ -62,7 +62,7 @@ pub(super) struct Sent {
     pub(super) usage: Usage,
 }
 
-/// What the receiver says at its end.
+/// Figures that the receiver tells at its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Received {
     pub(super) opening: Work,
@@ -80,7 +80,7 @@ struct Maker {
     message: Vec<u8>,
 }
 
-/// How long a record took, and whether its packet was encrypted.
+/// Time that a record took, and whether its packet was encrypted.
 struct Made {
     make: Duration,
     seal: Duration,

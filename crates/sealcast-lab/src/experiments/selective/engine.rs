@@ -19,7 +19,7 @@ use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
 /// Limit for the start and the end of a process, beside the session itself.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What all sessions have in common.
+/// Settings that all sessions have in common.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {

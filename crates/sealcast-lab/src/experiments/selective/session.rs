@@ -1,4 +1,4 @@
-//! What both ends know of a session: its packets, its key, and what of it is encrypted.
+//! Knowledge of a session that both ends have: its packets, its key, and what of it is encrypted.
 
 use std::time::{Duration, Instant};
 
@@ -81,7 +81,7 @@ impl Session {
         })
     }
 
-    /// What is encrypted. A packet is encrypted as a whole or not at all.
+    /// Selection of what is encrypted. A packet is encrypted as a whole or not at all.
     pub(super) fn selection(&self) -> Result<Selection> {
         match self.encrypt.parse() {
             Ok(selection @ (Selection::All | Selection::None | Selection::Rate(_))) => Ok(selection),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Length of the windows in which CPU is read.
 const WINDOW: Duration = Duration::from_millis(100);
 
-/// What an end used.
+/// Memory and CPU that an end used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Usage {
     /// Resident size when the session began, in bytes; `None` if this system does not tell.
@@ -47,7 +47,7 @@ impl Watch {
         })
     }
 
-    /// What was used until now. A session that is shorter than a window is taken for one.
+    /// Returns what was used until now. A session that is shorter than a window is taken for one.
     pub(super) fn finish(self) -> Usage {
         let (sender, last) = channel();
         self.sampler.requests().ask(move |taken| {

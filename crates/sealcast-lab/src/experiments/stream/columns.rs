@@ -112,7 +112,7 @@ pub(super) fn slow() -> Vec<Column> {
     all
 }
 
-/// What all experiments show last, or in `table.csv` alone.
+/// Columns that all experiments show last, or in `table.csv` alone.
 fn common() -> Vec<Column> {
     vec![
         figure("fps", "frames received", "a second"),

@@ -25,10 +25,10 @@ pub(super) const PUBLISHER: &str = "publisher_slope_of";
 pub(super) const VIEWER: &str = "viewer_slope_of";
 /// The same in µJ.
 pub(super) const ENERGY: &str = "energy_slope_of";
-/// How much more a dose of 1 takes than one of 0, in µs for a frame.
+/// Time that a dose of 1 takes more than one of 0, in µs for a frame.
 pub(super) const FIRST_SEAL: &str = "seal_first_of";
 pub(super) const FIRST_OPEN: &str = "open_first_of";
-/// What the figures are with a dose of 0, in µs for a frame.
+/// Figures with a dose of 0, in µs for a frame.
 pub(super) const VIDEO_REST: &str = "video_rest_of";
 pub(super) const CPU_REST: &str = "cpu_rest_of";
 /// The seal stage with each dose but 0, in µs.
@@ -163,7 +163,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// What one more dose takes: the slope of the line of least squares over all doses but 0, since the first costs more.
+/// Cost of one more dose: the slope of the line of least squares over all doses but 0, since the first costs more.
 /// `None` where a dose has no value.
 fn slope(points: &[Point]) -> Option<f64> {
     let warm = || points.iter().filter(|(dose, _)| *dose > 0.0);
@@ -182,12 +182,12 @@ fn at(points: &[Point], dose: f64) -> Option<f64> {
     point.map(|(_, value)| *value).filter(|value| value.is_finite())
 }
 
-/// What the first dose takes.
+/// Cost of the first dose.
 fn first(points: &[Point]) -> Option<f64> {
     Some(at(points, 1.0)? - at(points, 0.0)?)
 }
 
-/// What everything else takes.
+/// Cost of everything else.
 fn rest(points: &[Point]) -> Option<f64> {
     at(points, 0.0)
 }
@@ -206,7 +206,7 @@ fn response(blocks: &[Block<'_>]) -> Vec<f64> {
     DOSES[1..].iter().map(|&wanted| of(wanted)).collect()
 }
 
-/// What sealing and opening a frame of the median size takes alone, as records of the size that the run had.
+/// Times that sealing and opening a frame of the median size take alone, as records of the size that the run had.
 struct Bare {
     seal_us: f64,
     open_us: f64,

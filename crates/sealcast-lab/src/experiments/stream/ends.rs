@@ -23,14 +23,14 @@ use crate::proxy::{Links, Tap};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Beginning of the line with the ticket.
 const TICKET: &str = "sealcast://";
-/// How often the viewer's log is looked at until frames arrive.
+/// Interval at which the viewer's log is looked at until frames arrive.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A stream to measure.
 pub(crate) struct Stream<'a> {
-    /// What `publish` reads.
+    /// Source that `publish` reads.
     pub(crate) source: &'a str,
-    /// How the publisher listens: `udp`, `tcp` or `quic`, and its options after a `?`.
+    /// Carrier on which the publisher listens: `udp`, `tcp` or `quic`, and its options after a `?`.
     pub(crate) listen: &'a str,
     /// Options of both ends, which choose the suite.
     pub(crate) options: &'a [String],
@@ -58,7 +58,7 @@ pub(crate) struct Stream<'a> {
     pub(crate) stop: Stop<'a>,
 }
 
-/// What receives a stream.
+/// Receiver of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Viewer {
@@ -71,7 +71,7 @@ pub(crate) enum Viewer {
     Page,
 }
 
-/// What was seen.
+/// Observations of a stream.
 pub(crate) struct Seen {
     pub(crate) frames: Vec<Frame>,
     /// At the ends of periods, and before the first.

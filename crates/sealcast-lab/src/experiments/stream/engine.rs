@@ -23,7 +23,7 @@ use crate::net::{Net, NetConfig};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    /// What `publish` reads where the case says nothing else.
+    /// Source that `publish` reads where the case says nothing else.
     source: String,
     /// Seconds after the first frame that do not count.
     warm_up_seconds: f64,
@@ -149,7 +149,7 @@ impl Engine for Streams {
 }
 
 impl Streams {
-    /// What `publish` reads in a case.
+    /// Source that `publish` reads in a case.
     fn source(&self, case: &Case) -> Result<String> {
         match (case.card.as_str(), case.clip.as_str()) {
             ("", "") => Ok(self.settings.source.clone()),

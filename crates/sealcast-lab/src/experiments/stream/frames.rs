@@ -61,7 +61,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// How long a stage took, in microseconds.
+    /// Time that a stage took, in microseconds.
     ///
     /// # Panics
     /// There is no stage of this name.

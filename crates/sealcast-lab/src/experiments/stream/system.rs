@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::ends::Viewer;
 use crate::harness::Entry;
 
-/// What seals a stream: a suite that protects, or a study suite.
+/// The suite that seals a stream: one that protects, or a study suite.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
 pub(crate) enum Suite {
@@ -28,7 +28,7 @@ impl Suite {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Case {
-    /// How the publisher listens: a carrier, and its options after a `?`.
+    /// Carrier on which the publisher listens, and its options after a `?`.
     pub(super) listen: String,
     /// The profile of the link; empty for loopback.
     pub(super) link: String,
@@ -43,7 +43,7 @@ pub(super) struct Case {
     pub(super) clip: String,
 }
 
-/// What is compared.
+/// System that is compared.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct System {

@@ -33,7 +33,7 @@ pub(super) struct Settings {
     pub(super) noise: f64,
 }
 
-/// What is attacked, and with what.
+/// Target of an attack, and its means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Attack {
@@ -41,7 +41,7 @@ pub(super) enum Attack {
     Flicker,
     /// Is somebody there?
     Presence,
-    /// What happens?
+    /// Does something happen, and what is it?
     Activity,
     /// Which codec and resolution?
     Sort,
@@ -52,7 +52,7 @@ pub(super) enum Attack {
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
     pub(super) attack: Attack,
-    /// How the publisher listens: `udp`, `tcp` or `quic`.
+    /// Carrier on which the publisher listens: `udp`, `tcp` or `quic`.
     pub(super) listen: String,
     /// The profile of the link; empty for loopback.
     #[serde(default)]
@@ -124,7 +124,7 @@ impl Settings {
         Ok((settings, plan))
     }
 
-    /// What happens in a stream of this many seconds after its lead, and for `tail` more frames. All systems of a round
+    /// The scene in a stream of this many seconds after its lead, and for `tail` more frames. All systems of a round
     /// show the same.
     pub(super) fn scene(&self, plan: &Plan, attack: Attack, seconds: f64, tail: usize, seed: u64) -> Scene {
         let mut random = Random::new(seed);
@@ -145,7 +145,7 @@ impl Settings {
 }
 
 impl Attack {
-    /// What happens in scenes; the first is what is not looked for.
+    /// Acts in scenes; the first is what is not looked for.
     pub(super) fn acts(self) -> &'static [Act] {
         match self {
             Self::Flicker => &[Act::Still, Act::Flicker],

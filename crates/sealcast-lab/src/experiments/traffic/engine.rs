@@ -70,8 +70,8 @@ pub(super) fn open(definition: &Definition, place: &Place<'_>) -> Result<Opened>
 }
 
 impl System {
-    /// Why this build's publisher refuses these options, if it does: the program is asked to publish a file that is not
-    /// there, which it finds out only after it has read its options.
+    /// Reason why this build's publisher refuses these options, if it does: the program is asked to publish a file that
+    /// is not there, which it finds out only after it has read its options.
     fn refused(&self, folder: &Path) -> Result<Option<String>> {
         if self.publisher.is_empty() {
             return Ok(None);
@@ -214,7 +214,7 @@ impl Run<'_> {
             .with_series(FEATURES, features))
     }
 
-    /// What a random trace is drawn from: another one than that of the scene.
+    /// Generator from which a random trace is drawn: another one than that of the scene.
     fn drawn(&self) -> Random {
         Random::new(self.seed ^ 0x7261_6e64)
     }

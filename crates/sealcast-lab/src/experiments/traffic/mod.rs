@@ -1,4 +1,4 @@
-//! What an eavesdropper learns from sizes and times of a sealed stream, and what hiding it costs.
+//! Knowledge that an eavesdropper gains from sizes and times of a sealed stream, and the cost of hiding it.
 
 mod case;
 mod columns;

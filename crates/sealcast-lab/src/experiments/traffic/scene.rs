@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use sealcast_proto::sim::Random;
 
-/// How far the picture can shake, in pixels.
+/// Distance by which the picture can shake, in pixels.
 const MARGIN: usize = 8;
 /// Random numbers of noise kept beyond a picture's, so that each picture can begin at another one.
 const SPARE_NOISE: usize = 1 << 16;
@@ -16,10 +16,10 @@ const PATCH_SHARE: f64 = 0.06;
 const WHITE: i16 = 235;
 /// Width and height of the moving object as shares of the picture's height.
 const BODY: (f64, f64) = (0.22, 0.7);
-/// How much a light that is switched changes the picture's luma.
+/// Share by which a light that is switched changes the picture's luma.
 const LIGHT: f64 = 0.25;
 
-/// What happens in a span of a scene.
+/// Act in a span of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     /// Nothing but noise.
@@ -99,7 +99,7 @@ impl Scene {
         to.flush()
     }
 
-    /// What happens in a frame, and how far it is, from 0 to 1.
+    /// The act in a frame, and how far it is, from 0 to 1.
     pub(super) fn act(&self, frame: usize) -> (Act, f64) {
         let span = self
             .spans

@@ -13,7 +13,7 @@ use crate::traffic::{activity, flicker, keyframes, presence};
 /// Scores of windows in which what is looked for happens, and of the others.
 pub(super) const WITH: &str = "with";
 pub(super) const WITHOUT: &str = "without";
-/// How far the phase is off in windows that flicker, in milliseconds.
+/// Time by which the phase is off in windows that flicker, in milliseconds.
 pub(super) const PHASE_ERROR: &str = "phase_error_ms";
 /// Kinds of windows, and their features one window after the other.
 pub(super) const KINDS: &str = "kinds";
@@ -79,7 +79,7 @@ impl Stream {
         text
     }
 
-    /// What the attackers make of it.
+    /// Results of the attackers on it.
     pub(super) fn attacked(&self, attack: Attack, scene: &Scene, plan: &Plan) -> Sample {
         let sample = self.with_keyframes();
         let period = keyframes::period(&self.frames);

@@ -34,7 +34,7 @@ use crate::harness::process::{Stop, pause};
 
 /// Time limit for all viewers to get their first frame.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often viewers are looked at until then.
+/// Interval at which viewers are looked at until then.
 const LOOK: Duration = Duration::from_millis(20);
 /// Viewers that connect before these have a frame. A publisher has 16 places for sessions of one address that are not
 /// established yet, and takes 20 new ones of it in a second: the others come after a pause.
@@ -45,7 +45,7 @@ const GOODBYE: Duration = Duration::from_secs(3);
 /// The longest frame that is believed to be one, in bytes.
 const MAX_FRAME: usize = 16 << 20;
 
-/// What a viewer got.
+/// Frames that a viewer got, and their latencies.
 #[derive(Default)]
 struct Got {
     frames: AtomicU64,

@@ -14,7 +14,7 @@ use crate::experiments::throughput::DATAGRAM;
 
 /// Length of what stands before the data in a datagram: the frame's number, its number of datagrams, and its time.
 const HEAD: usize = 4 + 2 + STAMP;
-/// What a viewer asks with.
+/// Datagram with which a viewer asks.
 const HELLO: &[u8] = b"hello";
 /// Time after which a viewer that has nothing asks again.
 const AGAIN: Duration = Duration::from_millis(200);

@@ -21,7 +21,8 @@ use crate::harness::{Definition, Engine, Entry, Opened, Place, Sample, Turn};
 const MAX_VIEWERS: usize = 256;
 /// A frame that takes longer than this is late, in milliseconds.
 const LATE_MS: f64 = 100.0;
-/// How far the wall clock may move in a turn beside the monotonic one, in nanoseconds: a tenth of the shortest latency.
+/// Time by which the wall clock may move in a turn beside the monotonic one, in nanoseconds: a tenth of the shortest
+/// latency.
 const MAX_MOVED_NS: u64 = 100_000;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -144,7 +145,7 @@ impl Engine for Viewers {
     }
 }
 
-/// What was seen of one publisher in the time that counts.
+/// Observations of one publisher in the time that counts.
 struct Seen {
     /// Frames that each viewer got.
     frames: Vec<u64>,

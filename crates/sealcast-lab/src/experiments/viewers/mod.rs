@@ -1,5 +1,5 @@
-//! What each further viewer costs the publisher: the real program with a group, without one, and a plain fan-out of the
-//! same frames. And what a real relay between them costs in time.
+//! Cost of each further viewer to the publisher: the real program with a group, without one, and a plain fan-out of the
+//! same frames. And the time that a real relay between them costs.
 
 mod audience;
 mod columns;

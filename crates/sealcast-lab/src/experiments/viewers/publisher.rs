@@ -20,12 +20,12 @@ use crate::harness::processor;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Beginning of the line with the ticket.
 const TICKET: &str = "sealcast://";
-/// What the program says of each viewer that has joined its group.
+/// Words that the program says of each viewer that has joined its group.
 const MEMBER: &str = "it is a member of the group";
 /// The file for what the publisher says.
 const LOG: &str = "publisher.txt";
 
-/// How frames are given to viewers.
+/// Way in which frames are given to viewers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum Sending {
@@ -44,7 +44,7 @@ pub(super) enum Sending {
 }
 
 impl Sending {
-    /// What is signed, if frames are sealed once.
+    /// Value of `--sign`, if frames are sealed once.
     fn sign(self) -> Option<&'static str> {
         match self {
             Self::Group | Self::Relayed => Some("frame"),
@@ -78,7 +78,7 @@ pub(super) struct Publisher {
     pub(super) address: Address,
 }
 
-/// What a publisher is started with.
+/// Settings with which a publisher is started.
 pub(super) struct Start<'a> {
     pub(super) sending: Sending,
     /// The program to run; this build if none is named.

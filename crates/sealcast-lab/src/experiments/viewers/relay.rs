@@ -60,7 +60,7 @@ impl Relay {
     }
 }
 
-/// Why nothing can be carried by relays here; `None` if the programs are there.
+/// Reason why nothing can be carried by relays here; `None` if the programs are there.
 pub(super) fn absent(relay: &Path) -> Option<String> {
     let runs = |program: &Path| Command::new(program).arg("--version").output().is_ok();
     if !runs(relay) {

@@ -1,10 +1,10 @@
-//! What operations on a group cost.
+//! Costs of operations on a group.
 
 use std::time::Duration;
 
 use sealcast::meter::resources::process_cpu_time;
 
-/// What one operation costs those who take part in it. Processor time is that of all threads of this process: OpenMLS
+/// Cost of one operation to those who take part in it. Processor time is that of all threads of this process: OpenMLS
 /// computes on several.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Cost {

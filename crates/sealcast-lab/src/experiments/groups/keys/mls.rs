@@ -19,7 +19,7 @@ const SUITE: Ciphersuite = Ciphersuite::MLS_256_XWING_CHACHA20POLY1305_SHA256_Ed
 /// Number of viewers whose side is computed: each holds the whole tree, so not all of them fit.
 const SAMPLED: usize = 2;
 
-/// What went wrong, in words.
+/// Result whose error says in words what went wrong.
 type Result<T> = std::result::Result<T, String>;
 
 /// A key for signatures: Ed25519 of the library that also signs our sheets.
@@ -173,7 +173,7 @@ fn add(camera: &mut Camera, members: &mut [(&Person, MlsGroup)], number: usize) 
     })
 }
 
-/// What a commit costs that the camera made in `camera`; its members take it.
+/// Cost of a commit that the camera made in `camera`; its members take it.
 fn committed(members: &mut [(&Person, MlsGroup)], commit: &[u8], camera: std::time::Duration) -> Result<Cost> {
     let mut taking = Vec::new();
     for (person, group) in members {

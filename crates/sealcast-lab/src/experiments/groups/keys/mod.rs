@@ -14,7 +14,7 @@ use serde::Deserialize;
 use self::cost::{Cost, Operations};
 use crate::harness::Sample;
 
-/// How this program says that it was built without MLS.
+/// Words with which this program says that it was built without MLS.
 pub(super) const NO_MLS: &str = "this build has no MLS; cargo build --release -p sealcast-lab --features mls";
 
 /// A protocol that agrees on a group's keys.

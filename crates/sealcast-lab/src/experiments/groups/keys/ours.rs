@@ -113,7 +113,7 @@ fn join(
     Ok((cost, sheets))
 }
 
-/// What a sheet for everybody costs that took the camera `camera`; the members take it.
+/// Cost of a sheet for everybody that took the camera `camera`; the members take it.
 fn taken(members: &mut [GroupOpener], sheet: Option<Vec<u8>>, camera: Duration) -> Result<Cost> {
     let sheet = sheet.ok_or_else(|| broken(&"there is no sheet"))?;
     let mut taking = Vec::new();

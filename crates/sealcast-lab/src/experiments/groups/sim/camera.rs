@@ -21,7 +21,7 @@ pub(super) const FRAME: Duration = Duration::from_millis(40);
 /// Bytes of a frame. Keys do not depend on it, and ten thousand viewers copy each.
 const FRAME_BYTES: usize = 64;
 
-/// What the camera did about keys.
+/// Work of the camera on keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Work {
     pub(super) cpu: Duration,

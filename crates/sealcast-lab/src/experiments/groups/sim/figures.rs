@@ -1,4 +1,4 @@
-//! What a simulated run comes to, and what must hold in each.
+//! Figures of a simulated run, and conditions that must hold in each.
 
 use sealcast::failure::{Failure, FailureKind, Result};
 use sealcast::meter::statistics::quantile;
@@ -140,7 +140,7 @@ mod tests {
         assert!(check(Carriage::Asked, &Work::default(), &seen).is_err());
     }
 
-    /// Why frames are lost where sheets are asked for, though every viewer gets its path sheet at once.
+    /// Reason why frames are lost where sheets are asked for, though every viewer gets its path sheet at once.
     #[test]
     fn a_path_sheet_is_of_the_newest_epoch_and_does_not_open_the_one_in_force() {
         let mut camera = Camera::new(3, 1).expect("a camera");

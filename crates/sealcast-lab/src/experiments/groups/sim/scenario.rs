@@ -1,4 +1,4 @@
-//! What happens to a simulated group, and when.
+//! Events in a simulated group, and their times.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const CROWD: Duration = Duration::from_secs(10);
 /// Share of the members who leave in a second of churn; as many join.
 const CHURN: f64 = 0.01;
 
-/// What changes.
+/// Kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in super::super) enum Event {

@@ -21,7 +21,7 @@ pub(super) struct Frame {
     pub(super) records: Vec<Vec<u8>>,
 }
 
-/// What frames came to at all viewers.
+/// Outcome of frames at all viewers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Frames {
     /// Frames that reached a viewer that should have their key.
@@ -32,14 +32,14 @@ pub(super) struct Frames {
     pub(super) lost: u64,
 }
 
-/// What sheets cost all viewers.
+/// Cost of sheets to all viewers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taking {
     pub(super) sheets: u64,
     pub(super) cpu: Duration,
 }
 
-/// What a viewer wants after a packet.
+/// Wish of a viewer after a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     Nothing,

@@ -26,7 +26,7 @@ const LISTENERS: usize = 64;
 /// Number of those to whom the relay also gives the sheets of others who join.
 const COLLUDING: usize = 8;
 
-/// How sheets reach viewers.
+/// Way in which sheets reach viewers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in super::super) enum Carriage {
@@ -36,7 +36,7 @@ pub(in super::super) enum Carriage {
     Asked,
 }
 
-/// What may happen next.
+/// Something that may happen next.
 enum Next {
     Frame,
     Change(Change),
@@ -65,7 +65,7 @@ struct Connected {
     leaving: bool,
 }
 
-/// What a run was like.
+/// Course of a run.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) frames: Frames,
