@@ -62,7 +62,7 @@ fn line(one: &Figure, other: &Figure) -> Vec<String> {
     ]
 }
 
-/// How many times the one figure the other is, with its range.
+/// Ratio of the other figure to the one, with its range.
 fn times(one: &Figure, other: &Figure) -> String {
     let (a, b) = (one.value, other.value);
     if [a.low, a.high, b.low, b.high].iter().any(|end| *end <= 0.0) {

@@ -8,7 +8,7 @@ use sealcast::failure::Result;
 use crate::harness::process::own_file;
 use crate::harness::{Against, Definition, Entry, Until};
 
-/// How much worse this build may be where a run goes on until it knows and nothing is said.
+/// Share by which this build may be worse where a run goes on until it knows and nothing is said.
 const BOUND: f64 = 0.03;
 /// The time of such a run, in seconds.
 const TIME_S: f64 = 600.0;

@@ -37,7 +37,7 @@ pub(super) struct CommonArgs {
     pub(super) tables: TableArgs,
 }
 
-/// How results are printed.
+/// Form in which results are printed.
 #[derive(Args, Debug, Default)]
 pub(super) struct TableArgs {
     /// Print all columns, however wide the tables are

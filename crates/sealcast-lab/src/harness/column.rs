@@ -47,7 +47,7 @@ pub struct Column {
     kind: Kind,
 }
 
-/// How the samples of all rounds become one figure.
+/// Way in which the samples of all rounds become one figure.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// The median of a value over rounds.
@@ -64,11 +64,11 @@ enum Kind {
     Sum(&'static str),
     /// The maximum of a value over rounds.
     Most(&'static str),
-    /// What this makes of all samples together.
+    /// The figure that this makes of all samples together.
     Pooled(fn(&[&Sample]) -> Option<Estimate>),
 }
 
-/// How a column decides which of two systems is better.
+/// Rule by which a column decides which of two systems is better.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finding {
     pub(crate) better: Better,
@@ -226,7 +226,7 @@ impl Column {
         }
     }
 
-    /// What reports show where a row has no figure; nothing if its figures are `published` ones.
+    /// Words that reports show where a row has no figure; nothing if its figures are `published` ones.
     pub(crate) fn nothing(&self, published: bool) -> Option<&'static str> {
         self.absent.filter(|_| !published)
     }

@@ -108,7 +108,7 @@ impl<'a> Controls<'a> {
         failed.len() * 4 > controlled.len()
     }
 
-    /// Why findings are withheld, and whether nothing checks them.
+    /// Remarks on why findings are withheld, and on whether nothing checks them.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let [controlled, failed] = self.columns();
         let (names, all) = (failed.join(", "), controlled.len());
@@ -174,7 +174,7 @@ mod tests {
         /// By how much the same system differs from itself, in the first so many metrics.
         by: f64,
         metrics: usize,
-        /// What is not seen of the delay of 5.
+        /// Part of the delay of 5 that is not seen.
         unseen: f64,
         /// Rounds that are missing of seven.
         fewer: usize,

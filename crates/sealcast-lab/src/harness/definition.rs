@@ -19,10 +19,10 @@ pub struct Definition {
     pub asks: String,
     /// The result, in one sentence, that would disprove the expected answer.
     pub disproved_by: String,
-    /// How the figures are obtained, one paragraph each; if empty, those of the built-in definition.
+    /// Methods by which the figures are obtained, one paragraph each; if empty, those of the built-in definition.
     #[serde(default)]
     pub method: Vec<String>,
-    /// How often everything is measured, at least 1.
+    /// Number of times that everything is measured, at least 1.
     pub rounds: usize,
     /// Duration of each measurement in seconds, without its warm-up; 0 if the cases decide how long it takes.
     #[serde(default)]
@@ -145,7 +145,7 @@ pub struct Control {
     /// Known difference, in the unit of the page; 0 if both are the same.
     #[serde(default)]
     pub adds: f64,
-    /// How much more or less than this may have been added.
+    /// Amount by which more or less than this may have been added.
     #[serde(default)]
     pub within: f64,
 }

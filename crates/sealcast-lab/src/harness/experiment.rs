@@ -24,7 +24,7 @@ pub struct Experiment {
     pub complete: Option<fn(&mut Definition, &Asked<'_>) -> Result<()>>,
 }
 
-/// What is known when a definition is completed.
+/// Facts that are known when a definition is completed.
 #[derive(Clone, Copy, Default)]
 pub struct Asked<'a> {
     /// The names of `--only`.
@@ -50,7 +50,7 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// How the figures of a definition are obtained: its own words, or those of the built-in one.
+    /// Words on how the figures of a definition are obtained: its own, or those of the built-in one.
     ///
     /// # Errors
     /// None in practice: a test reads the built-in definitions.

@@ -36,7 +36,7 @@ pub(crate) fn headline(results: &Results) -> Vec<String> {
         .collect()
 }
 
-/// Why comparisons make no finding, and what nothing checks; empty if all make one.
+/// Reasons why comparisons make no finding, and what nothing checks; empty if all make one.
 pub(crate) fn withheld(results: &Results) -> Vec<String> {
     let controls = Controls::of(results);
     let all: Vec<Compared<'_>> = match results.definition.subject.is_empty() {

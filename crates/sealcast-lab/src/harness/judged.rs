@@ -30,22 +30,22 @@ pub struct Judged {
     pub head: String,
     /// The medians of the one and of the other, as reports show them.
     pub figures: [String; 2],
-    /// How many times as bad the one is; `None` if no round has both.
+    /// Ratio that says how many times as bad the one is; `None` if no round has both.
     pub ratio: Option<Ratio>,
 }
 
 impl Judged {
-    /// How much worse it is at most, as a share; `None` if there are too few rounds to tell.
+    /// Share by which it is worse at most; `None` if there are too few rounds to tell.
     pub fn at_most(&self) -> Option<f64> {
         Some(self.ratio.as_ref()?.at_most(CONFIDENCE)? - 1.0)
     }
 
-    /// How much worse it is at least.
+    /// Share by which it is worse at least.
     pub fn at_least(&self) -> Option<f64> {
         Some(self.ratio.as_ref()?.at_least(CONFIDENCE)? - 1.0)
     }
 
-    /// What is known: is it worse by more than `bound`?
+    /// Answer as far as it is known: is it worse by more than `bound`?
     pub fn verdict(&self, bound: f64) -> &'static str {
         match (self.at_least(), self.at_most()) {
             (_, Some(most)) if most <= bound => WITHIN,

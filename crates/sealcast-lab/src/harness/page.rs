@@ -13,7 +13,7 @@ use super::{boxes, chart, findings};
 
 /// The same style as the demo's page.
 const STYLE: &str = include_str!("page.css");
-/// What findings rest on, for readers.
+/// Explanation for readers of what findings rest on.
 const FINDINGS: &str = "A finding compares two systems by their differences within each of at least seven rounds, so \
     that what changes from one round to the next is in none of them. It names a difference where the interval of these \
     differences is on one side of none at all, and the difference is large enough to matter; otherwise the two are not \
@@ -60,7 +60,7 @@ pub(crate) fn whole(title: &str, words: &str, contents: &str) -> String {
     )
 }
 
-/// What was found, what was not, and what is known of it; empty if there is nothing to say.
+/// The page's part on what was found, what was not, and what is known of it; empty if there is nothing to say.
 fn found(results: &Results) -> String {
     let mut page = String::new();
     for sentence in findings::headline(results) {

@@ -1,4 +1,5 @@
-//! How many rounds a run has: those of its definition, or as many as it takes to know by how much a build is worse.
+//! Number of rounds that a run has: that of its definition, or as many as it takes to know by how much a build is
+//! worse.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use super::turn::Turn;
 /// and as many in each order.
 const FIRST: usize = 8;
 
-/// What is measured, and for how long.
+/// Plan of what is measured, and for how long.
 pub(crate) struct Plan<'a> {
     pub(crate) definition: &'a Definition,
     pub(crate) columns: Vec<Column>,
@@ -108,7 +109,7 @@ impl<'a> Plan<'a> {
         self.end.is_some_and(|end| Instant::now() >= end)
     }
 
-    /// Why a run ended that goes on until it knows.
+    /// Reason why a run ended that goes on until it knows.
     pub(crate) fn ending(&self, results: &Results) -> Option<(String, String)> {
         let until = self.definition.until?;
         let all = judged::judged(results);

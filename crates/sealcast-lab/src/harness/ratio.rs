@@ -1,4 +1,4 @@
-//! How many times as much of something one system takes as another, from rounds in which both had a turn.
+//! Ratio of what one system takes of something to what another takes, from rounds in which both had a turn.
 
 /// The ratio of two systems, by the signed ranks of the logarithms of the rounds' own ratios (Wilcoxon; Hodges and
 /// Lehmann). Its limits hold for few rounds and with some wild ones among them, where a bootstrap of few rounds is too
@@ -31,14 +31,14 @@ impl Ratio {
         f64::midpoint(all[(all.len() - 1) / 2], all[all.len() / 2])
     }
 
-    /// What the true ratio is not above, with this confidence, such as 0.95; `None` if there are too few rounds: 5 for
-    /// 95 %, 7 for 99 %.
+    /// Limit that the true ratio is not above, with this confidence, such as 0.95; `None` if there are too few rounds:
+    /// 5 for 95 %, 7 for 99 %.
     pub fn at_most(&self, confidence: f64) -> Option<f64> {
         let outside = self.outside(confidence)?;
         self.means.iter().rev().nth(outside).copied()
     }
 
-    /// What it is not below, likewise.
+    /// Limit that it is not below, likewise.
     pub fn at_least(&self, confidence: f64) -> Option<f64> {
         let outside = self.outside(confidence)?;
         self.means.get(outside).copied()

@@ -34,7 +34,7 @@ impl std::fmt::Display for Progress {
     }
 }
 
-/// What is told of progress.
+/// Function that is told of progress.
 pub type Told<'a> = &'a (dyn Fn(&Progress) + Sync);
 
 /// Minimum time between two progress lines, so that short turns do not fill the terminal.
@@ -188,8 +188,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// How long a turn may take: as long as the longest of its case. Of the first of its case nothing
-    /// is known but that turns take as long as in the quickest case at least.
+    /// Time that a turn may take: as long as the longest of its case. Of the first of its case nothing is known but
+    /// that turns take as long as in the quickest case at least.
     fn expected(&self, turn: &Turn) -> Duration {
         let longest = lock(&self.longest);
         let least = || longest.values().min().copied().unwrap_or_default();

@@ -12,7 +12,7 @@ pub struct Sample {
     /// Several values of a kind: one for each second, or a curve on the grid of its chart.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub series: BTreeMap<String, Vec<f64>>,
-    /// What could not be measured in this turn, with the reason.
+    /// Things that could not be measured in this turn, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacks: Vec<String>,
     /// True if the system is not measured in this case in later rounds, for the reason in `lacks`.

@@ -3,7 +3,7 @@
 use sealcast::meter::statistics::{Confidence, mean, mean_interval, median, median_interval};
 use serde::{Deserialize, Serialize};
 
-/// What the intervals of figures are, for readers.
+/// Explanation for readers of the intervals of figures.
 pub(crate) const INTERVALS: &str = "An interval, written (a to b), holds the median or the mean of an endless number \
     of rounds with 95 %: of a median by order statistics (ranks, as in the sign test), of a mean by Student's t. Of \
     a median of fewer than six rounds there is no such interval: then it is the range, from the least round to the \

@@ -1,4 +1,4 @@
-//! What papers tell of a set of latencies: mean, median, ends, standard deviation, and a box plot.
+//! Figures that papers tell of a set of latencies: mean, median, ends, standard deviation, and a box plot.
 
 use sealcast::meter::statistics::{deviation, mean, quantile};
 

@@ -60,7 +60,7 @@ fn tables(results: &Results, cases: &[String], width: usize) -> String {
     sections.collect::<Vec<_>>().join("\n")
 }
 
-/// What intervals in a table are, for its head; empty if it has none.
+/// Explanation of the intervals in a table, for its head; empty if it has none.
 pub(crate) fn intervals<'a>(rows: impl Iterator<Item = &'a Row>) -> &'static str {
     match rows.map(|row| row.samples.len()).max() {
         None | Some(0 | 1) => "One round: no intervals.",

@@ -13,7 +13,7 @@ use crate::harness::{Column, Results, Row};
 /// records, of five in 6.
 const LEAST_ROUNDS: usize = 6;
 
-/// What our figures say of a claim.
+/// Verdict of our figures on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Holds,

@@ -1,4 +1,4 @@
-//! What the papers published, and which figures of which experiment belong beside it: the files in `papers/`.
+//! Values that the papers published, and the figures of experiments that belong beside them: the files in `papers/`.
 
 use sealcast::failure::{Failure, FailureKind, Result};
 use serde::Deserialize;
@@ -44,7 +44,7 @@ struct Plan {
 pub(crate) struct Paper {
     /// The beginning of the ids of its items on the page.
     pub(crate) id: String,
-    /// What it is about, as a heading.
+    /// Its subject, as a heading.
     pub(crate) name: String,
     /// Authors and year.
     pub(crate) short: String,
@@ -52,15 +52,15 @@ pub(crate) struct Paper {
     /// Where it can be read.
     #[serde(default)]
     pub(crate) link: String,
-    /// What was measured.
+    /// Description of what was measured.
     pub(crate) about: String,
     /// Conditions of all items that differ here.
     #[serde(default)]
     pub(crate) differs: Vec<String>,
-    /// What cannot be measured here, and why.
+    /// Things that cannot be measured here, and the reasons.
     #[serde(default)]
     pub(crate) not_here: Vec<String>,
-    /// What it says that can be true or false here.
+    /// Statements of it that can be true or false here.
     #[serde(default, rename = "claim")]
     pub(crate) claims: Vec<Claim>,
     #[serde(rename = "item")]
@@ -77,14 +77,14 @@ pub(crate) struct Item {
     pub(crate) number: String,
     pub(crate) title: String,
     pub(crate) shows: String,
-    /// What the paper says in words, and remarks on how its values are printed.
+    /// Statements of the paper in words, and remarks on how its values are printed.
     #[serde(default)]
     pub(crate) says: Vec<String>,
     #[serde(default)]
     pub(crate) differs: Vec<String>,
     #[serde(default)]
     pub(crate) not_here: Vec<String>,
-    /// Why there is nothing beside it yet; empty if there is.
+    /// Reason why there is nothing beside it yet; empty if there is.
     #[serde(default)]
     pub(crate) later: String,
     #[serde(default, rename = "table")]
@@ -116,7 +116,7 @@ pub(crate) struct Table {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Quantity {
-    /// What stands in braces is a setting of the experiment, whose value is shown.
+    /// A word in braces is a setting of the experiment, whose value is shown.
     pub(crate) title: String,
     #[serde(default)]
     pub(crate) unit: String,
@@ -163,7 +163,7 @@ pub(crate) struct Claim {
     pub(crate) experiment: String,
     /// The experiment's column by which it is judged.
     pub(crate) column: String,
-    /// What is true of our figures if it holds, all of it.
+    /// Comparisons that are true of our figures if it holds, all of them.
     pub(crate) holds_if: Vec<Comparison>,
 }
 
@@ -178,7 +178,7 @@ pub(crate) struct Comparison {
     pub(crate) other: Other,
 }
 
-/// What a figure is compared with.
+/// Figure or value with which a figure is compared.
 #[derive(Clone, Debug)]
 pub(crate) enum Other {
     Ours(Beside),

@@ -1,4 +1,4 @@
-//! What was measured: the records below a folder, one for each experiment.
+//! Evidence of what was measured: the records below a folder, one for each experiment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(crate) struct Measured {
     pub(crate) needed: Needed,
     /// `None` without a record.
     pub(crate) results: Option<Results>,
-    /// Why it could not be measured, or not to its end.
+    /// Reason why it could not be measured, or not to its end.
     pub(crate) failure: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::harness::html::{escape, prose};
 /// Most lines of what an item lacks; the experiment's report has all.
 const MOST_LACKS: usize = 8;
 
-/// How much of an item stands beside the paper's.
+/// Extent to which our figures of an item stand beside the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Measured,
@@ -148,7 +148,7 @@ impl<'a> Shown<'a> {
         html + "</section>\n"
     }
 
-    /// What the records lack, and why.
+    /// Words for what the records lack, and why.
     fn lacks(&self, evidence: &Evidence) -> Vec<String> {
         if self.state == State::Later {
             return Vec::new();

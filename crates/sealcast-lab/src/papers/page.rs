@@ -19,7 +19,7 @@ const FILE: &str = "index.html";
 const TITLE: &str = "Five papers beside sealcast";
 const WORDS: &str = "Each figure and table with results of five research papers on encrypted live video, beside the \
 same measured with sealcast on this machine.";
-/// What intervals and rows mean.
+/// Sentences on what intervals and rows mean.
 const READING: [&str; 4] = [
     "A row \u{201c}paper\u{201d} has the paper's values as printed; a row \u{201c}ours\u{201d} has the figure of \
      this machine and its 95 % interval; n is the number of rounds. Each of our figures leads to its place in the \
@@ -57,7 +57,7 @@ fn shown<'a>(library: &'a Library, evidence: &Evidence) -> Vec<Shown<'a>> {
     items.map(|(paper, item)| Shown::new(paper, item, evidence)).collect()
 }
 
-/// How many figures and tables have which state.
+/// Number of figures and tables in each state.
 fn counts(shown: &[Shown<'_>]) -> String {
     let drawn = || shown.iter().filter(|shown| shown.item.is_drawn_or_tabled());
     let counts = State::ALL.into_iter().filter_map(|state| {
@@ -219,7 +219,7 @@ fn contents(html: &mut String, library: &Library, shown: &[Shown<'_>], evidence:
     html.push_str("</article>\n");
 }
 
-/// What a verdict on a claim means.
+/// Meaning of a verdict on a claim.
 const JUDGED: &str = "A claim holds if the 95 % interval of each of its differences, taken round by round, lies on its \
 side of nothing, and does not hold if one lies on the other side; of forty differences that are nothing, one comes out \
 so by chance. Of several implementations of a cipher the best counts.";

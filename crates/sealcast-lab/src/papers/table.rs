@@ -10,7 +10,7 @@ use crate::harness::html::{CLOSE_TABLE, anchor, escape, open_table};
 use crate::harness::statistics::Estimate;
 use crate::harness::{self, Results, chart, number};
 
-/// What of a table was measured.
+/// Tally of what was measured of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     /// Values of the paper that have a figure of ours beside them, and all that it has.
@@ -114,7 +114,7 @@ fn of_column(column: &Quantity, results: &Results, valued: &[&Row]) -> Tally {
     tally
 }
 
-/// Why there is no row: what the record says of it, or that it was not asked for.
+/// Reason why there is no row: what the record says of it, or that it was not asked for.
 fn reason(results: &Results, beside: &Beside) -> String {
     let said = results.missing.iter().find_map(|words| {
         let (of, why) = words.split_once(": ")?;

@@ -19,7 +19,7 @@ const NAMES: [&str; QUANTITIES.len()] = [
 /// Number of points of the distribution of latencies, evenly spaced in the share.
 const POINTS: usize = 101;
 
-/// What the logs of a sending and a receiving end say. A value that is not in the logs is absent.
+/// Summary of the logs of a sending and a receiving end. A value that is not in the logs is absent.
 #[derive(Debug, Default)]
 pub(crate) struct Condensed {
     /// Means of the steady phase, with the names `sender_` and `receiver_` and the quantity, latencies of frames in

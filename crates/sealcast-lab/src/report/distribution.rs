@@ -1,4 +1,4 @@
-//! How values are distributed, in bounded memory however many there are.
+//! Distribution of values, in bounded memory however many there are.
 
 use hdrhistogram::Histogram;
 

@@ -16,7 +16,7 @@ use super::resources::Resources;
 const HANDSHAKES: &str = "handshake.csv";
 const STEADY: &str = "steady_stream.csv";
 
-/// What an end did, by what its logs hold.
+/// Role of an end, by what its logs hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Publisher,

@@ -1,4 +1,4 @@
-//! What `handshake.csv` says, by kind of handshake.
+//! Contents of `handshake.csv`, by kind of handshake.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use sealcast::failure::Result;
 use super::distribution::Distribution;
 use super::log::Log;
 
-/// What distinguishes one kind of handshake from another.
+/// Properties that distinguish one kind of handshake from another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     pub(super) role: String,

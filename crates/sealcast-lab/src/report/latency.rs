@@ -1,4 +1,4 @@
-//! What a log of latencies says: the whole and each stage, and whether the stages make up the whole.
+//! Evaluation of a log of latencies: the whole and each stage, and whether the stages make up the whole.
 
 use sealcast::failure::Result;
 use sealcast::meter::logs::{FrameRow, PictureRow, UnitRow};
@@ -11,7 +11,7 @@ use super::log::Log;
 pub(super) struct Kind {
     pub(super) file: &'static str,
     pub(super) columns: &'static [&'static str],
-    /// What a row is about.
+    /// Subject of a row.
     pub(super) of: &'static str,
     /// The stages' columns, less `_us`.
     pub(super) stages: &'static [&'static str],
@@ -81,7 +81,7 @@ pub(super) struct Latency {
     pub(super) total: Distribution,
     /// The magnitude of the whole.
     pub(super) magnitude: Distribution,
-    /// What each stage contributes to all rows that have a whole.
+    /// Contribution of each stage to all rows that have a whole.
     in_total: Vec<f64>,
     pub(super) sums: Sums,
 }

@@ -58,7 +58,7 @@ impl Report {
         Ok(Self { ends, origin, tables })
     }
 
-    /// What was found, and all tables, in Markdown.
+    /// Findings, and all tables, in Markdown.
     pub fn text(&self) -> String {
         let found = page::found(&self.ends).into_iter().map(|words| words + "\n\n");
         found.chain(self.tables.iter().map(Table::markdown)).collect()

@@ -14,7 +14,7 @@ use crate::harness::chart::Names;
 use crate::harness::html::escape;
 use crate::harness::page::whole;
 
-/// What was found, in sentences.
+/// Findings, in sentences.
 pub(super) fn found(ends: &[End]) -> Vec<String> {
     let mut sentences = Vec::new();
     for end in ends {

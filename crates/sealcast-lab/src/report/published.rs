@@ -1,4 +1,4 @@
-//! What paper 004 published, beside the same quantities of a run.
+//! Figures that paper 004 published, beside the same quantities of a run.
 
 use super::end::{End, Role};
 use super::handshakes::Group;

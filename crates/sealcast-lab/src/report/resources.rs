@@ -1,4 +1,4 @@
-//! What a log of the running stream says: resources and rates over time and by phase, and energy.
+//! Contents of a log of the running stream: resources and rates over time and by phase, and energy.
 
 use jiff::Timestamp;
 use sealcast::failure::Result;

@@ -2,7 +2,7 @@
 
 /// Most points of a curve. When there would be more, neighbours are joined, so that each stands for twice the time.
 const MOST_POINTS: usize = 600;
-/// What a point stands for at first, in seconds.
+/// Seconds that a point stands for at first.
 const FIRST_WIDTH: f64 = 1.0;
 
 /// Means over equal spans of time. A value holds for the time since the row before it, and counts by that time.

@@ -6,7 +6,7 @@ use crate::harness::html::{CLOSE_TABLE, escape, open_table};
 use crate::harness::markdown::aligned;
 use crate::harness::number;
 
-/// What stands for a figure that there is not.
+/// Mark in place of a figure that there is not.
 pub(super) const NOTHING: &str = "–";
 
 /// A table. All rows are as long as the head.

@@ -211,7 +211,7 @@ fn handshakes(ends: &[End]) -> Table {
     }
 }
 
-/// What the logs do not have, in words.
+/// Table of what the logs do not have, in words.
 fn missing(ends: &[End]) -> Table {
     let mut notes = Vec::new();
     for end in ends {

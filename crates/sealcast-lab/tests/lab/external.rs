@@ -64,7 +64,7 @@ fn lines(folder: &Path, implementation: &str) -> Vec<Line> {
         .collect()
 }
 
-/// How many cases of an implementation were timed, or named as too slow: on a busy machine any may be.
+/// Number of cases of an implementation that were timed, or named as too slow: on a busy machine any may be.
 fn judged(folder: &Path, said: &str, implementation: &str) -> usize {
     let is_slow = |line: &&str| {
         line.starts_with("* not measured: ") && line.contains(implementation) && line.contains(": too slow: ")

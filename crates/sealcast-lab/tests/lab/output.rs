@@ -1,4 +1,4 @@
-//! What commands of the laboratory print, and the files that they write.
+//! Output of the laboratory's commands, and the files that they write.
 
 use std::collections::HashMap;
 use std::path::Path;

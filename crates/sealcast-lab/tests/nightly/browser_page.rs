@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use sealcast_testkit::skips::skipped;
 
-/// What the laboratory says where it has no browser, or nothing that drives one.
+/// Words of the laboratory where it has no browser, or nothing that drives one.
 const ABSENT: &str = "there is nothing to measure";
 
 fn table(file: &Path) -> Vec<HashMap<String, String>> {

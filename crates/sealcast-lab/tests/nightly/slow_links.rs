@@ -10,7 +10,7 @@ use sealcast_testkit::skips::skipped;
 
 const LAB: &str = env!("CARGO_BIN_EXE_sealcast-lab");
 
-/// What the case `2mbit-card` carries, and the frames a second of its source.
+/// Bits a second that the case `2mbit-card` carries, and the frames a second of its source.
 const CARRIES: f64 = 2e6;
 const FRAMES: f64 = 25.0;
 
