@@ -27,7 +27,7 @@ pub(super) struct MulticastView {
     pub(super) heard: Duration,
     /// The longest gap between two records lately.
     pub(super) gap: Duration,
-    /// True from [`Event::HearMulticast`] until the program has done it.
+    /// True from [`Event::HearMulticast`](super::Event::HearMulticast) until the program has done it.
     pub(super) opening: bool,
     /// When the hearing is said next, or where it does not listen, when it listens again.
     pub(super) next: Duration,

@@ -3,7 +3,8 @@
 /// Reason why a string is not a ticket. It contains no part of the string, which may be secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TicketError {
-    /// Longer than [`MAX_TICKET`] bytes, or than [`MAX_TICKET_WITH_ADDRESSES`] with further addresses.
+    /// Longer than [`MAX_TICKET`](super::MAX_TICKET) bytes, or than
+    /// [`MAX_TICKET_WITH_ADDRESSES`](super::MAX_TICKET_WITH_ADDRESSES) with further addresses.
     #[error("a ticket has at most 512 characters, and 400 with several addresses")]
     TooLong,
     /// The string does not begin with `sealcast://`.

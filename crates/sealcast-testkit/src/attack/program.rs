@@ -249,10 +249,15 @@ impl Program {
 
     /// Resident memory in KiB.
     pub fn rss(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let size = line.and_then(|line| line.trim().strip_suffix(" kB")).expect("a size");
-        size.trim().parse().expect("a number")
+        self.rss_while_it_runs().expect("it runs")
+    }
+
+    /// Resident memory in KiB; `None` once it has ended.
+    pub fn rss_while_it_runs(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let size = line.trim().strip_suffix(" kB").expect("a size in kB");
+        Some(size.trim().parse().expect("a number"))
     }
 
     /// Number of open file descriptors.

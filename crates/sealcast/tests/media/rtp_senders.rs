@@ -76,7 +76,7 @@ fn what_ffmpeg_sends_is_recorded_as_the_clips_own_pictures() {
             let (homes, out) = ([home(), home()], dir.path().join("out.mp4"));
             let publisher = publish(homes[0].path(), &url, &["--retry"]);
             let to = format!("{}?overwrite", file_url(&out));
-            let mut viewer = watch(homes[1].path(), &publisher.ticket, &["--to", &to, "--seconds", "5s"]);
+            let mut viewer = watch(homes[1].path(), &publisher.ticket, &["--to", &to, "--seconds", "15s"]);
             viewer.succeeds(PATIENCE);
             let shown = pictures(&["-i", path(&out)]);
             let others = shown.iter().filter(|digest| !original.contains(digest)).count();
