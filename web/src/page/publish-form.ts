@@ -78,7 +78,7 @@ export class PublishForm {
     const handheld = matchMedia(HANDHELD).matches;
     say(byId("camera-source", HTMLElement), handheld ? texts().publish.frontCamera : texts().publish.camera);
     byId("back-camera", HTMLElement).hidden = !handheld;
-    // What the browser finds wrong must be seen.
+    // Fields that the browser finds wrong must be seen.
     this.#form.addEventListener("invalid", () => {
       byId("publish-more", HTMLDetailsElement).open = true;
     }, true);

@@ -1,4 +1,4 @@
-// What texts are chosen by.
+// Kinds by which texts are chosen.
 
 /** The languages that there are. */
 export type Language = "en" | "de";

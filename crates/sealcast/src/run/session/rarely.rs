@@ -86,7 +86,7 @@ mod tests {
         let mut both = [rarely.next().await, rarely.next().await];
         both.sort_unstable();
         assert_eq!(both, ["first", "once"]);
-        // What can change no more ends nothing.
+        // A source whose value can change no more ends nothing.
         drop(first);
         assert_eq!(now(&mut rarely).await, None);
         second.send_replace(2);
