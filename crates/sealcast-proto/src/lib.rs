@@ -4,6 +4,7 @@
 
 pub mod archive;
 pub mod clock;
+pub mod container;
 pub mod events;
 pub mod group;
 pub mod group_media;

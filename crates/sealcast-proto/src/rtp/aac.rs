@@ -2,6 +2,7 @@
 
 use super::ready_sound::ReadySound;
 use super::{Format, RtpPacket};
+use crate::container::adts::AdtsHeader;
 use crate::unit::SoundInfo;
 use crate::unit::sound_headers::{self, AAC_RATES, Bits, MAX_SOUND_BYTES};
 
@@ -258,13 +259,10 @@ fn bytes(text: &str) -> Vec<u8> {
 
 /// An access unit without the ADTS header that some cameras leave before it, which says how long both are.
 fn without_adts(unit: &[u8]) -> &[u8] {
-    let [0xff, second, _, a, b, c, _, ..] = *unit else {
-        return unit;
-    };
-    let header = if second & 1 == 1 { 7 } else { 9 };
-    let length = usize::from(a & 3) << 11 | usize::from(b) << 3 | usize::from(c >> 5);
-    let is_adts = second & 0xf6 == 0xf0 && length == unit.len() && length > header;
-    if is_adts { &unit[header..] } else { unit }
+    match AdtsHeader::parse(unit) {
+        Some(adts) if adts.length == unit.len() => &unit[adts.header..],
+        _ => unit,
+    }
 }
 
 #[cfg(test)]

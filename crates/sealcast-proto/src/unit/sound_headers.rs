@@ -13,6 +13,10 @@ pub(crate) const AAC_RATES: [u32; 13] = [
 const AAC_EXPLICIT_RATE: u32 = 15;
 /// The audio object type after which six more bits follow.
 const AAC_ESCAPE: u32 = 31;
+/// Longest duration of an Opus packet in samples: 120 ms (RFC 6716).
+const LONGEST_OPUS: u64 = 5760;
+/// The magic before an OpusHead (RFC 7845, section 5.1).
+pub const OPUS_MAGIC: &[u8] = b"OpusHead";
 /// Audio object types with spectral band replication, behind which the type that it builds on follows.
 const AAC_EXTENDED: [u32; 2] = [5, 29];
 
@@ -38,22 +42,46 @@ impl<'a> Bits<'a> {
     }
 }
 
+/// The beginning of an AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1).
+pub(crate) struct AacConfig {
+    /// Audio object type; where it is one with spectral band replication, of what that builds on.
+    pub(crate) core: u32,
+    pub(crate) samples_per_second: u32,
+    /// Channel configuration.
+    pub(crate) layout: u32,
+}
+
+/// Reads the beginning of an AudioSpecificConfig, up to what is the type's own.
+pub(crate) fn aac_config(bits: &mut Bits<'_>) -> Option<AacConfig> {
+    let kind = object_type(bits)?;
+    let samples_per_second = sample_rate(bits)?;
+    let layout = bits.take(4)?;
+    let mut core = kind;
+    if AAC_EXTENDED.contains(&kind) {
+        sample_rate(bits)?;
+        core = object_type(bits)?;
+    }
+    Some(AacConfig {
+        core,
+        samples_per_second,
+        layout,
+    })
+}
+
 /// Describes AAC with this AudioSpecificConfig. `channels` is what the container says, for configurations that define
 /// their channels by themselves. `None` if no decoder would understand it.
 pub fn aac(config: &[u8], channels: u16) -> Option<SoundInfo> {
     let mut bits = Bits::new(config);
-    let kind = object_type(&mut bits)?;
-    let samples_per_second = sample_rate(&mut bits)?;
-    let layout = bits.take(4)?;
+    let AacConfig {
+        samples_per_second,
+        layout,
+        ..
+    } = aac_config(&mut bits)?;
     let channels = match layout {
         0 => channels,
         7 => 8,
         layout => u16::try_from(layout).ok()?,
     };
-    if AAC_EXTENDED.contains(&kind) {
-        sample_rate(&mut bits)?;
-        object_type(&mut bits)?;
-    }
     // Of AAC-LC, the first bit after these says which of two lengths a frame has.
     let short = bits.take(1) == Some(1);
     valid(SoundInfo {
@@ -110,6 +138,23 @@ pub fn opus(dops: &[u8], samples_per_frame: u32) -> Option<SoundInfo> {
     })
 }
 
+/// Describes Opus with this OpusHead, whose numbers are little-endian, behind its magic.
+pub fn opus_head(head: &[u8], samples_per_frame: u32) -> Option<SoundInfo> {
+    let parameters = head.strip_prefix(OPUS_MAGIC)?;
+    valid(SoundInfo {
+        codec: SoundCodec::Opus,
+        channels: (*parameters.get(1)?).into(),
+        samples_per_second: 48_000,
+        samples_per_frame,
+        parameters: parameters.to_vec(),
+    })
+}
+
+/// Samples of an Opus stream that are left out at its beginning, by its OpusHead without its magic.
+pub fn opus_pre_skip(head: &[u8]) -> u16 {
+    head.get(2..4).map_or(0, |skip| u16::from_le_bytes([skip[0], skip[1]]))
+}
+
 /// The `dOps` box (without the box's header) of an OpusHead without its magic.
 pub fn dops(head: &[u8]) -> Vec<u8> {
     let mut out = head.to_vec();
@@ -122,6 +167,33 @@ pub fn dops(head: &[u8]) -> Vec<u8> {
         numbers[6..8].reverse();
     }
     out
+}
+
+/// Samples of each channel in a packet, by its codec; 0 if it does not say.
+pub fn samples(info: &SoundInfo, packet: &[u8]) -> u64 {
+    match info.codec {
+        SoundCodec::Aac => info.samples_per_frame.into(),
+        SoundCodec::Opus => opus_samples(packet),
+        SoundCodec::Ulaw | SoundCodec::Alaw => packet.len() as u64 / u64::from(info.channels.max(1)),
+    }
+}
+
+/// Samples at 48 kHz in an Opus packet (RFC 6716, section 3); 0 if it is none.
+fn opus_samples(packet: &[u8]) -> u64 {
+    let Some(&toc) = packet.first() else { return 0 };
+    let frame = match toc >> 3 {
+        config @ 0..12 => [480, 960, 1920, 2880][usize::from(config % 4)],
+        config @ 12..16 => [480, 960][usize::from(config % 2)],
+        config => [120, 240, 480, 960][usize::from(config % 4)],
+    };
+    let frames = match toc & 3 {
+        0 => 1,
+        1 | 2 => 2,
+        _ => u64::from(packet.get(1).map_or(0, |count| count & 0x3f)),
+    };
+    Some(frame * frames)
+        .filter(|samples| *samples <= LONGEST_OPUS)
+        .unwrap_or(0)
 }
 
 /// Describes G.711.
@@ -176,5 +248,20 @@ mod tests {
         assert_eq!(dops(&opus(&surround, 0).expect("six channels").parameters), surround);
         assert_eq!(opus(&boxed[..9], 0), None);
         assert_eq!(opus(&[&[1][..], &boxed[1..]].concat(), 0), None);
+    }
+
+    #[test]
+    fn opus_says_how_long_a_packet_is() {
+        for (packet, samples) in [
+            (&[0xfc, 1][..], 960),
+            (&[0x78 | 1, 1], 1920),
+            (&[0xe0, 1], 120),
+            (&[0x1b, 3, 1], 8640),
+            (&[0x0b, 3, 1], 2880),
+            (&[], 0),
+        ] {
+            let known = if samples > LONGEST_OPUS { 0 } else { samples };
+            assert_eq!(opus_samples(packet), known, "{packet:?}");
+        }
     }
 }
