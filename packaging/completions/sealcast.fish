@@ -428,7 +428,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand archive; and __fish_se
 complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -l identity -d 'The identity that opens it' -r -F
 complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -l from -d 'Begin here: 2026-11-26T20:00:00Z, +90s after the beginning, or -10m before the end' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -l to -d 'End here, in the same forms' -r
-complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -l into -d 'Where the frames go: file:OUT.mp4[?overwrite], http://ADDRESS:PORT, null:, or -' -r
+complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -l into -d 'Where the frames go: file:OUT.mp4[?overwrite], http://ADDRESS:PORT, null:, or -[?format=mkv|ts]' -r
 complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -l fast -d 'Play as fast as the sink takes it, to export'
 complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -s v -l verbose -d 'Log more; -vv logs each picture, too'
 complete -c sealcast -n "__fish_sealcast_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -179,7 +179,7 @@ pub fn times(file: &Path) -> Vec<i64> {
 /// Digest and time of each packet of a stream of a file, in seconds.
 pub fn packets(file: &Path, stream: &str) -> Vec<(String, f64)> {
     let args = ["-v", "error", "-select_streams", stream, "-show_data_hash", "md5"];
-    let shown = ["-show_entries", "packet=pts_time,data_hash", "-of", "csv=p=0"];
+    let shown = ["-show_entries", "packet=pts_time,data_hash", "-of", "compact=p=0"];
     let output = tool("ffprobe")
         .args(args)
         .args(shown)
@@ -187,11 +187,51 @@ pub fn packets(file: &Path, stream: &str) -> Vec<(String, f64)> {
         .output()
         .expect("ffprobe runs");
     let text = String::from_utf8(output.stdout).expect("text");
-    let packet = |line: &str| {
-        let (time, digest) = line.trim_end_matches(',').split_once(',')?;
-        Some((digest.to_owned(), time.parse().ok()?))
+    // What a container says beside a packet stands between the two, and in lines of its own.
+    let mut time = None;
+    let fields = text.split(['|', '\n']);
+    let packets = fields.filter_map(|field| match field.split_once('=')? {
+        ("pts_time", seconds) => {
+            time = seconds.parse().ok();
+            None
+        }
+        ("data_hash", digest) => Some((digest.to_owned(), time?)),
+        _ => None,
+    });
+    packets.collect()
+}
+
+/// Presentation times of a stream's packets in seconds, in order.
+fn stamps(file: &Path, stream: &str) -> Vec<f64> {
+    let mut stamps: Vec<f64> = packets(file, stream).into_iter().map(|(_, time)| time).collect();
+    stamps.sort_by(f64::total_cmp);
+    stamps
+}
+
+/// Fails unless each picture of a stream that was received whole, and each packet of sound of which the first may be
+/// missing, has the distance from the first picture that it has in the original.
+pub fn assert_in_step(original: &Path, received: &Path) {
+    /// Half of the unit of Matroska's times at both ends, and what the files' own times are rounded by.
+    const ROUNDED: f64 = 0.0025;
+    let later = |stream: &str, missing: usize| {
+        let [original, received] = [original, received].map(|file| stamps(file, stream));
+        let fewer = original.len().checked_sub(received.len());
+        let fewer = fewer.filter(|fewer| *fewer <= missing);
+        let fewer = fewer.unwrap_or_else(|| panic!("{stream}: {} of {} packets", received.len(), original.len()));
+        let pairs = original.iter().skip(fewer).zip(&received);
+        pairs
+            .map(|(original, received)| received - original)
+            .collect::<Vec<f64>>()
     };
-    text.lines().filter_map(packet).collect()
+    let (picture, sound) = (later("v", 0), later("a", usize::MAX));
+    assert!(sound.len() > 10, "{} packets of sound", sound.len());
+    for delay in picture.iter().chain(&sound) {
+        let first = picture[0];
+        assert!(
+            (delay - first).abs() <= ROUNDED,
+            "{delay} s later, and the first picture {first} s"
+        );
+    }
 }
 
 /// Opens a file without pacing, to be read at full speed.

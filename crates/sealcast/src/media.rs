@@ -7,6 +7,8 @@ pub use sealcast_proto::timeline::Track;
 pub use sealcast_proto::unit::{Codec, FrameRate, SoundCodec, SoundInfo, StampKind, StreamInfo};
 pub use sealcast_proto::wire::Orientation;
 
+use crate::failure::{Failure, FailureKind, Result};
+
 /// One access unit as the source made it: H.264 or H.265 in Annex B with start codes (parameter sets before every
 /// keyframe), a temporal unit of AV1 without its delimiter (sequence header before every keyframe), or one JPEG image;
 /// or a packet of sound.
@@ -31,6 +33,41 @@ pub struct Frame {
     pub encoded: Instant,
     /// The access unit.
     pub data: Bytes,
+}
+
+/// Container of picture and sound with their times in one stream of bytes, as pipes carry them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PipeFormat {
+    /// Matroska.
+    Matroska,
+    /// The transport stream of MPEG.
+    MpegTs,
+}
+
+impl PipeFormat {
+    /// The container of this name in a URL; without one Matroska.
+    ///
+    /// # Errors
+    /// Kind `Usage`: it is not known.
+    pub(crate) fn named(name: &str) -> Result<Self> {
+        match name {
+            "" | "mkv" | "matroska" => Ok(Self::Matroska),
+            "ts" | "mpegts" => Ok(Self::MpegTs),
+            other => Err(Failure::new(
+                FailureKind::Usage,
+                format!("\"{other}\" is no format of a pipe"),
+                "use mkv or ts, as in '-?format=mkv'",
+            )),
+        }
+    }
+
+    /// Its name for people.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Matroska => "Matroska",
+            Self::MpegTs => "MPEG-TS",
+        }
+    }
 }
 
 /// A raw picture in planar YUV 4:2:0 (I420) without padding: `y` has `width * height` bytes, `u` and `v` a quarter of

@@ -15,7 +15,7 @@ const VIDEO: [&str; 20] = [
 const TICKETS: [&str; 3] = ["txt", "ticket", "key"];
 
 /// The schemes of sources and of sinks, those that are followed by `//` among them.
-const SOURCES: [&str; 6] = ["test", "file", "v4l2", "rtsp", "rtsps", "gst"];
+const SOURCES: [&str; 7] = ["test", "file", "v4l2", "rtsp", "rtsps", "udp", "gst"];
 const SINKS: [&str; 7] = ["null", "file", "archive", "window", "gst", "http", "rtsp"];
 
 /// Suggests what to do instead of naming the source `typed`, if that can be guessed. Secrets in it are not repeated.
@@ -77,7 +77,7 @@ fn scheme(typed: &str, valid: &[&str]) -> Option<String> {
     let scheme = scheme.split('?').next().unwrap_or_default();
     let near = nearest(scheme, valid.iter().copied())?;
     let meant = match near {
-        "rtsp" | "rtsps" | "http" => format!("{near}://{}", rest.trim_start_matches('/')),
+        "rtsp" | "rtsps" | "udp" | "http" => format!("{near}://{}", rest.trim_start_matches('/')),
         _ => format!("{near}:{rest}"),
     };
     Some(did_you_mean(&meant))

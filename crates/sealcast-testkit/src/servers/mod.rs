@@ -104,22 +104,9 @@ pub fn gstreamer(file: &Path, args: &[&str]) -> Server {
     server
 }
 
-/// Starts VLC's server on a file, in a loop.
-pub fn vlc(file: &Path) -> Server {
+/// VLC without a window. It refuses to run as root.
+pub fn cvlc() -> Command {
     tool("cvlc");
-    let port = free_port();
-    let output = format!(":sout=#rtp{{sdp=rtsp://127.0.0.1:{port}/cam}}");
-    let vlc = [
-        "cvlc",
-        "--quiet",
-        "--intf",
-        "dummy",
-        "--rtsp-host=127.0.0.1",
-        "--loop",
-        "--no-sout-audio",
-        "--sout-keep",
-    ];
-    // VLC refuses to run as root.
     let as_root = std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
     let mut command = match as_root {
         true => tool("setpriv"),
@@ -128,7 +115,24 @@ pub fn vlc(file: &Path) -> Server {
     if as_root {
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "env", "HOME=/tmp"]);
     }
-    let child = command
+    command.arg("cvlc");
+    command
+}
+
+/// Starts VLC's server on a file, in a loop.
+pub fn vlc(file: &Path) -> Server {
+    let port = free_port();
+    let output = format!(":sout=#rtp{{sdp=rtsp://127.0.0.1:{port}/cam}}");
+    let vlc = [
+        "--quiet",
+        "--intf",
+        "dummy",
+        "--rtsp-host=127.0.0.1",
+        "--loop",
+        "--no-sout-audio",
+        "--sout-keep",
+    ];
+    let child = cvlc()
         .args(vlc)
         .arg(file)
         .arg(output)

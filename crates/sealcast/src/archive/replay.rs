@@ -68,6 +68,7 @@ pub fn replay(replay: &Replay, sink: &mut dyn Sink) -> Result<Replayed> {
     let from = replay.from.map_or(0, |from| from.in_archive(begin, end));
     let to = replay.to.map_or(u64::MAX, |to| to.in_archive(begin, end));
     let there = files.iter().map(|file| file.number).collect();
+    sink.leave_nothing_out();
     let mut playing = Playing {
         sink,
         player: Player::new(),
@@ -301,7 +302,21 @@ impl Playing<'_> {
         if block.time < begin || self.skip || self.info.is_none() {
             return Ok(());
         }
+        self.tell_sound()?;
         self.show(opened, block)
+    }
+
+    /// Tells the sink what sound there is, if that is new.
+    fn tell_sound(&mut self) -> Result<()> {
+        if let Some(heard) = self
+            .heard
+            .as_ref()
+            .filter(|heard| self.playing_sound.as_ref() != Some(heard))
+        {
+            self.sink.start_sound(heard)?;
+            self.playing_sound = Some(heard.clone());
+        }
+        Ok(())
     }
 
     fn describe(&mut self, description: Description) -> Result<()> {
@@ -330,16 +345,13 @@ impl Playing<'_> {
 
     /// Plays a packet of sound. There is none before the first picture.
     fn play_sound(&mut self, opened: Opened, block: &FrameBlock<'_>, begin: u64) -> Result<()> {
-        let (Some(frame), Some(heard)) = (opened.frame, &self.heard) else {
+        let Some(frame) = opened.frame.filter(|_| self.heard.is_some()) else {
             return Ok(());
         };
         if block.time < begin || self.done.frames == 0 {
             return Ok(());
         }
-        if self.playing_sound.as_ref() != Some(heard) {
-            self.sink.start_sound(heard)?;
-            self.playing_sound = Some(heard.clone());
-        }
+        self.tell_sound()?;
         let Some(media_time) = self.due(Track::Sound, &frame.preamble, block) else {
             return Ok(());
         };

@@ -192,7 +192,7 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(super) to: Option<String>,
 
-    /// Where the frames go: file:OUT.mp4[?overwrite], http://ADDRESS:PORT, null:, or -
+    /// Where the frames go: file:OUT.mp4[?overwrite], http://ADDRESS:PORT, null:, or -[?format=mkv|ts]
     #[arg(long, value_name = "WHERE")]
     pub(super) into: String,
 

@@ -15,6 +15,7 @@ mod examples;
 mod flags;
 mod gateway;
 mod hand_out;
+mod hyphens;
 mod invite;
 mod list_cameras;
 mod log;
@@ -30,7 +31,6 @@ mod record;
 mod shutdown;
 mod sink;
 mod status;
-mod stdin_source;
 mod ticket;
 mod watch;
 
@@ -69,7 +69,7 @@ pub fn run() -> ExitCode {
 /// Run the command given by these arguments; the first is the program's own name.
 pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     keep_new_files_private();
-    let words: Vec<OsString> = stdin_source::behind_options(arguments).into_iter().collect();
+    let words: Vec<OsString> = hyphens::sorted(arguments).into_iter().collect();
     let arguments = Arguments::try_parse_from(&words).unwrap_or_else(|error| with_usage(error, &words).exit());
     log::init(arguments.verbose);
     refuse_core_dumps();

@@ -88,8 +88,8 @@ const OBSERVE: &str = "Observation";
 options! {
     /// Settings of `publish`. All but the source also hold for `gateway camera`.
     publish: Publish {
-        /// Where frames come from: test:[WxH@fps], file:CLIP[?loop], v4l2:/dev/video0, rtsp://…,
-        /// rtsps://…, rtp://127.0.0.1:5600, file:STREAM.sdp, gst:PIPELINE, or -. docs/cameras.md has the options
+        /// Where frames come from: test:[WxH@fps], file:CLIP[?loop], v4l2:/dev/video0, rtsp://…, rtsps://…,
+        /// rtp://127.0.0.1:5600, udp://…, file:STREAM.sdp, gst:PIPELINE, or -. docs/cameras.md has the options
         source: Option<String> {
             positional("SOURCE", PUBLISH).excludes("camera").secret("a password").example("test:640x480@25")
                 .brief("Camera or file: rtsp://HOST/PATH, v4l2:/dev/video0, file:CLIP.mp4, test:")
@@ -320,8 +320,8 @@ options! {
 
         /// Where frames go: null:, file:OUT.mp4|.h264|.mjpeg, archive:DIR?to=RECIPIENT, gst:PIPELINE,
         /// window:[?latency], rtsp://127.0.0.1:8554/NAME for RTSP players, rtp://127.0.0.1:5600 for ground stations,
-        /// - for standard output, or a page at http://127.0.0.1:9880[?token=@FILE], whose address is printed on a
-        /// terminal with the token that opens it
+        /// -[?format=mkv|ts][&whole] for standard output, or a page at http://127.0.0.1:9880[?token=@FILE], whose
+        /// address is printed on a terminal with the token that opens it
         to: String {
             flag("to", "WHERE", WATCH)
                 .default("http://127.0.0.1:9880")

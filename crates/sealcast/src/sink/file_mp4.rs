@@ -8,7 +8,7 @@ use shiguredo_mp4::boxes::TrunSample;
 
 use super::file_mp4_boxes::{PICTURE, Run, Track, fragment, free, header, mark, sample};
 use super::file_mp4_clock::{DecodeClock, Times};
-use super::file_mp4_entry::{Description, describe, reordering};
+use super::file_mp4_entry::{Description, describe, reordering, with_lengths};
 use super::file_mp4_sound::SoundTrack;
 use crate::media::{Codec, Orientation, ReceivedFrame, SoundInfo, StreamInfo};
 
@@ -240,12 +240,8 @@ impl Fragmenter {
                 self.clock.deepen(depth);
             }
         }
-        let mut out = Vec::with_capacity(frame.len() + 16);
-        for nal in nal_units(frame).filter(|nal| self.sets_changed || !description.has(nal)) {
-            out.extend_from_slice(&u32::try_from(nal.len()).unwrap_or(0).to_be_bytes());
-            out.extend_from_slice(nal);
-        }
-        out
+        let kept = nal_units(frame).filter(|nal| self.sets_changed || !description.has(nal));
+        with_lengths(kept, frame.len())
     }
 
     /// Returns the last fragment.

@@ -42,6 +42,18 @@ impl Description {
         nal_units(frame).filter(move |nal| is_parameter_set(codec, nal) && !self.has(nal))
     }
 
+    /// The codec's own description, as Matroska has it too, of pictures in which parameter sets may change.
+    pub(super) fn private(&self) -> Result<Vec<u8>> {
+        let boxed = match (&self.entry, self.in_band()?) {
+            (SampleEntry::Avc1(entry), _) => entry.avcc_box.encode_to_vec(),
+            (_, SampleEntry::Hev1(entry)) => entry.hvcc_box.encode_to_vec(),
+            (SampleEntry::Av01(entry), _) => entry.av1c_box.encode_to_vec(),
+            _ => return Ok(Vec::new()),
+        };
+        let mut boxed = boxed.map_err(|e| e.to_string())?;
+        Ok(boxed.split_off(BOX_HEADER))
+    }
+
     /// The sample entry of the same length that lets parameter sets change in the pictures (`avc3`, `hev1`).
     pub(super) fn in_band(&self) -> Result<SampleEntry> {
         match &self.entry {
@@ -68,6 +80,16 @@ impl Description {
             entry => Ok(entry.clone()),
         }
     }
+}
+
+/// The NAL units, each behind its length in place of a start code. `room` is about how long they are together.
+pub(super) fn with_lengths<'a>(nals: impl Iterator<Item = &'a [u8]>, room: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(room + 16);
+    for nal in nals {
+        out.extend_from_slice(&u32::try_from(nal.len()).unwrap_or(0).to_be_bytes());
+        out.extend_from_slice(nal);
+    }
+    out
 }
 
 fn is_parameter_set(codec: Codec, nal: &[u8]) -> bool {

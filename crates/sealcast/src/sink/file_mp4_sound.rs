@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use sealcast_proto::unit::sound_headers::samples;
 use shiguredo_mp4::boxes::{AudioSampleEntryFields, EsdsBox, Mp4aBox, SampleEntry, UnknownBox};
 use shiguredo_mp4::descriptors::{DecoderConfigDescriptor, DecoderSpecificInfo, EsDescriptor, SlConfigDescriptor};
 use shiguredo_mp4::{BoxSize, BoxType, Encode, FixedPointNumber, Uint};
@@ -14,9 +15,6 @@ use crate::source::dops;
 /// A packet this much earlier or later than the end of the one before it moves in the file. Within it, packets follow
 /// each other as they were made, since the times of a camera's packets are not exact.
 const TOLERANCE: Duration = Duration::from_millis(10);
-
-/// Longest duration of an Opus packet in samples: 120 ms (RFC 6716).
-const LONGEST_OPUS: u64 = 5760;
 
 /// The packets of sound since the last fragment.
 pub(super) struct SoundTrack {
@@ -68,7 +66,7 @@ impl SoundTrack {
         let first = *self.first.get_or_insert(packet.media_time);
         let at = self.to_ticks(packet.media_time.saturating_sub(first));
         if let Some(before) = self.held.replace(packet.data.to_vec()) {
-            let usual = self.usual(&before);
+            let usual = samples(&self.info, &before);
             let tolerance = self.to_ticks(TOLERANCE);
             let in_place = at.abs_diff(self.ticks + usual) <= tolerance && usual > 0;
             let duration = if in_place {
@@ -83,7 +81,7 @@ impl SoundTrack {
     /// Ends the last packet, whose successor does not come.
     pub(super) fn finish(&mut self) {
         if let Some(last) = self.held.take() {
-            let usual = self.usual(&last).max(1);
+            let usual = samples(&self.info, &last).max(1);
             self.add(&last, usual);
         }
     }
@@ -93,15 +91,6 @@ impl SoundTrack {
         self.samples.push((duration, packet.len()));
         self.payload.extend_from_slice(packet);
         self.ticks += duration;
-    }
-
-    /// Samples in a packet, by its codec; 0 if it does not say.
-    fn usual(&self, packet: &[u8]) -> u64 {
-        match self.info.codec {
-            SoundCodec::Aac => self.info.samples_per_frame.into(),
-            SoundCodec::Opus => opus_samples(packet),
-            SoundCodec::Ulaw | SoundCodec::Alaw => packet.len() as u64 / u64::from(self.info.channels.max(1)),
-        }
     }
 
     /// The time as a number of samples, rounded.
@@ -136,24 +125,6 @@ impl SoundTrack {
         };
         (run, std::mem::take(&mut self.payload))
     }
-}
-
-/// Samples at 48 kHz in an Opus packet (RFC 6716, section 3); 0 if it is none.
-fn opus_samples(packet: &[u8]) -> u64 {
-    let Some(&toc) = packet.first() else { return 0 };
-    let frame = match toc >> 3 {
-        config @ 0..12 => [480, 960, 1920, 2880][usize::from(config % 4)],
-        config @ 12..16 => [480, 960][usize::from(config % 2)],
-        config => [120, 240, 480, 960][usize::from(config % 4)],
-    };
-    let frames = match toc & 3 {
-        0 => 1,
-        1 | 2 => 2,
-        _ => u64::from(packet.get(1).map_or(0, |count| count & 0x3f)),
-    };
-    Some(frame * frames)
-        .filter(|samples| *samples <= LONGEST_OPUS)
-        .unwrap_or(0)
 }
 
 /// The sample entry. MP4 has one for AAC and Opus; for G.711 it is that of QuickTime, which players know in MP4 too.
@@ -256,20 +227,5 @@ mod tests {
         let drifting: Vec<u64> = (0..40).map(|number| number * 21).collect();
         let total: u32 = durations(&drifting)[..39].iter().sum();
         assert!(total.abs_diff(39 * 21 * 8) <= 80, "{total}");
-    }
-
-    #[test]
-    fn opus_says_how_long_a_packet_is() {
-        for (packet, samples) in [
-            (&[0xfc, 1][..], 960),
-            (&[0x78 | 1, 1], 1920),
-            (&[0xe0, 1], 120),
-            (&[0x1b, 3, 1], 8640),
-            (&[0x0b, 3, 1], 2880),
-            (&[], 0),
-        ] {
-            let known = if samples > LONGEST_OPUS { 0 } else { samples };
-            assert_eq!(opus_samples(packet), known, "{packet:?}");
-        }
     }
 }

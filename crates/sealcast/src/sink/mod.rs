@@ -10,6 +10,8 @@ mod file_mp4_sound;
 mod gst;
 pub mod http;
 mod kept;
+mod live_reader;
+mod muxer;
 mod null;
 pub(crate) mod picture_decoder;
 mod proven_age;
@@ -137,6 +139,17 @@ pub trait Sink: Send {
     /// them, if it can.
     fn mark(&mut self, words: &'static str) {
         let _ = words;
+    }
+
+    /// Told before a picture that was kept for a viewer that joined: it leads to those that follow, and is older.
+    fn kept(&mut self) {}
+
+    /// Told once, before the first frame: frames can wait, so none is to be left out for coming late.
+    fn leave_nothing_out(&mut self) {}
+
+    /// Number of pictures since the last call that were left out for coming late.
+    fn take_left_out(&mut self) -> u64 {
+        0
     }
 
     /// Takes one frame, in order. The first frame after `start`, and after a gap in the frame numbers, is a keyframe.

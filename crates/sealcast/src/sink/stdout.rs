@@ -1,32 +1,63 @@
 //! Writes frames to standard output, to pipe them into a player.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 
-use super::Sink;
-use super::file::full_disk;
+use super::live_reader::LiveReader;
+use super::muxer::Muxer;
+use super::{Sink, file::full_disk};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Codec, ReceivedFrame, SoundInfo, StreamInfo};
+use crate::media::{Codec, Orientation, PipeFormat, ReceivedFrame, SoundInfo, StreamInfo};
+use crate::source::Options;
 use crate::source::av1::DELIMITER;
 
-/// Writes access units, temporal units or JPEG images back to back, each as soon as it arrives.
+/// Options of standard output, for messages.
+const OPTIONS: &str = "format=mkv, format=ts and whole";
+
+/// Writes access units, temporal units or JPEG images back to back, each as soon as it arrives, or in a container with
+/// times and sound.
 #[derive(Debug)]
 pub struct StdoutSink<W> {
     output: W,
     /// True for AV1, whose units begin with a delimiter in a byte stream.
     delimited: bool,
+    timed: Option<(Muxer, LiveReader)>,
 }
 
 impl StdoutSink<File> {
-    /// Opens standard output.
+    /// Opens standard output with what follows the `-` of a URL: `?format=mkv|ts[&whole]`, or nothing.
     ///
     /// # Errors
-    /// Standard output is closed.
-    pub fn open() -> Result<Self> {
+    /// Kind `Usage`: there is another option, or a terminal; kind `Sink`: standard output is closed.
+    pub(super) fn open(rest: &str) -> Result<Self> {
+        let (_, mut options) = Options::split(rest);
+        let format = options
+            .take("format")
+            .map(|name| PipeFormat::named(&name))
+            .transpose()?;
+        let whole = options.flag("whole");
+        options.finish(OPTIONS)?;
+        if format.is_none() && whole {
+            let what = "\"whole\" is for what has a format";
+            return Err(Failure::new(FailureKind::Usage, what, "write '-?format=mkv&whole'"));
+        }
+        if format.is_some() && io::stdout().is_terminal() {
+            let hint = "pipe it into a player, as in: sealcast watch TICKET --to '-?format=mkv' | mpv \
+                        --profile=low-latency -";
+            return Err(Failure::new(FailureKind::Usage, "standard output is a terminal", hint));
+        }
         // The standard library's own handle searches all output for line ends; a second handle does not.
         let handle = io::stdout().as_fd().try_clone_to_owned().map_err(|e| told(&e))?;
-        Ok(Self::to(handle.into()))
+        let mut sink = Self::to(handle.into());
+        if let Some(format) = format {
+            let mut reader = LiveReader::of(&sink.output);
+            if whole {
+                reader.wait();
+            }
+            sink.timed = Some((Muxer::new(format), reader));
+        }
+        Ok(sink)
     }
 }
 
@@ -36,7 +67,20 @@ impl<W: Write> StdoutSink<W> {
         Self {
             output,
             delimited: false,
+            timed: None,
         }
+    }
+
+    /// The same in a container.
+    #[must_use]
+    pub fn in_format(mut self, format: PipeFormat) -> Self {
+        self.timed = Some((Muxer::new(format), LiveReader::new(None)));
+        self
+    }
+
+    fn put(&mut self, parts: &[&[u8]]) -> Result<()> {
+        let written = parts.iter().try_for_each(|part| self.output.write_all(part));
+        written.and_then(|()| self.output.flush()).map_err(|e| told(&e))
     }
 }
 
@@ -55,7 +99,7 @@ fn told(error: &io::Error) -> Failure {
             return Failure::new(
                 FailureKind::Sink,
                 what,
-                "pipe it into a player, as in: sealcast watch TICKET --to - | ffplay -",
+                "pipe it into a player, as in: sealcast watch TICKET --to '-?format=mkv' | mpv --profile=low-latency -",
             );
         }
     };
@@ -63,27 +107,78 @@ fn told(error: &io::Error) -> Failure {
 }
 
 impl<W: Write + Send> Sink for StdoutSink<W> {
+    fn orient(&mut self, orientation: Orientation) -> Result<()> {
+        tracing::warn!(%orientation, "the picture is to be shown so, which a pipe cannot say: turn it in the player");
+        Ok(())
+    }
+
     fn start(&mut self, info: &StreamInfo) -> Result<()> {
         self.delimited = info.codec == Codec::Av1;
-        Ok(())
+        match &mut self.timed {
+            Some((muxer, _)) => muxer.start(info),
+            None => Ok(()),
+        }
     }
 
     fn start_sound(&mut self, info: &SoundInfo) -> Result<()> {
-        let codec = info.codec.name();
-        tracing::info!(
-            codec,
-            "the stream has sound, for which a stream of bytes has no place: record to .mp4"
-        );
+        match &mut self.timed {
+            Some((muxer, _)) => muxer.start_sound(info),
+            None => {
+                let codec = info.codec.name();
+                tracing::info!(
+                    codec,
+                    "the stream has sound, for which a stream of bytes has no place: watch it with '-?format=mkv'"
+                );
+            }
+        }
         Ok(())
     }
 
+    fn kept(&mut self) {
+        if let Some((muxer, _)) = self.timed.as_mut().filter(|(_, reader)| reader.is_live()) {
+            muxer.kept();
+        }
+    }
+
+    fn leave_nothing_out(&mut self) {
+        if let Some((_, reader)) = &mut self.timed {
+            reader.wait();
+        }
+    }
+
+    fn take_left_out(&mut self) -> u64 {
+        self.timed.as_mut().map_or(0, |(_, reader)| reader.take_left_out())
+    }
+
+    fn wants_keyframe(&mut self) -> bool {
+        self.timed.as_mut().is_some_and(|(_, reader)| reader.wants_keyframe())
+    }
+
     fn write(&mut self, frame: &ReceivedFrame) -> Result<()> {
-        let delimiter = if self.delimited { &DELIMITER[..] } else { &[] };
-        self.output
-            .write_all(delimiter)
-            .and_then(|()| self.output.write_all(&frame.data))
-            .and_then(|()| self.output.flush())
-            .map_err(|e| told(&e))
+        let Some((muxer, _)) = &mut self.timed else {
+            let delimiter = if self.delimited { &DELIMITER[..] } else { &[] };
+            return self.put(&[delimiter, &frame.data]);
+        };
+        let head = muxer.begin(frame)?;
+        if !head.is_empty() {
+            self.put(&[&head])?;
+        }
+        let Some((muxer, reader)) = &mut self.timed else {
+            return Ok(());
+        };
+        if !reader.takes(frame) {
+            return Ok(());
+        }
+        let picture = muxer.picture(frame);
+        self.put(&[&picture])
+    }
+
+    fn write_sound(&mut self, packet: &ReceivedFrame) -> Result<()> {
+        let Some((muxer, _)) = self.timed.as_mut().filter(|(_, reader)| reader.takes_sound(packet)) else {
+            return Ok(());
+        };
+        let bytes = muxer.packet(packet);
+        self.put(&[&bytes])
     }
 
     fn finish(&mut self) -> Result<()> {

@@ -10,9 +10,9 @@ use crate::source::{Options, file_path};
 use crate::suggest;
 
 /// Forms of a sink URL, for help and error messages.
-pub const SINK_URLS: &str = "window:, file:OUT.mp4, - for a player, http://127.0.0.1:9880 for a page, \
-    rtsp://127.0.0.1:8554/NAME for other players, rtp://127.0.0.1:5600 for a ground station, archive:DIR?to=…, \
-    gst:PIPELINE, or null:";
+pub const SINK_URLS: &str = "window:, file:OUT.mp4, -?format=mkv for a player behind a pipe, \
+    http://127.0.0.1:9880 for a page, rtsp://127.0.0.1:8554/NAME for other players, \
+    rtp://127.0.0.1:5600 for a ground station, archive:DIR?to=…, gst:PIPELINE, or null:";
 
 /// Parts of a time in the names of recordings in several files.
 const TIMES: [&str; 6] = ["%Y", "%m", "%d", "%H", "%M", "%S"];
@@ -22,8 +22,11 @@ const TIMES: [&str; 6] = ["%Y", "%m", "%d", "%H", "%M", "%S"];
 /// # Errors
 /// Kind `Usage` if the URL names no sink, kind `Sink` if the sink cannot be opened.
 pub fn open(url: &str) -> Result<Box<dyn Sink>> {
-    if url == "-" {
-        return Ok(Box::new(StdoutSink::open()?));
+    if let Some(rest) = url
+        .strip_prefix('-')
+        .filter(|rest| rest.is_empty() || rest.starts_with('?'))
+    {
+        return Ok(Box::new(StdoutSink::open(rest)?));
     }
     match url.split_once(':') {
         Some(("null", "")) => Ok(Box::new(NullSink::default())),

@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use sealcast_proto::container::ts::{TS_PACKET, TS_SYNC};
 use sealcast_proto::unit::find_start_code;
 
 use super::annexb::AnnexBReader;
@@ -20,10 +21,13 @@ use super::raw::RawSource;
 use super::y4m;
 use super::{Encoding, MAX_FRAME_BYTES, Source};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Frame, FrameRate, Orientation, SoundInfo, StampKind, StreamInfo, Track};
+use crate::media::{Frame, FrameRate, Orientation, PipeFormat, SoundInfo, StampKind, StreamInfo, Track};
 
 /// Bytes of a file that are inspected to detect its format.
 const SNIFF_BYTES: usize = 4096;
+
+/// The first bytes of Matroska.
+const EBML: [u8; 4] = [0x1a, 0x45, 0xdf, 0xa3];
 
 /// Options for playing a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +86,8 @@ impl<R: Read + Seek> Container<R> {
             Format::Obus => Ok(Self::Obus(ObuReader::open(input, rate)?.into())),
             Format::Jpegs => Ok(Self::Jpegs(JpegReader::open(input, rate)?.into())),
             Format::Raw => Err(MediaError::Unsupported("raw pictures, which must be encoded,".into())),
+            Format::Muxed(PipeFormat::Matroska) => Err(MediaError::Container("Matroska or WebM".into())),
+            Format::Muxed(PipeFormat::MpegTs) => Err(MediaError::Container("an MPEG transport stream".into())),
         }
     }
 
@@ -180,6 +186,8 @@ pub(super) enum Format {
     Jpegs,
     /// Raw pictures, which are encoded here.
     Raw,
+    /// Picture and sound with times, as pipes carry them.
+    Muxed(PipeFormat),
 }
 
 /// Detects the format of a file or stream by its first bytes.
@@ -191,8 +199,7 @@ pub(super) fn sniff(head: &[u8]) -> MediaResult<Format> {
     if head.get(4..8).is_some_and(|kind| MP4_FIRST_BOXES.contains(&kind)) {
         return Ok(Format::Mp4);
     }
-    let containers: [(&[u8], &str); 6] = [
-        (&[0x1a, 0x45, 0xdf, 0xa3], "Matroska or WebM"),
+    let containers: [(&[u8], &str); 5] = [
         (b"OggS", "Ogg"),
         (b"FLV", "Flash video"),
         (b"DKIF", "IVF"),
@@ -222,8 +229,11 @@ pub(super) fn sniff(head: &[u8]) -> MediaResult<Format> {
     if head.starts_with(&[0xff, 0xd8, 0xff]) {
         return Ok(Format::Jpegs);
     }
-    if head[0] == 0x47 && head.get(188) == Some(&0x47) {
-        return Err(MediaError::Container("an MPEG transport stream".into()));
+    if head.starts_with(&EBML) {
+        return Ok(Format::Muxed(PipeFormat::Matroska));
+    }
+    if head[0] == TS_SYNC && head.get(TS_PACKET) == Some(&TS_SYNC) {
+        return Ok(Format::Muxed(PipeFormat::MpegTs));
     }
     // A temporal delimiter, and an OBU that has a size.
     if head.starts_with(&av1::DELIMITER) && head.get(2).is_some_and(|next| next & 0x83 == 2) {

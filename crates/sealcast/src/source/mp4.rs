@@ -6,14 +6,14 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::coded::{CodedFrame, MAX_FRAME_BYTES, MediaError, Result, ticks};
-use super::h264::START_CODE;
+use super::entry::Entry;
 use super::mjpeg::image_size;
 use super::mp4_boxes::read_box_at;
 use super::mp4_cursor::{Cursor, MAX_BOXES_IN_A_ROW, read_sample, read_whole};
-use super::mp4_track::{Entry, Movie, SampleAt, read_movie};
+use super::mp4_track::{Movie, SampleAt, read_movie};
 use super::predicted::Predicted;
 use super::sound::MAX_SOUND_BYTES;
 use crate::media::{Codec, FrameRate, Orientation, SoundInfo, StreamInfo, Track};
@@ -233,31 +233,14 @@ impl<R: Read + Seek> Mp4Reader<R> {
     /// Reads a sample; returns the frame to deliver, and true if it is a keyframe.
     fn load(&mut self, sample: &SampleAt) -> Result<(Bytes, bool)> {
         let data = read_sample(&mut self.input, self.length, sample, MAX_FRAME_BYTES)?;
-        match self.picture.track.entries.get(sample.description) {
-            Some(Entry::Jpeg) => Ok((data.into(), true)),
-            Some(Entry::Avc { length_bytes, sets } | Entry::Hevc { length_bytes, sets }) => {
-                if self.description != Some(sample.description) {
-                    self.description = Some(sample.description);
-                    sets.iter().try_for_each(|nal| self.stream.learn(nal))?;
-                }
-                let (data, keyframe) = self.stream.finish(to_annex_b(&data, *length_bytes)?, sample.sync)?;
-                Ok((data, keyframe && self.stream.is_decodable()))
-            }
-            Some(Entry::Av1 { description }) => {
-                if self.description != Some(sample.description) {
-                    self.description = Some(sample.description);
-                    self.stream.learn(description)?;
-                }
-                let (data, keyframe) = self.stream.finish(data.into(), sample.sync)?;
-                Ok((data, keyframe && self.stream.is_decodable()))
-            }
-            Some(Entry::Other(name)) => Err(MediaError::Unsupported(name.clone())),
-            Some(Entry::Sound(_)) => Err(MediaError::Unsupported("a picture's track with sound in it".into())),
-            None => Err(MediaError::Damaged(format!(
-                "it has no sample description {}",
-                sample.description + 1
-            ))),
+        let entry = self.picture.track.entries.get(sample.description).ok_or_else(|| {
+            let number = sample.description + 1;
+            MediaError::Damaged(format!("it has no sample description {number}"))
+        })?;
+        if self.description.replace(sample.description) != Some(sample.description) {
+            entry.learn(&mut self.stream)?;
         }
+        entry.frame(&mut self.stream, data, sample.sync)
     }
 }
 
@@ -320,24 +303,6 @@ fn find_index<R: Read + Seek>(input: &mut R, length: u64) -> Result<(Vec<u8>, u6
     ))
 }
 
-/// Replaces the lengths before NAL units with start codes.
-fn to_annex_b(sample: &[u8], length_bytes: usize) -> Result<Bytes> {
-    let mut out = BytesMut::with_capacity(sample.len() + 64);
-    let mut rest = sample;
-    while !rest.is_empty() {
-        let cut = || MediaError::Damaged("a NAL unit is longer than its frame".into());
-        let (length, tail) = rest.split_at_checked(length_bytes).ok_or_else(cut)?;
-        let length = length.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
-        let (nal, tail) = tail.split_at_checked(length).ok_or_else(cut)?;
-        rest = tail;
-        if !nal.is_empty() {
-            out.put_slice(&START_CODE);
-            out.put_slice(nal);
-        }
-    }
-    Ok(out.freeze())
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
@@ -351,16 +316,6 @@ mod tests {
 
     fn refusal(file: Vec<u8>) -> MediaError {
         Mp4Reader::open(Cursor::new(file), None).expect_err("this is no film")
-    }
-
-    #[test]
-    fn lengths_become_start_codes() {
-        let sample = [&[0, 0, 0, 2, 0x65, 1][..], &[0, 0, 0, 0], &[0, 0, 0, 1, 0x41]].concat();
-        let expected = [0, 0, 0, 1, 0x65, 1, 0, 0, 0, 1, 0x41];
-        assert_eq!(to_annex_b(&sample, 4).expect("a frame"), expected[..]);
-        assert_eq!(to_annex_b(&[2, 0x65, 1, 1, 0x41], 1).expect("a frame"), expected[..]);
-        assert!(to_annex_b(&[0, 0, 0, 3, 0x65, 1], 4).is_err());
-        assert!(to_annex_b(&[0, 0], 4).is_err());
     }
 
     #[test]

@@ -5,11 +5,10 @@ use std::num::NonZeroU32;
 
 use shiguredo_mp4::Decode;
 use shiguredo_mp4::aux::SampleTableAccessor;
-use shiguredo_mp4::boxes::{
-    Avc1Box, EdtsBox, HvccBox, Mp4aBox, MvexBox, MvhdBox, SampleEntry, StblBox, StsdBox, TrakBox,
-};
+use shiguredo_mp4::boxes::{Avc1Box, EdtsBox, Mp4aBox, MvexBox, MvhdBox, SampleEntry, StblBox, StsdBox, TrakBox};
 
 use super::coded::{MediaError, Result, sane_rate};
+use super::entry::Entry;
 use super::mp4_boxes::{Child, child, children, contents};
 use super::mp4_fragments::Defaults;
 use super::sound;
@@ -28,23 +27,6 @@ const OPUS_UNREAD: &[u8] = b"opus";
 
 /// Object type of JPEG in MPEG-4 Systems.
 pub(crate) const JPEG_OBJECT_TYPE: u8 = 0x6c;
-
-/// Format of the samples.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Entry {
-    /// H.264 with length fields of `length_bytes` bytes before NAL units, and these parameter sets.
-    Avc { length_bytes: usize, sets: Vec<Vec<u8>> },
-    /// The same for H.265.
-    Hevc { length_bytes: usize, sets: Vec<Vec<u8>> },
-    /// One temporal unit of AV1 each, with the OBUs that describe them.
-    Av1 { description: Vec<u8> },
-    /// One JPEG image each.
-    Jpeg,
-    /// One packet of sound each.
-    Sound(SoundInfo),
-    /// A format that sealcast does not carry, by its name.
-    Other(String),
-}
 
 /// Position and times of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,14 +270,12 @@ fn check_descriptions(stsd: &StsdBox, entries: &[Entry]) -> Result<()> {
 fn describe(entry: &SampleEntry, samples: u32) -> Result<Entry> {
     let name = |kind: &str| Entry::Other(format!("{kind} video"));
     Ok(match entry {
-        SampleEntry::Avc1(avc) => avc_entry(avc),
-        SampleEntry::Hev1(hev) => hevc_entry(&hev.hvcc_box),
-        SampleEntry::Hvc1(hvc) => hevc_entry(&hvc.hvcc_box),
+        SampleEntry::Avc1(avc) => Entry::avc(&avc.avcc_box),
+        SampleEntry::Hev1(hev) => Entry::hevc(&hev.hvcc_box),
+        SampleEntry::Hvc1(hvc) => Entry::hevc(&hvc.hvcc_box),
         SampleEntry::Vp08(_) => name("VP8"),
         SampleEntry::Vp09(_) => name("VP9"),
-        SampleEntry::Av01(av1) => Entry::Av1 {
-            description: av1.av1c_box.config_obus.clone(),
-        },
+        SampleEntry::Av01(av1) => Entry::av1(&av1.av1c_box),
         SampleEntry::Mp4a(mp4a) => aac_entry(mp4a),
         SampleEntry::Flac(_) => Entry::Other("FLAC sound".into()),
         SampleEntry::Unknown(unknown) => match unknown.box_type.as_bytes() {
@@ -303,7 +283,7 @@ fn describe(entry: &SampleEntry, samples: u32) -> Result<Entry> {
             b"avc3" => {
                 let size = u32::try_from(unknown.payload.len() + 8).unwrap_or(0);
                 let avc1 = [&size.to_be_bytes()[..], b"avc1", &unknown.payload].concat();
-                avc_entry(&Avc1Box::decode(&avc1).map_err(damaged)?.0)
+                Entry::avc(&Avc1Box::decode(&avc1).map_err(damaged)?.0.avcc_box)
             }
             OPUS_UNREAD => opus_entry(&unknown.payload, samples),
             b"jpeg" | b"mjpa" => Entry::Jpeg,
@@ -341,23 +321,6 @@ fn aac_entry(mp4a: &Mp4aBox) -> Entry {
     }
     let specific = config.dec_specific_info.as_ref().map_or(&[][..], |info| &info.payload);
     sound_entry("AAC", sound::aac(specific, mp4a.audio.channelcount))
-}
-
-fn avc_entry(avc: &Avc1Box) -> Entry {
-    let avcc = &avc.avcc_box;
-    let sets = avcc.sps_list.iter().chain(&avcc.pps_list).cloned().collect();
-    Entry::Avc {
-        length_bytes: usize::from(avcc.length_size_minus_one.get()) + 1,
-        sets,
-    }
-}
-
-fn hevc_entry(hvcc: &HvccBox) -> Entry {
-    let sets = hvcc.nalu_arrays.iter().flat_map(|array| &array.nalus).cloned();
-    Entry::Hevc {
-        length_bytes: usize::from(hvcc.length_size_minus_one.get()) + 1,
-        sets: sets.collect(),
-    }
 }
 
 /// Returns the object type in the `esds` box of an MPEG-4 sample entry.

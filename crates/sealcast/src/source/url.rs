@@ -10,8 +10,9 @@ use super::file::{self, FileOptions};
 use super::rtp::options::RtpOptions;
 use super::rtp::port::RtpSource;
 use super::rtsp::RtspSource;
+use super::stdin::{self, StdinOptions};
 use super::v4l2::{V4l2Options, V4l2Source};
-use super::{Encoding, GstOptions, Source, contain, stdin, test_card};
+use super::{Encoding, GstOptions, Source, contain, test_card};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
 use crate::rtsp::RtspOptions;
@@ -19,8 +20,8 @@ use crate::suggest;
 
 /// Forms of a source URL, for help and error messages.
 pub const SOURCE_URLS: &str = "rtsp://HOST/PATH for a camera of the network, v4l2:/dev/video0 for one of this machine, \
-     rtp://127.0.0.1:5600 for packets that are sent to it, file:CLIP.mp4, test: for a test card, gst:PIPELINE, \
-     or - for standard input";
+     rtp://127.0.0.1:5600 for RTP that is sent to it, udp://127.0.0.1:5600 for MPEG-TS, file:CLIP.mp4, \
+     test: for a test card, gst:PIPELINE, or - for standard input";
 /// Ending of a file that describes a stream, instead of holding one.
 const DESCRIPTION: &str = "sdp";
 
@@ -33,14 +34,14 @@ pub enum SourceUrl {
     File(PathBuf, FileOptions),
     /// `rtsp://…` or `rtsps://…`: a camera.
     Rtsp(RtspOptions),
-    /// `rtp://ADDRESS:PORT`, or `file:STREAM.sdp`: packets that come without being asked for.
+    /// `rtp://ADDRESS:PORT`, `udp://ADDRESS:PORT`, or `file:STREAM.sdp`: packets that come without being asked for.
     Rtp(RtpOptions),
     /// `v4l2:DEVICE`: a camera of this machine.
     V4l2(V4l2Options),
     /// `gst:PIPELINE`: a pipeline of GStreamer.
     Gst(GstOptions),
-    /// `-`: standard input; the frame rate, and how raw pictures are encoded, if the user says.
-    Stdin(Option<FrameRate>, Option<Encoding>),
+    /// `-`: standard input.
+    Stdin(StdinOptions),
 }
 
 impl FromStr for SourceUrl {
@@ -51,11 +52,7 @@ impl FromStr for SourceUrl {
             .strip_prefix('-')
             .filter(|rest| rest.is_empty() || rest.starts_with('?'))
         {
-            let (_, mut options) = Options::split(rest);
-            let rate = options.take("fps").map(|fps| parse_rate(&fps)).transpose()?;
-            let encoding = Encoding::take(&mut options)?;
-            options.finish("fps=N, and bitrate, bitrate_max, gop and quantizer of raw pictures")?;
-            return Ok(Self::Stdin(rate, encoding));
+            return StdinOptions::parse(rest).map(Self::Stdin);
         }
         let Some((scheme, rest)) = text.split_once(':') else {
             return Err(unknown(text));
@@ -78,6 +75,7 @@ impl FromStr for SourceUrl {
                 Ok(Self::File(named, file))
             }
             "rtp" => RtpOptions::parse(rest.strip_prefix("//").unwrap_or(rest)).map(Self::Rtp),
+            "udp" => RtpOptions::transport_stream(rest.strip_prefix("//").unwrap_or(rest)).map(Self::Rtp),
             "v4l2" => Ok(Self::V4l2(V4l2Options::parse(rest)?)),
             "gst" => Ok(Self::Gst(GstOptions::parse(rest)?)),
             _ if ["rtsp", "rtsps"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
@@ -116,6 +114,7 @@ pub fn open_picture(url: &str) -> Result<Box<dyn Source>> {
     match &mut url {
         SourceUrl::Rtsp(options) => options.sound = false,
         SourceUrl::Rtp(options) => options.sound = false,
+        SourceUrl::Stdin(options) => options.sound = false,
         _ => {}
     }
     contain(|| open_parsed(url))
@@ -132,7 +131,7 @@ fn open_parsed(url: SourceUrl) -> Result<Box<dyn Source>> {
         SourceUrl::Gst(options) => Ok(Box::new(super::gst::GstSource::open(&options)?)),
         #[cfg(not(feature = "gst"))]
         SourceUrl::Gst(_) => Err(crate::gst::absent()),
-        SourceUrl::Stdin(rate, encoding) => stdin::open(rate, encoding),
+        SourceUrl::Stdin(options) => stdin::open(&options),
     }
 }
 
@@ -227,6 +226,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::media::PipeFormat;
 
     fn rate(numerator: u32, denominator: u32) -> FrameRate {
         FrameRate { numerator, denominator }
@@ -239,8 +239,21 @@ mod tests {
     #[test]
     fn every_kind_of_source_has_its_url() {
         assert!(matches!(parse("test:640x480@25"), SourceUrl::Test(rest) if rest == "640x480@25"));
-        assert!(matches!(parse("-"), SourceUrl::Stdin(None, None)));
-        assert!(matches!(parse("-?fps=30"), SourceUrl::Stdin(Some(fps), None) if fps == rate(30, 1)));
+        for (text, fps, format) in [
+            ("-", None, None),
+            ("-?fps=30", Some(rate(30, 1)), None),
+            ("-?format=ts", None, Some(PipeFormat::MpegTs)),
+            ("-?format", None, Some(PipeFormat::Matroska)),
+        ] {
+            let SourceUrl::Stdin(options) = parse(text) else {
+                panic!("standard input")
+            };
+            assert_eq!(
+                (options.rate, options.format, options.encoding),
+                (fps, format, None),
+                "{text}"
+            );
+        }
         for camera in [
             "rtsp://camera/live",
             "RTSP://camera/live",
@@ -248,7 +261,9 @@ mod tests {
         ] {
             assert!(matches!(parse(camera), SourceUrl::Rtsp(_)), "{camera}");
         }
-        assert!(matches!(parse("rtp://127.0.0.1:5600?codec=h265"), SourceUrl::Rtp(_)));
+        for port in ["rtp://127.0.0.1:5600?codec=h265", "udp://127.0.0.1:5600"] {
+            assert!(matches!(parse(port), SourceUrl::Rtp(_)), "{port}");
+        }
         assert!(matches!(parse("gst:videotestsrc ! x264enc"), SourceUrl::Gst(_)));
         assert!(matches!(parse("v4l2:/dev/video0?fps=15"), SourceUrl::V4l2(_)));
         let SourceUrl::File(path, options) = parse("file:a dir/clip.mp4?loop&fps=29.97") else {
@@ -301,7 +316,9 @@ mod tests {
             "file:x?quantizer=5",
             "file://elsewhere/x",
             "-?loop",
+            "-?format=avi",
             "rtp://0.0.0.0:5600",
+            "udp://0.0.0.0:5600",
             "v4l2:",
             "v4l2:/dev/video0?size=big",
             "gst:",

@@ -18,7 +18,7 @@ fn scratch() -> tempfile::TempDir {
 }
 
 /// A byte stream of 60 pictures whose size changes three times, as of a camera that is set to another one.
-fn with_three_sizes(dir: &Path, codec: &str) -> PathBuf {
+pub(super) fn with_three_sizes(dir: &Path, codec: &str) -> PathBuf {
     let ending = if codec == "libx264" { "h264" } else { "h265" };
     let parts = [("320x240", 0), ("640x480", 1), ("320x240", 2), ("640x480", 3)].map(|(size, number)| {
         let part = dir.join(format!("{number}.{ending}"));
@@ -59,7 +59,7 @@ fn holds(file: &Path, name: &[u8]) -> bool {
 }
 
 /// Statements of ffprobe about a file.
-fn probed(file: &Path, arguments: &[&str]) -> String {
+pub(super) fn probed(file: &Path, arguments: &[&str]) -> String {
     let output = tool("ffprobe")
         .args(["-v", "error", "-of", "csv=p=0"])
         .args(arguments)

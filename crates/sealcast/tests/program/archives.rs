@@ -24,7 +24,7 @@ const CARRIERS: [&str; 3] = ["tcp://127.0.0.1:0", "udp://127.0.0.1:0", "quic://1
 /// Recipient who may open the archives of a test.
 pub(super) struct Recipient {
     dir: TempDir,
-    file: PathBuf,
+    pub(super) file: PathBuf,
     pub(super) text: String,
 }
 

@@ -30,6 +30,7 @@ mod latency;
 mod manual;
 mod mistakes;
 mod multicast;
+mod pipes;
 mod proofs;
 mod quic;
 mod relays;

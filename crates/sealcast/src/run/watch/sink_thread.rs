@@ -12,7 +12,8 @@ use super::group_proofs::GroupProofs;
 use super::passage::Passage;
 use super::received::Delivered;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{Orientation, Track};
+use crate::media::{Orientation, ReceivedFrame, Track};
+use crate::meter::labels::DropCause;
 use crate::run::media::queue::FrameQueue;
 use crate::run::session::observe::Observation;
 use crate::sink::Sink;
@@ -98,23 +99,25 @@ fn feed(
             sealed,
         } = delivered;
         let taken = Instant::now();
-        proofs
-            .take()
-            .into_iter()
-            .try_for_each(|proof| sink.group_proof(proof))?;
+        prove(sink, proofs)?;
         told.tell(sink, orientation, info, sound)?;
+        sink.sealed(sealed);
+        sink.stamped(timeline.stamped(), timeline.clock);
         if track == Track::Sound {
-            sink.sealed(sealed);
-            sink.stamped(timeline.stamped(), timeline.clock);
             sink.write_sound(&frame)?;
             continue;
         }
         if let Some(last) = last.take() {
             last.complete(observation, Some(&timeline.preamble));
         }
-        sink.sealed(sealed);
-        sink.stamped(timeline.stamped(), timeline.clock);
-        sink.write(&frame)?;
+        let left_out = write(sink, &frame, timeline.preamble.kept)?;
+        if sink.wants_keyframe() {
+            queue.ask_for_keyframe();
+        }
+        if left_out > 0 {
+            observation.metrics.record_dropped(DropCause::Queue, left_out);
+            continue;
+        }
         if let Some(length) = freezes.presented(Instant::now()) {
             observation.metrics.froze(length);
         }
@@ -132,18 +135,26 @@ fn feed(
             taken,
             sink.decode_time(),
         ));
-        if sink.wants_keyframe() {
-            queue.ask_for_keyframe();
-        }
     }
     if let Some(last) = last {
         last.complete(observation, None);
     }
-    proofs
-        .take()
-        .into_iter()
-        .try_for_each(|proof| sink.group_proof(proof))?;
-    Ok(())
+    prove(sink, proofs)
+}
+
+/// Hands the proofs on that came.
+fn prove(sink: &mut dyn Sink, proofs: &GroupProofs) -> Result<()> {
+    let mut proofs = proofs.take().into_iter();
+    proofs.try_for_each(|proof| sink.group_proof(proof))
+}
+
+/// Writes a picture, which was kept for a viewer that joined or not. Returns how many pictures the sink left out.
+fn write(sink: &mut dyn Sink, frame: &ReceivedFrame, kept: bool) -> Result<u64> {
+    if kept {
+        sink.kept();
+    }
+    sink.write(frame)?;
+    Ok(sink.take_left_out())
 }
 
 /// The next frame, with its media time on a line through all sessions. What came in an earlier session is left out.

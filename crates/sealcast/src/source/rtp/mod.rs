@@ -271,6 +271,7 @@ impl<S: Session> Camera for CameraSource<S> {
             (self.said_waiting, self.delivered) = (false, true);
             if let Some(session) = &self.session {
                 self.info = session.info();
+                self.sound = session.sound();
             }
             return Ok(frame);
         }

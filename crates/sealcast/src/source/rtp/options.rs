@@ -1,4 +1,5 @@
-//! `rtp://127.0.0.1:5600`, or the description of a stream in a file: packets that come without being asked for.
+//! `rtp://127.0.0.1:5600`, `udp://127.0.0.1:5600`, or the description of a stream in a file: packets that come without
+//! being asked for.
 
 use std::fmt;
 use std::fs::File;
@@ -7,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use sealcast_proto::rtp::{MediaDescription, Medium};
+use sealcast_proto::rtsp::Track;
 
 use super::super::Options;
 use crate::failure::{Failure, FailureKind, Result};
@@ -17,6 +19,9 @@ pub(crate) const DEFAULT_PORT: u16 = 5600;
 /// Payload type that senders without a description use mostly; any other counts if it is the only one.
 const DEFAULT_TYPE: u8 = 96;
 const HIGHEST_TYPE: u8 = 127;
+/// MPEG-TS in RTP, and its payload type (RFC 3551, section 6).
+const TRANSPORT_STREAM: &str = "MP2T";
+const TRANSPORT_STREAM_TYPE: u8 = 33;
 /// Longest description in bytes.
 const MAX_DESCRIPTION: u64 = 64 << 10;
 const EXAMPLE: &str = "write rtp://127.0.0.1:5600?codec=h264, or file:STREAM.sdp";
@@ -36,7 +41,7 @@ pub struct RtpOptions {
 }
 
 impl RtpOptions {
-    /// Parses what follows `rtp://`: `ADDRESS[:PORT][?codec=h264|h265|jpeg][&type=N][&from=ADDRESS]`.
+    /// Parses what follows `rtp://`: `ADDRESS[:PORT][?codec=h264|h265|jpeg|ts][&type=N][&from=ADDRESS]`.
     ///
     /// # Errors
     /// Kind `Usage`.
@@ -46,12 +51,14 @@ impl RtpOptions {
             None | Some("h264") => "H264",
             Some("h265" | "hevc") => "H265",
             Some("jpeg" | "mjpeg") => "JPEG",
+            Some("ts" | "mpegts") => TRANSPORT_STREAM,
             Some(other) => {
                 let what = format!("packets of \"{other}\" are not put together");
-                return Err(usage(what, "use codec=h264, codec=h265 or codec=jpeg"));
+                return Err(usage(what, "use codec=h264, codec=h265, codec=jpeg or codec=ts"));
             }
         };
         let kind = match options.take("type") {
+            None if encoding == TRANSPORT_STREAM => TRANSPORT_STREAM_TYPE,
             None => DEFAULT_TYPE,
             Some(text) => {
                 let number = text.parse().ok().filter(|number| *number <= HIGHEST_TYPE);
@@ -62,17 +69,33 @@ impl RtpOptions {
             }
         };
         let from = sender(&mut options)?;
-        options.finish("codec=h264|h265|jpeg, type=N and from=ADDRESS")?;
+        options.finish("codec=h264|h265|jpeg|ts, type=N and from=ADDRESS")?;
+        Self::at("rtp", place, (kind, encoding), from)
+    }
+
+    /// Parses what follows `udp://`: `ADDRESS[:PORT][?from=ADDRESS]`, where MPEG-TS comes.
+    ///
+    /// # Errors
+    /// Kind `Usage`.
+    pub(crate) fn transport_stream(rest: &str) -> Result<Self> {
+        let (place, mut options) = Options::split(rest);
+        let from = sender(&mut options)?;
+        options.finish(FROM)?;
+        Self::at("udp", place, (TRANSPORT_STREAM_TYPE, TRANSPORT_STREAM), from)
+    }
+
+    /// A picture of this payload type and encoding that comes to a place.
+    fn at(scheme: &str, place: &str, (kind, encoding): (u8, &str), from: Option<IpAddr>) -> Result<Self> {
         let address = parse_local_address(place.trim_end_matches('/'), DEFAULT_PORT)
             .filter(|address| address.port() > 0)
             .ok_or_else(|| {
-                let what = format!("\"rtp://{place}\" begins with no address of this machine and a port");
+                let what = format!("\"{scheme}://{place}\" begins with no address of this machine and a port");
                 usage(what, EXAMPLE)
             })?;
         let port = address.port();
         let text = format!("m=video {port} RTP/AVP {kind}\na=rtpmap:{kind} {encoding}/90000\n");
         let options = Self {
-            shown: format!("rtp://{address}"),
+            shown: format!("{scheme}://{address}"),
             from,
             description: MediaDescription::parse(text.as_bytes()),
             address: address.ip(),
@@ -128,6 +151,16 @@ impl RtpOptions {
             }
         }
         Ok(self)
+    }
+
+    /// The medium that carries MPEG-TS, if the picture does not come in RTP by itself.
+    pub(super) fn carries_transport_stream(&self) -> Option<(Track, &Medium)> {
+        let is = |medium: &Medium| {
+            medium
+                .format()
+                .is_some_and(|format| format.encoding.eq_ignore_ascii_case("mp2t"))
+        };
+        self.description.tracks().find(|(_, medium)| is(medium))
     }
 
     /// Where a medium of the description comes.
@@ -220,7 +253,7 @@ mod tests {
             ("127.0.0.1:0", "no address of this machine"),
             ("camera.example:5600", "no address of this machine"),
             ("", "no address of this machine"),
-            ("127.0.0.1?codec=av1", "use codec=h264"),
+            ("127.0.0.1?codec=av1", "or codec=ts"),
             ("127.0.0.1?type=128", "from 0 to 127"),
             ("127.0.0.1?from=camera", "without a port"),
             ("127.0.0.1?from=192.0.2.7:5", "without a port"),
@@ -230,6 +263,39 @@ mod tests {
             assert_eq!(failure.kind, FailureKind::Usage, "{failure}");
             assert!(failure.to_string().contains(words), "{text}: {failure}");
         }
+    }
+
+    #[test]
+    fn mpeg_ts_comes_to_a_port_by_itself_or_in_rtp() {
+        for (options, shown) in [
+            (RtpOptions::transport_stream("127.0.0.1:5601"), "udp://127.0.0.1:5601"),
+            (RtpOptions::transport_stream("[::1]"), "udp://[::1]:5600"),
+            (
+                RtpOptions::transport_stream("0.0.0.0:9?from=192.0.2.7"),
+                "udp://0.0.0.0:9",
+            ),
+            (RtpOptions::parse("127.0.0.1?codec=ts"), "rtp://127.0.0.1:5600"),
+        ] {
+            let options = options.expect(shown);
+            assert_eq!(options.shown(), shown);
+            assert!(options.carries_transport_stream().is_some(), "{shown}");
+        }
+        for (rest, words) in [
+            ("0.0.0.0:5600", "add ?from=ADDRESS"),
+            ("239.1.2.3:5600?from=192.0.2.7", "multicast"),
+            ("", "udp://"),
+            ("127.0.0.1?codec=ts", "no option \"codec\""),
+        ] {
+            let failure = RtpOptions::transport_stream(rest).expect_err(rest);
+            assert_eq!(failure.kind, FailureKind::Usage, "{failure}");
+            assert!(failure.to_string().contains(words), "{rest}: {failure}");
+        }
+        assert!(
+            RtpOptions::parse("127.0.0.1")
+                .expect("H.264")
+                .carries_transport_stream()
+                .is_none()
+        );
     }
 
     #[test]

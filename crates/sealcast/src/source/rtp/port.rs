@@ -5,19 +5,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
+use sealcast_proto::container::ts::TS_SYNC;
 use sealcast_proto::rtp::RtpPacket;
-use sealcast_proto::rtsp::Channel;
+use sealcast_proto::rtsp::{Channel, TrackSet};
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
 use super::super::Strangers;
+use super::super::coded::MediaError;
+use super::super::file::failure;
+use super::super::muxed::Muxed;
 use super::choice::choose;
 use super::datagrams::{Datagram, Datagrams};
 use super::options::RtpOptions;
 use super::reader::{Arrived, Streams};
 use super::{CameraSource, Session};
 use crate::failure::{Failure, FailureKind, Result};
-use crate::media::{SoundInfo, StreamInfo};
+use crate::media::{PipeFormat, SoundInfo, StreamInfo};
 use crate::meter::telling::Telling;
 use crate::rtsp::each_datagram;
 use crate::transport::cannot_listen;
@@ -30,16 +34,26 @@ pub(in crate::source) type RtpSource = CameraSource<PortSession>;
 pub(in crate::source) struct PortSession {
     began: Instant,
     datagrams: Datagrams,
-    streams: Streams,
+    content: Content,
     strangers: Arc<Mutex<Doorkeeper>>,
     /// One task for each port. They end with this.
     _receiving: JoinSet<()>,
+}
+
+/// Frames that are made of the packets.
+enum Content {
+    /// Of RTP.
+    Rtp(Box<Streams>),
+    /// Of MPEG-TS, by itself or in RTP.
+    MpegTs(Box<Muxed>),
 }
 
 /// Judgement of packets by who sent them and by what they are.
 struct Doorkeeper {
     /// The only sender that counts.
     from: Option<IpAddr>,
+    /// MPEG-TS counts, and not RTP alone.
+    transport_stream: bool,
     /// Not taken yet.
     strangers: Strangers,
     telling: Telling,
@@ -53,9 +67,10 @@ enum Counts {
 }
 
 impl Doorkeeper {
-    fn new(from: Option<IpAddr>) -> Self {
+    fn new(from: Option<IpAddr>, transport_stream: bool) -> Self {
         Self {
             from,
+            transport_stream,
             strangers: Strangers::default(),
             telling: Telling::default(),
         }
@@ -69,12 +84,16 @@ impl Doorkeeper {
                 self.strangers.address += 1;
                 "they are from another address than the one that counts"
             }
+            [TS_SYNC, ..] if self.transport_stream => return Some(Counts::Rtp),
             // RTCP may come to the port of RTP (RFC 5761).
             [first, 192..=223, ..] if first >> 6 == 2 => return Some(Counts::Rtcp),
             _ if RtpPacket::parse(packet).is_some() => return Some(Counts::Rtp),
             _ => {
                 self.strangers.format += 1;
-                "they are no RTP"
+                match self.transport_stream {
+                    true => "they are no MPEG-TS",
+                    false => "they are no RTP",
+                }
             }
         };
         if let Some(total) = self.telling.count(Instant::now()) {
@@ -138,6 +157,59 @@ pub(crate) fn try_ports(options: &RtpOptions) -> Result<String> {
     ))
 }
 
+/// Frames of a stream before anything came, the tracks of which packets come, and whether reports of them are needed.
+fn content(options: &RtpOptions) -> Result<(Content, TrackSet, bool)> {
+    if let Some((track, _)) = options.carries_transport_stream() {
+        let mut tracks = TrackSet::default();
+        tracks.insert(track);
+        let muxed = Muxed::new(PipeFormat::MpegTs, None, options.sound);
+        return Ok((Content::MpegTs(muxed.into()), tracks, false));
+    }
+    let chosen = choose(&options.description, options.sound).map_err(|names| {
+        let what = format!("{} is {names}, not H.264, H.265 or Motion JPEG video", options.shown());
+        Failure::new(FailureKind::Source, what, "have the sender encode H.264 or H.265")
+    })?;
+    if let Some(what) = &chosen.left_out {
+        tracing::warn!(source = options.shown(), "sound is left out: it is {what}");
+    }
+    let mut streams = Streams::new(chosen);
+    streams.unasked();
+    let (tracks, with_sound) = (streams.tracks(), streams.has_sound());
+    Ok((Content::Rtp(streams.into()), tracks, with_sound))
+}
+
+/// MPEG-TS as it is, or what a packet of RTP carries.
+fn transport_stream(packet: &[u8]) -> &[u8] {
+    match packet {
+        [TS_SYNC, ..] => packet,
+        _ => RtpPacket::parse(packet).map_or(&[], |packet| packet.payload),
+    }
+}
+
+impl Content {
+    fn next(&mut self) -> Option<Arrived> {
+        match self {
+            Self::Rtp(streams) => streams.next(),
+            Self::MpegTs(muxed) => muxed.next(),
+        }
+    }
+
+    /// Takes a packet that came to a session which began at that instant.
+    ///
+    /// # Errors
+    /// The stream has no picture that is carried.
+    fn take(&mut self, datagram: Datagram, began: Instant) -> std::result::Result<(), MediaError> {
+        let Datagram { channel, packet, came } = datagram;
+        match self {
+            Self::Rtp(streams) => {
+                streams.take(channel, packet, began, came);
+                Ok(())
+            }
+            Self::MpegTs(muxed) => muxed.take(transport_stream(&packet), came),
+        }
+    }
+}
+
 impl Session for PortSession {
     type Options = RtpOptions;
     const AGAIN: &'static str = "listening again";
@@ -152,22 +224,13 @@ impl Session for PortSession {
     }
 
     async fn connect(options: &RtpOptions, _: Instant) -> Result<Self> {
-        let chosen = choose(&options.description, options.sound).map_err(|names| {
-            let what = format!("{} is {names}, not H.264, H.265 or Motion JPEG video", options.shown());
-            Failure::new(FailureKind::Source, what, "have the sender encode H.264 or H.265")
-        })?;
-        if let Some(what) = &chosen.left_out {
-            tracing::warn!(source = options.shown(), "sound is left out: it is {what}");
-        }
-        let mut streams = Streams::new(chosen);
-        streams.unasked();
-        let with_sound = streams.has_sound();
-        let tracks = streams.tracks();
+        let (content, tracks, with_sound) = content(options)?;
+        let transport_stream = matches!(content, Content::MpegTs(_));
         let mut session = Self {
             began: Instant::now(),
             datagrams: Datagrams::new(),
-            streams,
-            strangers: Arc::new(Mutex::new(Doorkeeper::new(options.from))),
+            content,
+            strangers: Arc::new(Mutex::new(Doorkeeper::new(options.from, transport_stream))),
             _receiving: JoinSet::new(),
         };
         for (track, medium) in options
@@ -182,38 +245,58 @@ impl Session for PortSession {
 
     async fn receive(&mut self, until: Instant) -> Result<Option<Arrived>> {
         loop {
-            if let Some(arrived) = self.streams.next() {
+            if let Some(arrived) = self.content.next() {
                 return Ok(Some(arrived));
             }
             if Instant::now() >= until {
                 return Ok(None);
             }
-            let wake = self.streams.due(self.began).map_or(until, |due| due.min(until));
+            let due = match &self.content {
+                Content::Rtp(streams) => streams.due(self.began),
+                Content::MpegTs(_) => None,
+            };
+            let wake = due.map_or(until, |due| due.min(until));
             tokio::select! {
                 biased;
                 datagram = self.datagrams.next() => {
-                    let Datagram { channel, packet, came } = datagram;
-                    self.streams.take(channel, packet, self.began, came);
+                    let taken = self.content.take(datagram, self.began);
+                    taken.map_err(|error| failure("the stream", &error))?;
                 }
-                () = sleep_until(wake.into()) => self.streams.settle(self.began, Instant::now()),
+                () = sleep_until(wake.into()) => {
+                    if let Content::Rtp(streams) = &mut self.content {
+                        streams.settle(self.began, Instant::now());
+                    }
+                }
             }
         }
     }
 
     fn info(&self) -> StreamInfo {
-        self.streams.info()
+        match &self.content {
+            Content::Rtp(streams) => streams.info(),
+            Content::MpegTs(muxed) => muxed.info(),
+        }
     }
 
     fn sound(&self) -> Option<SoundInfo> {
-        self.streams.sound()
+        match &self.content {
+            Content::Rtp(streams) => streams.sound(),
+            Content::MpegTs(muxed) => muxed.sound(),
+        }
     }
 
     fn take_damaged(&mut self) -> u64 {
-        self.streams.take_damaged()
+        match &mut self.content {
+            Content::Rtp(streams) => streams.take_damaged(),
+            Content::MpegTs(muxed) => muxed.take_damaged(),
+        }
     }
 
     fn take_strangers(&mut self) -> Strangers {
-        let mut strangers = self.streams.take_strangers();
+        let mut strangers = match &mut self.content {
+            Content::Rtp(streams) => streams.take_strangers(),
+            Content::MpegTs(_) => Strangers::default(),
+        };
         let mut doorkeeper = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
         strangers += std::mem::take(&mut doorkeeper.strangers);
         strangers
@@ -221,10 +304,14 @@ impl Session for PortSession {
 
     fn silence(&self) -> String {
         let doorkeeper = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
-        self.streams.silence(match doorkeeper.telling.total() {
+        let unheard = match doorkeeper.telling.total() {
             0 => "nothing comes to it",
             _ => "nothing comes to it that counts, see above",
-        })
+        };
+        match &self.content {
+            Content::Rtp(streams) => streams.silence(unheard),
+            Content::MpegTs(muxed) => muxed.silence(unheard),
+        }
     }
 
     async fn tear_down(self) {}
@@ -241,7 +328,7 @@ mod tests {
         let [near, other]: [SocketAddr; 2] =
             ["[::ffff:192.0.2.7]:9", "192.0.2.8:9"].map(|text| text.parse().expect("an address"));
         let (rtp, rtcp) = ([&[0x80, 96][..], &[0; 12]].concat(), [0x80, 200, 0, 0]);
-        let mut doorkeeper = Doorkeeper::new(Some("192.0.2.7".parse().expect("an address")));
+        let mut doorkeeper = Doorkeeper::new(Some("192.0.2.7".parse().expect("an address")), false);
         assert_eq!(doorkeeper.judge(near, &rtp), Some(Counts::Rtp));
         assert_eq!(doorkeeper.judge(near, &rtcp), Some(Counts::Rtcp));
         for length in 0..12 {
@@ -249,7 +336,11 @@ mod tests {
         }
         assert_eq!(doorkeeper.judge(other, &rtp), None);
         assert_eq!((doorkeeper.strangers.format, doorkeeper.strangers.address), (12, 1));
-        assert_eq!(Doorkeeper::new(None).judge(other, &rtp), Some(Counts::Rtp));
+        assert_eq!(Doorkeeper::new(None, false).judge(other, &rtp), Some(Counts::Rtp));
+        let ts = [0x47; 188];
+        assert_eq!(Doorkeeper::new(None, false).judge(other, &ts), None);
+        assert_eq!(Doorkeeper::new(None, true).judge(other, &ts), Some(Counts::Rtp));
+        assert_eq!(transport_stream(&[&rtp[..12], &ts].concat()), ts);
     }
 
     fn draw(state: &mut u64, end: usize) -> usize {
@@ -276,7 +367,7 @@ mod tests {
             let options = RtpOptions::parse(&format!("127.0.0.1:5600?codec={codec}")).expect("a URL");
             let mut streams = Streams::new(choose(&options.description, true).expect("a picture"));
             streams.unasked();
-            let mut doorkeeper = Doorkeeper::new(None);
+            let mut doorkeeper = Doorkeeper::new(None, false);
             let track = streams.tracks().iter().next().expect("the picture's");
             let sender = "127.0.0.1:9".parse().expect("an address");
             for number in 0..20_000_u16 {
