@@ -63,15 +63,16 @@ cargo xtask COMMAND
                             and as on other machines, network runs in real time, costs, 4K, soak, fuzzing for N
                             seconds per target (600), two builds with the same bytes, the address sanitizer and Miri,
                             aarch64 and armv7, the relay client, cameras, GStreamer, the package, the image and the
-                            alerts, formal models, and the speed beside the last tag
+                            alerts, formal models, and the speed beside the last tag or a week ago
 
  Parts of them, and other tools:
   packages                  only the first step of `test`
   tidy                      the house rules that clippy does not check
   decisions                 write the index of docs/decisions
   speed [--against COMMIT] [--bound 3%] [--time 30m] [--only PART] [--clip FILE]
-                            build that commit (the last tag) like this tree, measure both in turns, and tell by how much
-                            this one is slower at most; fail where it is shown to be more than 5 % slower
+                            build that commit (the last tag, or one of a week ago) like this tree, measure both in
+                            turns, and tell by how much this one is slower at most; fail where it is shown to be more
+                            than 5 % slower
   load [--rounds N]         the suite beside two busy threads and a disk writer, then on one processor, N times each (1)
   masked [NAME]...          the suite as on other machines, or on those named, as far as that can affect it: the
                             cryptography library with less of the processor (no-avx512, no-avx2, no-aes), ciphers and
@@ -227,7 +228,7 @@ fn nightly(summary: &mut Summary, fuzzing: Duration) -> bool {
     summary.step("cameras", cameras::step);
     summary.step("gst", gst::step);
     summary.step("alerts", alerts::step);
-    summary.step("speed", speed::against_last_tag);
+    summary.step("speed", || speed::step(&speed::Asked::default()));
     models(summary)
 }
 

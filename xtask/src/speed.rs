@@ -38,27 +38,30 @@ pub(crate) fn asked(words: &[&str]) -> Option<Asked> {
     Some(asked)
 }
 
-/// Compares this tree with the commit asked for, or else with the last tag.
+/// Compares this tree with the commit asked for, or else with the last tag, or else with a commit of a week ago.
 pub(crate) fn step(asked: &Asked) -> Outcome {
-    let commit = asked.against.clone().or_else(last_tag);
-    let Some(commit) = commit else {
-        return Outcome::Failed("there is no tag: name a commit, --against COMMIT".to_owned());
+    let Some(commit) = asked.against.clone().or_else(last_tag).or_else(a_week_ago) else {
+        return Outcome::Failed(
+            "there is no tag, and no commit is a week old: name a commit, --against COMMIT".to_owned(),
+        );
     };
     Outcome::of(compare(&commit, &asked.options))
-}
-
-/// Compares this tree with the last tag, if there is one.
-pub(crate) fn against_last_tag() -> Outcome {
-    match last_tag() {
-        Some(tag) => Outcome::of(compare(&tag, &[])),
-        None => Outcome::Skipped("there is no tag to compare with".to_owned()),
-    }
 }
 
 /// The last tag before this commit.
 fn last_tag() -> Option<String> {
     let tag = output(&mut command("git", &["describe", "--tags", "--abbrev=0"]))?;
     Some(tag.trim().to_owned())
+}
+
+/// The newest commit that was there a week before this one: what a week of small losses adds up to is seen.
+fn a_week_ago() -> Option<String> {
+    let this = output(&mut command("git", &["log", "-1", "--format=%ct"]))?;
+    let before = this.trim().parse::<u64>().ok()?.checked_sub(7 * 24 * 3600)?;
+    let before = format!("--before={before}");
+    let commit = output(&mut command("git", &["log", "-1", "--first-parent", "--format=%H", &before]))?;
+    let commit = commit.trim();
+    (!commit.is_empty()).then(|| commit.to_owned())
 }
 
 fn compare(commit: &str, options: &[String]) -> Result<(), String> {
