@@ -59,7 +59,10 @@ fn a_week_ago() -> Option<String> {
     let this = output(&mut command("git", &["log", "-1", "--format=%ct"]))?;
     let before = this.trim().parse::<u64>().ok()?.checked_sub(7 * 24 * 3600)?;
     let before = format!("--before={before}");
-    let commit = output(&mut command("git", &["log", "-1", "--first-parent", "--format=%H", &before]))?;
+    let commit = output(&mut command(
+        "git",
+        &["log", "-1", "--first-parent", "--format=%H", &before],
+    ))?;
     let commit = commit.trim();
     (!commit.is_empty()).then(|| commit.to_owned())
 }

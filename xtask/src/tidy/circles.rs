@@ -6,7 +6,7 @@ use super::file::{File, Finding};
 use super::imports::{Imports, imports};
 
 /// Crates that have circles still, by their roots, and how many. The numbers only fall.
-const NOT_YET: [(&str, usize); 1] = [("crates/sealcast/src/lib.rs", 11)];
+const NOT_YET: [(&str, usize); 1] = [("crates/sealcast/src/lib.rs", 6)];
 
 pub(crate) fn examine(files: &[File], findings: &mut Vec<Finding>) {
     judge(files, &NOT_YET, findings);

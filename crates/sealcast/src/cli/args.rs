@@ -11,6 +11,7 @@ use sealcast_proto::wire::MAX_LATENCY;
 
 use super::examples;
 use super::flags::Flags;
+use super::json_arg::JsonArg;
 use super::peers_args::{InviteArgs, PeersArgs, StatusArgs};
 use crate::config::option::STUDY;
 use crate::keys::files::End;
@@ -111,13 +112,6 @@ pub(super) struct KeygenArgs {
     /// With --for publisher or gateway-camera: the identity of the one with this name
     #[arg(long, value_name = "NAME", requires = "end")]
     pub(super) name: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct JsonArg {
-    /// Print JSON
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -7,20 +7,19 @@ use crate::failure::Result;
 use crate::output;
 
 /// Prints the completions of a shell.
-pub(super) fn run(shell: Shell) -> Result<()> {
-    output::print(&String::from_utf8_lossy(&completions(shell)))
+pub(super) fn run(program: &Command, shell: Shell) -> Result<()> {
+    output::print(&String::from_utf8_lossy(&completions(program, shell)))
 }
 
-/// The completions of a shell.
-pub fn completions(shell: Shell) -> Vec<u8> {
+/// The completions of a shell for the program.
+pub fn completions(program: &Command, shell: Shell) -> Vec<u8> {
     let mut text = Vec::new();
-    generate(shell, &mut visible(), "sealcast", &mut text);
+    generate(shell, &mut visible(program), "sealcast", &mut text);
     text
 }
 
 /// The program without its hidden commands, which no completion should offer.
-fn visible() -> Command {
-    let program = super::command();
+fn visible(program: &Command) -> Command {
     let shown = program
         .get_subcommands()
         .filter(|command| !command.is_hide_set())

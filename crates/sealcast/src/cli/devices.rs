@@ -6,7 +6,7 @@ use std::path::Path;
 use sealcast_proto::words::plain;
 use serde::Serialize;
 
-use super::args::JsonArg;
+use super::json_arg::JsonArg;
 use crate::failure::Result;
 use crate::media::{FrameRate, StampKind};
 use crate::output;

@@ -17,12 +17,14 @@ mod gateway;
 mod hand_out;
 mod hyphens;
 mod invite;
+mod json_arg;
 mod list_cameras;
 mod log;
 mod peers;
 mod peers_args;
 mod probe;
 mod probe_beside;
+mod probe_feed;
 mod publish;
 mod publish_cameras;
 mod publish_source;
@@ -150,7 +152,7 @@ fn dispatch(arguments: Arguments) -> Result<()> {
                 Ok(())
             }
         },
-        Command::Completions(args) => completions::run(args.shell),
+        Command::Completions(args) => completions::run(&command(), args.shell),
         Command::Publish(args) => publish::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Gateway(args) => gateway::run(args.command),

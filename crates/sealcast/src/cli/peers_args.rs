@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::args::JsonArg;
+use super::json_arg::JsonArg;
 use crate::keys::peers::MAX_USES;
 use crate::length::Hours;
 

@@ -1,40 +1,26 @@
 //! `sealcast probe`.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sealcast_proto::events::EventTicket;
-use sealcast_proto::session::RekeyPolicy;
-use sealcast_proto::wire::Ticket;
-use tokio::sync::watch::Receiver;
 
 use super::args::ProbeArgs;
-use super::publish_source::open_source;
+use super::probe_feed::{From, feed_from, panicked};
 use super::ticket::ticket_in_force;
 use super::{build, probe_beside, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::files::End;
-use crate::keys::seen_groups::SeenGroups;
 use crate::meter::metrics::Metrics;
 use crate::output;
 use crate::private_file::read_ticket;
-use crate::run::probe::{Probe, ProbeOptions, feed};
-use crate::run::{Observation, Observing, PublisherAt, QueueLimits, WatchOptions, build_info, watch};
+use crate::run::probe::{Probe, ProbeOptions};
+use crate::run::{Observation, Observing, build_info};
 use crate::sink::Sink;
 use crate::source::SourceUrl;
-use crate::transport::DEFAULT_LATENCY_MS;
 
 /// Command line that gives a probe its ticket.
 const TYPED: &str = "sealcast probe @FILE";
-
-/// Publisher or source that a probe measures.
-#[derive(Clone)]
-pub(super) enum From {
-    Publisher(Ticket),
-    Source(String),
-}
 
 pub(super) fn run(args: ProbeArgs) -> Result<()> {
     shutdown::single_threaded_runtime()?.block_on(run_async(args))
@@ -96,49 +82,6 @@ async fn receive(
     let (observation, reconnect) = (observing.observation(), true);
     let outcome = feed_from(args, settings, from, (sink, reconnect), observation, stop).await;
     shutdown::in_time(outcome, began, args.session.time(), &observing.observation())
-}
-
-/// Feed a sink with what is measured until that ends or `stop` turns true. A publisher is connected to again when the
-/// connection breaks, if `reconnect` is true.
-///
-/// # Errors
-/// The source fails, the publisher refuses this end, or the sink fails.
-pub(super) async fn feed_from(
-    args: &ProbeArgs,
-    settings: &Settings,
-    from: From,
-    (sink, reconnect): (Box<dyn Sink>, bool),
-    observation: Arc<Observation>,
-    stop: Receiver<bool>,
-) -> Result<()> {
-    let ticket = match from {
-        From::Source(url) => return feed(open_source(url).await?, sink, stop).await,
-        From::Publisher(ticket) => ticket,
-    };
-    let sealing = build::Sealing::without_media(RekeyPolicy::default());
-    let budget = ticket.latency.unwrap_or(DEFAULT_LATENCY_MS);
-    let budget = args.latency.latency.unwrap_or(budget);
-    let mut offer = build::own_offer(&args.session, End::Viewer, sealing, settings)?;
-    offer.wish.camera = build::wished_camera(settings)?;
-    let options = WatchOptions {
-        offer,
-        publisher: PublisherAt::Connect(ticket),
-        sink,
-        budget: Duration::from_millis(budget.into()),
-        stream_budget: args.latency.budget(),
-        queue: QueueLimits::default(),
-        sound: false,
-        reconnect,
-        without_session: false,
-        seen: SeenGroups::nowhere(),
-        relays: Vec::new(),
-    };
-    watch(options, observation, stop).await
-}
-
-pub(super) fn panicked(error: &tokio::task::JoinError) -> Failure {
-    let what = format!("the probe failed ({error})");
-    Failure::new(FailureKind::Internal, what, "please report this")
 }
 
 /// Choice of what to measure: a ticket or a file with one, or a source.

@@ -8,7 +8,7 @@ use tokio::sync::watch::{Receiver, channel};
 use tokio::time::{sleep, timeout};
 
 use super::args::ProbeArgs;
-use super::probe::{From, feed_from, panicked};
+use super::probe_feed::{From, feed_from, panicked};
 use super::{build, shutdown};
 use crate::config::Settings;
 use crate::config::secrets::redact;

@@ -7,13 +7,10 @@ use sealcast_proto::unit::nal_units;
 use shiguredo_mp4::boxes::TrunSample;
 
 use super::file_mp4_boxes::{PICTURE, Run, Track, fragment, free, header, mark, sample};
-use super::file_mp4_clock::{DecodeClock, Times};
+use super::file_mp4_clock::{DecodeClock, TIMESCALE, Times};
 use super::file_mp4_entry::{Description, describe, reordering, with_lengths};
 use super::file_mp4_sound::SoundTrack;
 use crate::media::{Codec, Orientation, ReceivedFrame, SoundInfo, StreamInfo};
-
-/// Ticks per second, a multiple of every usual frame rate.
-pub(super) const TIMESCALE: u32 = 90_000;
 
 /// Maximum duration of a fragment, so that a killed process loses less than a second.
 const FRAGMENT_TICKS: u64 = TIMESCALE as u64 * 9 / 10;

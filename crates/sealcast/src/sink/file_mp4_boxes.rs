@@ -8,15 +8,17 @@ use shiguredo_mp4::boxes::{
     MvhdBox, SampleEntry, SmhdBox, StblBox, StcoBox, StscBox, StsdBox, StszBox, SttsBox, TfdtBox, TfhdBox, TkhdBox,
     TrafBox, TrakBox, TrexBox, TrunBox, TrunSample, VmhdBox,
 };
-use shiguredo_mp4::{Either, Encode, FixedPointNumber, LanguageCode, Mp4FileTime, SampleFlags};
+use shiguredo_mp4::{BoxType, Either, Encode, FixedPointNumber, LanguageCode, Mp4FileTime, SampleFlags};
 
-use super::file_mp4_entry::AVC3;
 use crate::media::Orientation;
 use crate::source::matrix_of;
 
 /// Numbers of the tracks.
 pub(super) const PICTURE: u32 = 1;
 pub(super) const SOUND: u32 = 2;
+
+/// The sample entry of H.264 whose parameter sets may change in the pictures.
+pub(super) const AVC3: BoxType = BoxType::Normal(*b"avc3");
 
 /// Size and type of a box without content.
 pub(super) const BOX_HEADER: usize = 8;

@@ -2,8 +2,11 @@
 
 use std::collections::VecDeque;
 
+/// Ticks per second, a multiple of every usual frame rate.
+pub(super) const TIMESCALE: u32 = 90_000;
+
 /// A picture that stands this many ticks behind the newest one was not reordered: its clock went back.
-const STRAY: u64 = 10 * super::file_mp4::TIMESCALE as u64;
+const STRAY: u64 = 10 * TIMESCALE as u64;
 
 /// Times of a picture in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,16 +8,13 @@ use shiguredo_mp4::boxes::{
 };
 use shiguredo_mp4::{BoxSize, BoxType, Encode};
 
-use super::file_mp4_boxes::BOX_HEADER;
+use super::file_mp4_boxes::{AVC3, BOX_HEADER};
 use crate::media::{Codec, StreamInfo};
 use crate::source::JPEG_OBJECT_TYPE;
 use crate::source::h264::{self, read_sps};
 use crate::source::{av1, h265};
 
 type Result<T> = std::result::Result<T, String>;
-
-/// The sample entry of H.264 whose parameter sets may change in the pictures.
-pub(super) const AVC3: BoxType = BoxType::Normal(*b"avc3");
 
 /// The sample entry, and what was learned while creating it.
 #[derive(Debug)]

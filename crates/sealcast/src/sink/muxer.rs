@@ -7,8 +7,7 @@ use sealcast_proto::container::matroska::{MatroskaWriter, PictureTrack};
 use sealcast_proto::container::ts::{Sounds, TsWriter, ts_ticks};
 use sealcast_proto::unit::nal_units;
 
-use super::file_mp4::TIMESCALE;
-use super::file_mp4_clock::DecodeClock;
+use super::file_mp4_clock::{DecodeClock, TIMESCALE};
 use super::file_mp4_entry::{describe, reordering, with_lengths};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, PipeFormat, ReceivedFrame, SoundInfo, StreamInfo};

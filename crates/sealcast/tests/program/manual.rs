@@ -370,7 +370,7 @@ fn wrap(line: &str, tidied: &mut String) {
 }
 
 fn completions() -> Vec<(String, String)> {
-    let of = |shell| String::from_utf8(cli::completions(shell)).expect("text");
+    let of = |shell| String::from_utf8(cli::completions(&cli::command(), shell)).expect("text");
     vec![
         ("completions/sealcast.bash".to_owned(), of(Shell::Bash)),
         ("completions/_sealcast".to_owned(), of(Shell::Zsh)),
