@@ -4,7 +4,7 @@ use crate::shell::{command, exists, output, run};
 use crate::summary::Outcome;
 
 /// Package and purpose. The program itself needs none of them.
-const PACKAGES: [(&str, &str); 30] = [
+const PACKAGES: [(&str, &str); 31] = [
     ("nasm", "assembles the H.264 codec's fast code"),
     ("ffmpeg", "makes and checks clips"),
     ("tesseract-ocr", "reads text in what the laboratory's attackers see"),
@@ -19,6 +19,7 @@ const PACKAGES: [(&str, &str); 30] = [
     ("gstreamer1.0-plugins-ugly", "its H.264 encoder"),
     ("gstreamer1.0-libav", "its decoders"),
     ("gstreamer1.0-rtsp", "its RTSP elements"),
+    ("mpv", "another vendor's player"),
     ("vlc-bin", "another vendor's player"),
     ("vlc-plugin-base", "its codecs"),
     ("chromium", "opens the viewer's page in a browser"),

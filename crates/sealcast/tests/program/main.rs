@@ -33,6 +33,7 @@ mod multicast;
 mod pipes;
 mod proofs;
 mod quic;
+mod recipes;
 mod relays;
 mod reports;
 mod restarts;

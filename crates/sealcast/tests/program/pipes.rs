@@ -379,7 +379,11 @@ fn the_players_of_the_readme_show_the_picture() {
                 skipped("mpv is not installed");
                 continue;
             }
-            _ => (tool(name), "VO:"),
+            _ => {
+                let mut player = tool(name);
+                player.args(["--vo=null", "--ao=null", "--log-file=/dev/stderr"]);
+                (player, "VO: [null]")
+            }
         };
         let (own, theirs) = (home(), home());
         let publisher = publish(own.path(), "test:320x240@25", &[]);
