@@ -29,6 +29,14 @@ const SETS: [&[u8]; 2] = [
     &[0x68, 0xcb, 0x83, 0xcb, 0x20],
 ];
 /// Parameter sets of 320x240 pixels, as an encoder made them.
+const SMALL_SETS: [&[u8]; 2] = [
+    &[
+        0x67, 0x42, 0xc0, 0x0d, 0xd9, 0x01, 0x41, 0xfb, 0x01, 0x10, 0x00, 0x00, 0x03, 0x00, 0x10, 0x00, 0x00, 0x03,
+        0x03, 0x20, 0xf1, 0x42, 0xa4, 0x80,
+    ],
+    &[0x68, 0xcb, 0x83, 0xcb, 0x20],
+];
+/// Parameter sets of 320x240 pixels, as an encoder made them.
 const H265_SETS: [&[u8]; 3] = [
     &[
         0x40, 0x01, 0x0c, 0x01, 0xff, 0xff, 0x01, 0x60, 0x00, 0x00, 0x03, 0x00, 0x90, 0x00, 0x00, 0x03, 0x00, 0x00,
@@ -257,6 +265,13 @@ pub fn h264() -> Clip {
     Clip::of(Codec::H264, access_unit, fragments)
 }
 
+/// H.264 of 320x240 pixels.
+pub fn small() -> Clip {
+    let sets = "Z0LADdkBQfsBEAAAAwAQAAADAyDxQqSA,aMuDyyA=";
+    let clip = Clip::of(Codec::H264, small_access_unit, fragments);
+    clip.described("Z0LAHtkAoD2hAAADAAEAAAMAMg8WLkg=,aMuDyyA=", sets)
+}
+
 /// H.265 as it should be.
 pub fn h265() -> Clip {
     Clip::of(Codec::H265, h265_access_unit, h265_fragments)
@@ -312,7 +327,16 @@ pub fn slice(picture: usize, length: usize) -> Vec<u8> {
 
 /// A picture with its parameter sets if it is a keyframe.
 pub fn access_unit(picture: usize) -> Vec<Vec<u8>> {
-    let sets = SETS.iter().filter(|_| picture.is_multiple_of(GROUP));
+    with_sets(&SETS, picture)
+}
+
+/// A picture of 320x240 pixels, as [`access_unit`].
+pub fn small_access_unit(picture: usize) -> Vec<Vec<u8>> {
+    with_sets(&SMALL_SETS, picture)
+}
+
+fn with_sets(sets: &[&[u8]], picture: usize) -> Vec<Vec<u8>> {
+    let sets = sets.iter().filter(|_| picture.is_multiple_of(GROUP));
     let mut units: Vec<Vec<u8>> = sets.map(|set| set.to_vec()).collect();
     units.push(slice(picture, length(picture)));
     units

@@ -3,7 +3,7 @@
 use sealcast_testkit::gateways::Deviation::Header;
 use sealcast_testkit::gateways::When::At;
 use sealcast_testkit::gateways::clip::{Clip, Codec, fragments};
-use sealcast_testkit::gateways::clip::{access_unit, h264, h265, slice};
+use sealcast_testkit::gateways::clip::{access_unit, h264, h265, slice, small, small_access_unit};
 
 use super::row::{Carried, Published, Row, Table, row};
 
@@ -125,6 +125,13 @@ const ROWS: &[Row] = &[
         &[],
     )
     .then(h265),
+    row("comes back with pictures of another size", "", &[]).then(small),
+    row(
+        "comes back with pictures of another size, which its parameter sets alone say",
+        "",
+        &[],
+    )
+    .then(|| Clip::of(Codec::H264, small_access_unit, fragments)),
     row("comes back without sound", "OpenIPC/firmware#1436", &[]).then(|| {
         let mut clip = h264();
         clip.description

@@ -12,12 +12,17 @@ const WRITE: &str = "SEALCAST_WRITE_MATRIX";
 const HEAD: &str = "<!-- Everything behind this line is written by the test: see above. -->\n";
 
 fn published(row: &Row) -> String {
-    match row.published {
+    let comes = match row.published {
         Published::All => "picture, sound".to_owned(),
         Published::Picture => "picture".to_owned(),
+        Published::Alone => "picture, which alone is set up".to_owned(),
         Published::But(without, _) => format!("picture, sound, without {without}"),
         Published::Later => "picture from a later keyframe on, sound".to_owned(),
         Published::Fails(words) => format!("\"{words}\""),
+    };
+    match row.arguments.join(" ") {
+        none if none.is_empty() => comes,
+        arguments => format!("with `{arguments}`: {comes}"),
     }
 }
 

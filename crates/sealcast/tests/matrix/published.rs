@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use sealcast_testkit::gateways::{Camera, Clip};
+use sealcast_testkit::gateways::{Camera, Clip, Heard};
 use sealcast_testkit::program::{PATIENCE, Program, free_port, home, publish, sealcast};
 
 use super::row::{Published, Row, Wrong};
@@ -17,7 +17,7 @@ const SOUNDS: f64 = 10.0;
 /// Publishes a camera that is off until the viewer has come, so that its first picture is the viewer's first.
 pub(crate) fn published(row: &Row) -> Result<(), Wrong> {
     let (near, far, port) = (home(), home(), free_port());
-    let publisher = publish(near.path(), &row.url(port), &["--retry"]);
+    let publisher = publish(near.path(), &row.url(port), &[&["--retry"], row.arguments].concat());
     let mut command = sealcast(far.path());
     command.args(["watch", &publisher.ticket, "--to", "-", "--metrics", "127.0.0.1:0"]);
     let (viewer, output) = Program::piped("the viewer", &mut command);
@@ -25,12 +25,12 @@ pub(crate) fn published(row: &Row) -> Result<(), Wrong> {
     let clip = (row.clip)();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port that was free");
     let again = row.again.map(|again| again());
-    let _camera = Camera::odd_again(listener, &clip, again.as_ref(), row.does);
+    let camera = Camera::odd_again(listener, &clip, again.as_ref(), row.does);
     // It is looked for at once.
     publisher.program.signal("HUP");
     match row.published {
         Published::Fails(words) => drop(publisher.program.says(words, PATIENCE)),
-        Published::All | Published::Picture | Published::But(..) | Published::Later => {
+        Published::All | Published::Picture | Published::Alone | Published::But(..) | Published::Later => {
             let mut slices = Slices::of(clip.codec, output);
             let left_out = |picture| matches!(row.published, Published::But(_, but) if but(picture));
             let open = if again.is_some() { 0 } else { OPEN };
@@ -49,7 +49,9 @@ pub(crate) fn published(row: &Row) -> Result<(), Wrong> {
                     came @ Wrong::Came(_) => came,
                 });
             }
-            if !matches!(row.published, Published::Picture) {
+            if matches!(row.published, Published::Alone) {
+                is_set_up_alone(&camera)?;
+            } else if !matches!(row.published, Published::Picture) {
                 viewer.has_counted("sealcast_sound_packets_total{dir=\"in\"}", SOUNDS);
             }
         }
@@ -57,6 +59,24 @@ pub(crate) fn published(row: &Row) -> Result<(), Wrong> {
     match publisher.program.said().contains("panicked") {
         true => Err(Wrong::Came("the publisher panicked".to_owned())),
         false => Ok(()),
+    }
+}
+
+/// Checks that the camera was asked for one track in each of its sessions.
+fn is_set_up_alone(camera: &Camera) -> Result<(), Wrong> {
+    let heard = camera.heard_so_far();
+    let count = |method: &str| {
+        heard
+            .iter()
+            .filter(|heard| **heard == Heard::Asked(method.to_owned()))
+            .count()
+    };
+    let (tracks, sessions) = (count("SETUP"), count("PLAY"));
+    match tracks == sessions {
+        true => Ok(()),
+        false => Err(Wrong::Came(format!(
+            "{tracks} tracks were set up in {sessions} sessions"
+        ))),
     }
 }
 

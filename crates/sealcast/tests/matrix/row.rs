@@ -39,6 +39,8 @@ pub(crate) struct Row {
     /// Clip that it shows when it hung up after the first one and is called again.
     pub(crate) again: Option<fn() -> Clip>,
     pub(crate) does: &'static [Deviation],
+    /// Arguments with which it is published, besides its URL.
+    pub(crate) arguments: &'static [&'static str],
     pub(crate) published: Published,
     pub(crate) carried: Carried,
 }
@@ -50,6 +52,8 @@ pub(crate) enum Published {
     All,
     /// Every picture once and in order, without sound.
     Picture,
+    /// As before, and nothing but the picture is set up at the camera.
+    Alone,
     /// Every picture once and in order, without those of which this is true; and sound.
     But(&'static str, fn(usize) -> bool),
     /// Every picture once and in order from some keyframe on, and sound.
@@ -80,6 +84,7 @@ pub(crate) const fn row(name: &'static str, report: &'static str, does: &'static
         clip: h264,
         again: None,
         does,
+        arguments: &[],
         published: Published::All,
         carried: Carried::All,
     }
@@ -97,6 +102,10 @@ impl Row {
     pub(crate) const fn then(self, again: fn() -> Clip) -> Self {
         let again = Some(again);
         Self { again, ..self }
+    }
+
+    pub(crate) const fn with(self, arguments: &'static [&'static str]) -> Self {
+        Self { arguments, ..self }
     }
 
     pub(crate) const fn published(self, published: Published) -> Self {

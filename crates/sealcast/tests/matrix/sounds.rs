@@ -105,6 +105,9 @@ const ROWS: &[Row] = &[
     )
     .published(Published::Picture)
     .carried(Carried::Picture),
+    row("has sound that nobody wants", "", &[])
+        .with(&["--no-sound"])
+        .published(Published::Alone),
     row("refuses its sound with 461", "", &[Refuses(Track("SETUP", 1), 461, "")])
         .published(Published::Picture)
         .carried(Carried::Picture),
