@@ -4,6 +4,7 @@ pub mod annexb;
 pub mod av1;
 pub mod avi;
 mod coded;
+mod contained;
 mod encoding;
 mod entry;
 mod file;
@@ -39,6 +40,7 @@ pub mod v4l2;
 mod y4m;
 
 pub use coded::{CodedFrame, MAX_FRAME_BYTES, MediaError};
+pub(crate) use contained::contain;
 pub use encoding::Encoding;
 use encoding::MIN_BITRATE;
 pub use file::{Container, FileOptions, FileSource};
@@ -60,7 +62,7 @@ use std::time::{Duration, Instant};
 use sealcast_proto::timeline::Jumps;
 use sealcast_proto::unit::sound_headers as sound;
 
-use crate::failure::{Failure, FailureKind, Result};
+use crate::failure::Result;
 use crate::media::{Frame, Orientation, SoundInfo, StreamInfo};
 
 /// Returns true if the next picture should not be encoded.
@@ -160,21 +162,6 @@ pub trait Source: Send {
     fn waits_for_viewers(&self) -> bool {
         false
     }
-}
-
-/// Runs code that parses the bytes of a camera or file. A parser that panics on them, ours or a library's, counts as
-/// a failure of the source; it must not abort or hang the publisher.
-///
-/// # Errors
-/// Kind `Source`, also for a panic.
-pub(crate) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(Failure::new(
-            FailureKind::Source,
-            "the source sent something on which its parser crashed",
-            "take it for damaged or hostile, and please report what it sends",
-        ))
-    })
 }
 
 /// A source that is silent for this long must report a failure.
