@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use sealcast::media::{Codec, FrameRate, ReceivedFrame, StreamInfo};
 use sealcast::sink;
 use sealcast_testkit::media::{ffmpeg, path, pictures, pump, times, tool, unpaced};
+use sealcast_testkit::skips::skipped;
 
 const ALL: usize = usize::MAX;
 
@@ -102,6 +103,51 @@ fn entry_length(file: &Path) -> Vec<u8> {
         .position(|name| name == b"stsd")
         .expect("a sample table");
     bytes[at + 12..at + 16].to_vec()
+}
+
+/// The pictures of a recording as GStreamer takes it apart, in a byte stream.
+fn parsed_by_gstreamer(file: &Path, codec: &str) -> Option<PathBuf> {
+    let (parser, format, ending) = match codec {
+        "libx264" => ("h264parse", "video/x-h264", "h264"),
+        _ => ("h265parse", "video/x-h265", "h265"),
+    };
+    for element in ["qtdemux", parser] {
+        let found = Command::new("gst-inspect-1.0").args(["--exists", element]).status();
+        if !found.is_ok_and(|status| status.success()) {
+            skipped(format_args!("GStreamer has no {element}"));
+            return None;
+        }
+    }
+    let stream = file.with_extension(format!("parsed.{ending}"));
+    let format = format!("{format},stream-format=byte-stream,alignment=au");
+    let places = [file, &stream].map(|place| format!("location={}", path(place)));
+    let pipeline = [
+        "filesrc", &places[0], "!", "qtdemux", "!", parser, "!", &format, "!", "filesink", &places[1],
+    ];
+    let output = tool("timeout")
+        .args(["120", "gst-launch-1.0", "-q"])
+        .args(pipeline)
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(stream)
+}
+
+#[test]
+fn gstreamer_reads_every_picture_of_a_recording_over_changes_of_size() {
+    let dir = scratch();
+    for codec in ["libx264", "libx265"] {
+        let input = with_three_sizes(dir.path(), codec);
+        let file = dir.path().join(format!("{codec}.mp4"));
+        record(&input, &format!("file:{}", file.display()));
+        let Some(parsed) = parsed_by_gstreamer(&file, codec) else {
+            return;
+        };
+        let pictures_of = |file: &Path| pictures(&["-i", path(file)]);
+        let (read, expected) = (pictures_of(&parsed), pictures_of(&input));
+        assert_eq!((read.len(), expected.len()), (60, 60), "{codec}");
+        assert_eq!(read, expected, "{codec}");
+    }
 }
 
 #[test]
