@@ -1,5 +1,7 @@
 //! Third-party RTSP servers, as cameras for the tests.
 
+mod senders;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -10,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::media::{STREET, clip, ffmpeg, path, tool};
 use crate::program::{PATIENCE, free_port};
+
+pub use senders::{MediaMtx, ffmpeg_camera, ffmpeg_clip, mediamtx};
 
 /// A server process that ends with the test, also if the test fails.
 pub struct Server {

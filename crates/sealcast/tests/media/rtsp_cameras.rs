@@ -12,10 +12,10 @@ use sealcast::media::{Codec, Frame, Track};
 use sealcast::source::{self, Lost, SOURCE_PATIENCE, Source};
 use sealcast_proto::unit::nal_units;
 use sealcast_testkit::gateways::clip::Codec as Sent;
-use sealcast_testkit::gateways::{Camera, Clip, Rtp};
+use sealcast_testkit::gateways::{Camera, Clip, Deviation, Rtp};
 use sealcast_testkit::media::{BUNNY, STREET, clip, path, pictures, unpaced};
-use sealcast_testkit::program::{PATIENCE, write_private};
-use sealcast_testkit::servers::{gstreamer, jpeg_clip, vlc};
+use sealcast_testkit::program::{PATIENCE, beginning, write_private};
+use sealcast_testkit::servers::{ffmpeg_camera, ffmpeg_clip, gstreamer, jpeg_clip, mediamtx, vlc};
 
 /// The NAL units of an access unit that contain the picture. Parameter sets and supplemental information are left out,
 /// since servers may send them differently.
@@ -146,6 +146,45 @@ fn vlc_h264_comes_bit_for_bit_by_the_transport_it_has() {
     for query in ["", "?transport=tcp", "?transport=udp"] {
         let (_camera, frames) = receive_all(&format!("{}{query}", server.url()), 40);
         assert!(frames[0].keyframe, "the frames before the first keyframe are dropped");
+        assert_a_run_of(&frames, &expected);
+    }
+}
+
+/// As fast as a camera is.
+const LIVE: Deviation = Deviation::Pause(|_| 40);
+const BY_CONNECTION: &[Deviation] = &[LIVE];
+const BY_DATAGRAMS: &[Deviation] = &[LIVE, Deviation::OverUdp];
+
+#[test]
+fn ffmpeg_h264_comes_bit_for_bit_over_tcp_and_udp() {
+    let dir = scratch();
+    let whole = dir.path().join("whole");
+    std::fs::create_dir(&whole).expect("a directory");
+    let file = beginning(&clip(STREET, &whole), 3, dir.path());
+    let expected = file_frames(&file);
+    let sent = ffmpeg_clip(&file, dir.path());
+    for (transport, way) in [("tcp", BY_CONNECTION), ("udp", BY_DATAGRAMS)] {
+        let camera = ffmpeg_camera(&sent, way);
+        // Its last picture is whole only when another begins.
+        let url = format!("{}?transport={transport}", camera.url());
+        let (_source, frames) = receive_all(&url, expected.len() - 1);
+        assert_eq!(slices(&frames[0].data), slices(&expected[0].data), "{transport}");
+        assert_a_run_of(&frames, &expected);
+    }
+}
+
+#[test]
+fn what_ffmpeg_sends_through_mediamtx_comes_bit_for_bit_over_tcp_and_udp() {
+    let dir = scratch();
+    let file = clip(STREET, dir.path());
+    let expected = file_frames(&file);
+    let Some(mediamtx) = mediamtx(&file, dir.path()) else {
+        return;
+    };
+    for transport in ["tcp", "udp"] {
+        let url = format!("{}?transport={transport}", mediamtx.server.url());
+        let (_source, frames) = receive_all(&url, 60);
+        assert!(frames[0].keyframe);
         assert_a_run_of(&frames, &expected);
     }
 }
