@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use sealcast::codec::jpeg;
 use sealcast::failure::FailureKind;
-use sealcast::media::{Frame, ReceivedFrame};
+use sealcast::media::{Frame, Orientation, Picture, ReceivedFrame};
 use sealcast::sink::Sink;
 use sealcast::sink::http::{self, HttpSink};
 use sealcast::source::test_card::{self, read_clock};
@@ -128,6 +128,117 @@ fn motion_jpeg_goes_to_the_browser_as_it_came() {
     let frame = received(source.next().expect("a frame").expect("no end"));
     sink.write(&frame).expect("written");
     assert_eq!(page.get("/snapshot.jpg").1, frame.data);
+}
+
+/// A picture of which each quarter has another grey.
+fn quarters() -> Picture {
+    let mut picture = Picture::black(64, 32);
+    for (at, luma) in picture.y.iter_mut().enumerate() {
+        let (right, lower) = (at % 64 >= 32, at / 64 >= 16);
+        *luma = [40, 90, 140, 190][usize::from(right) + 2 * usize::from(lower)];
+    }
+    picture
+}
+
+/// All ways to turn a picture.
+fn orientations() -> impl Iterator<Item = Orientation> {
+    (0..8).map(|number| Orientation::new(number % 4, number >= 4))
+}
+
+/// Width and height, and the greys of the quarters by lines, as numbers from the darkest on: those of a picture that is
+/// shown so.
+fn shown_so(orientation: Orientation) -> String {
+    let mut quarters = match orientation.mirrored() {
+        false => [0, 1, 2, 3],
+        true => [1, 0, 3, 2],
+    };
+    for _ in 0..orientation.quarter_turns() {
+        let [a, b, c, d] = quarters;
+        quarters = [c, a, d, b];
+    }
+    let size = ["64x32", "32x64"][usize::from(orientation.quarter_turns() % 2)];
+    format!("{size} {quarters:?}")
+}
+
+#[test]
+fn a_browser_shows_motion_jpeg_turned_as_the_camera_is() {
+    let image = jpeg::encode(&quarters(), 95).expect("an image");
+    let mut page = String::from("<!doctype html><body>\n");
+    for orientation in orientations() {
+        let (mut sink, own) = sink();
+        sink.orient(orientation).expect("it turns");
+        let info = test_card::open("320x240@10?codec=mjpeg").expect("a source").info();
+        sink.start(&info).expect("a start");
+        let frame = ReceivedFrame {
+            data: image.clone().into(),
+            ..received(first_frame("320x240@10?codec=mjpeg"))
+        };
+        sink.write(&frame).expect("written");
+        let snapshot = own.get("/snapshot.jpg").1;
+        assert!(snapshot.ends_with(&image[2..]), "only its head differs");
+        let snapshot = data_encoding::BASE64.encode(&snapshot);
+        page += &format!("<img src=\"data:image/jpeg;base64,{snapshot}\">\n");
+    }
+    page += &format!("<script>{}</script>", include_str!("turned.js"));
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("turned.html");
+    std::fs::write(&file, page).expect("space");
+    let (seen, _) = browser::page(&format!("file://{}", file.display()), &["the end"]);
+    for orientation in orientations() {
+        let wanted = format!("{orientation}: {}", shown_so(orientation));
+        let number = orientation.quarter_turns() + 4 * u8::from(orientation.mirrored());
+        assert!(
+            seen.contains(&format!("{number}: {}", shown_so(orientation))),
+            "{wanted} is not in {seen}"
+        );
+    }
+}
+
+fn first_frame(card: &str) -> Frame {
+    let mut source = test_card::open(card).expect("a source");
+    source.next().expect("a frame").expect("no end")
+}
+
+#[test]
+fn a_page_and_its_snapshot_show_the_picture_turned_as_the_camera_is() {
+    let (mut sink, page) = sink();
+    let mut source = test_card::open("320x240@50").expect("a source");
+    for orientation in orientations() {
+        // Before the stream begins, and while it runs.
+        sink.orient(orientation).expect("it turns");
+        if orientation.is_upright() {
+            sink.start(&source.info()).expect("a start");
+        }
+        let frame = source.next().expect("a frame").expect("no end");
+        let number = frame.number as u32;
+        sink.write(&received(frame)).expect("written");
+        let shown = jpeg::decode(&page.get("/snapshot.jpg").1).expect("a JPEG");
+        let upright = upright(&shown, orientation);
+        assert_eq!((upright.width, upright.height), (320, 240), "{orientation}");
+        assert_eq!(read_clock(&upright).expect("a clock").event, number, "{orientation}");
+    }
+}
+
+/// A picture as it was before it was turned.
+fn upright(shown: &Picture, orientation: Orientation) -> Picture {
+    let [width, height] = match orientation.quarter_turns() % 2 {
+        0 => [shown.width, shown.height],
+        _ => [shown.height, shown.width],
+    };
+    let mut picture = Picture::black(width, height);
+    for (at, luma) in picture.y.iter_mut().enumerate() {
+        let (mut x, mut y) = (at % width, at / width);
+        let mut size = [width, height];
+        if orientation.mirrored() {
+            x = size[0] - 1 - x;
+        }
+        for _ in 0..orientation.quarter_turns() {
+            (x, y) = (size[1] - 1 - y, x);
+            size.swap(0, 1);
+        }
+        *luma = shown.y[y * size[0] + x];
+    }
+    picture
 }
 
 #[test]
