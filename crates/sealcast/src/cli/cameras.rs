@@ -153,19 +153,23 @@ fn peer(text: &String) -> Result<PeerId> {
     })
 }
 
-/// Say that other settings have changed than those that a running program reads again, if that is so.
-pub(super) fn warn_of_fixed(now: &Config, first: &Config) {
-    if fixed(now.clone()) != fixed(first.clone()) {
-        tracing::warn!("other settings than cameras and who is let in have changed: they wait for a restart");
-    }
-}
+/// Settings that a running program reads again, besides its sections of cameras.
+const RENEWED: [&str; 5] = [
+    "gateway.camera_file",
+    "publish.source",
+    "publish.source_file",
+    "publish.allow",
+    "publish.open",
+];
 
-/// The part of a configuration that cannot change while the program runs.
-fn fixed(mut config: Config) -> Config {
-    (config.camera, config.gateway.camera_file) = Default::default();
-    (config.publish.source, config.publish.source_file) = Default::default();
-    (config.publish.allow, config.publish.open) = Default::default();
-    config
+/// Say which other settings have changed than those that a running program reads again.
+pub(super) fn warn_of_fixed(now: &Config, first: &Config) {
+    let mut fixed = now.differing(first);
+    fixed.retain(|path| !RENEWED.contains(path));
+    if !fixed.is_empty() {
+        let settings = fixed.join(", ");
+        tracing::warn!(settings, "settings have changed that wait for a restart");
+    }
 }
 
 fn usage(what: &str, hint: &str) -> Failure {

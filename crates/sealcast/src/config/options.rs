@@ -29,6 +29,17 @@ macro_rules! options {
             pub camera: Vec<Camera>,
         }
 
+        impl Config {
+            /// Paths of the options in which two differ, without those of cameras.
+            pub(crate) fn differing(&self, other: &Self) -> Vec<&'static str> {
+                let mut paths = Vec::new();
+                $($(if self.$section.$key != other.$section.$key {
+                    paths.push(concat!(stringify!($section), ".", stringify!($key)));
+                })*)*
+                paths
+            }
+        }
+
         $($(#[doc = $about])+
         #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
         #[serde(default, deny_unknown_fields)]

@@ -23,6 +23,15 @@ fn cameras(home: &Path, ticket: &str) -> Vec<String> {
     names.lines().map(str::to_owned).collect()
 }
 
+/// A ticket for a guest who may watch these cameras alone.
+fn invited(home: &Path, cameras: &[&str]) -> String {
+    let mut command = sealcast(home);
+    command.args(["invite", "--label", "guest", "--ticket-file", "-"]);
+    command.args(cameras.iter().flat_map(|camera| ["--camera", camera]));
+    let output = command.output().expect("it runs");
+    String::from_utf8(output.stdout).expect("text").trim().to_owned()
+}
+
 /// The size of the pictures of a camera, as a viewer records them.
 fn size(home: &Path, ticket: &str, camera: &[&str]) -> (u32, u32) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -51,6 +60,10 @@ fn each_viewer_gets_the_camera_that_it_wishes_and_one_that_is_dead_touches_no_ot
     ] {
         assert_eq!(size(viewer.path(), ticket, camera), expected, "{camera:?}");
     }
+    // One who is let in for one of them sees that alone, and has it without a word.
+    let (guest, only) = (home(), invited(own.path(), &["garden"]));
+    assert_eq!(cameras(guest.path(), &only), ["garden"]);
+    assert_eq!(size(guest.path(), &only, &[]), (160, 120));
     let waiting = watch(viewer.path(), ticket, &["--to", "null:", "--camera", "yard"]);
     waiting.says("the camera is off since", PATIENCE);
     let mut lost = watch(viewer.path(), ticket, &["--to", "null:", "--camera", "cellar"]);
@@ -72,19 +85,7 @@ fn an_invite_to_some_cameras_shows_no_other_and_one_is_taken_from_a_peer() {
     let (own, guest) = (home(), home());
     let more = ["yard=test:160x120@10", "garden=test:160x120@10"];
     let _publisher = publish(own.path(), "front=test:160x120@10", &more);
-    let invite = [
-        "invite",
-        "--label",
-        "guest",
-        "--camera",
-        "yard",
-        "--camera",
-        "garden",
-        "--ticket-file",
-        "-",
-    ];
-    let output = sealcast(own.path()).args(invite).output().expect("it runs");
-    let ticket = String::from_utf8(output.stdout).expect("text").trim().to_owned();
+    let ticket = invited(own.path(), &["yard", "garden"]);
     assert_eq!(cameras(guest.path(), &ticket), ["yard", "garden"]);
     let mut refused = watch(guest.path(), &ticket, &["--to", "null:", "--camera", "front"]);
     assert_eq!(refused.ends(PATIENCE), 6, "{}", refused.said());
@@ -150,11 +151,20 @@ fn cameras_are_added_changed_and_removed_while_the_others_go_on() {
 
     let metrics = publisher.program.metrics();
     assert!(metrics.contains("camera=\"yard\""), "{metrics}");
-    reload(&publisher.program, &file, &[front.clone(), garden], "removed=\"yard\"");
+    reload(
+        &publisher.program,
+        &file,
+        &[front.clone(), garden.clone()],
+        "removed=\"yard\"",
+    );
     let metrics = publisher.program.metrics();
     assert!(!metrics.contains("camera=\"yard\""), "{metrics}");
     yard_viewer.says("no camera of that name here", PATIENCE);
     assert_eq!(cameras(viewer.path(), ticket), ["front", "garden"]);
+    let fixed = "[publish]\nlisten = \"tcp://127.0.0.1:1\"\nqueue_frames = 77\n".to_owned();
+    // The address of the command line holds, so it has not changed.
+    let told = "that wait for a restart settings=\"publish.queue_frames\"";
+    reload(&publisher.program, &file, &[fixed, front.clone(), garden], told);
     reload(
         &publisher.program,
         &file,
