@@ -1,6 +1,6 @@
 #!/bin/sh
-# Streams between containers of an image over each carrier, with read-only roots and no privileges. `cargo xtask image`
-# calls it with the image and the words that run a container here: `podman`, perhaps with options.
+# Streams between containers of an image over each carrier, with read-only roots and no privileges, and sends commands to
+# the one that publishes. `cargo xtask image` calls it with the image and the words that run a container here: `podman`, perhaps with options.
 set -eu
 image=$1
 shift
@@ -46,6 +46,19 @@ for carrier in 1 2 3; do
     echo "carrier $carrier of TCP, UDP, QUIC: $size bytes recorded"
     rm "$folder/out.mp4" "$folder/ticket"
 done
+
+# Commands to the container that runs, by its control socket: how it is, and a further viewer, who is let in.
+commands="$podman exec $name /usr/bin/sealcast"
+$commands control status >"$folder/log" 2>&1 || fail "control status: $(cat "$folder/log")"
+grep '^ok encrypt=all ' "$folder/log" || fail "control status said $(cat "$folder/log")"
+$commands invite --label second --ticket-file - >"$folder/ticket" 2>"$folder/log" || fail "invite: $(cat "$folder/log")"
+chown 65534:65534 "$folder/ticket"
+chmod 600 "$folder/ticket"
+"$@" run --rm $limits --network="container:$name" --volume "$folder:/var/lib/sealcast" "$image" \
+    watch @/var/lib/sealcast/ticket --to null: --seconds 2 2>"$folder/log" ||
+    fail "the invited viewer ended with $?: $(cat "$folder/log")"
+$commands peers list >"$folder/log" 2>&1 || fail "peers list: $(cat "$folder/log")"
+grep second "$folder/log" || fail "nobody is called second: $(cat "$folder/log")"
 pid=$("$podman" inspect --format '{{.State.Pid}}' "$name")
 grep -E 'VmHWM|VmRSS' "/proc/$pid/status" | tr -s '\t\n ' ' '
 echo
