@@ -11,7 +11,7 @@ use sealcast_proto::keys::EpochKeys;
 use sealcast_proto::seal::RecordMeta;
 use sealcast_proto::session::{Carrier, Input, OutgoingFrame, Output, QuicMedia, Session, ShapePlan};
 use sealcast_proto::unit::{Assembled, Codec, MAX_FRAME, Preamble};
-use sealcast_proto::wire::{Control, Feedback, Flags};
+use sealcast_proto::wire::{Control, DataChannel, DataName, DataOrder, DataStanding, Feedback, Flags};
 
 /// More outputs than one input can cause; exceeding it means an endless loop.
 const MAX_OUTPUTS: usize = 96;
@@ -76,6 +76,12 @@ enum Step {
         keyframe: bool,
         length: u16,
     },
+    /// A data record with this payload.
+    Data(Vec<u8>),
+    /// The session says which data channels it has or wants.
+    Channels(u8, bool),
+    /// A datagram that the session itself sends.
+    Datagram(u8, u16),
     Raw(Vec<u8>),
     Wait(u16),
     Rekey,
@@ -123,6 +129,19 @@ impl Peer {
             timestamp: self.now.wall,
         };
         let _ = self.keys.cell_sealer.seal(meta, &[payload], &mut message);
+        message
+    }
+
+    fn data(&mut self, payload: &[u8]) -> Vec<u8> {
+        let mut message = self.message();
+        let meta = RecordMeta {
+            flags: Flags::DATA,
+            stream: 0,
+            timestamp: self.now.wall,
+        };
+        if let Some(data) = &mut self.keys.data {
+            let _ = data.sealer.seal(meta, &[payload], &mut message);
+        }
         message
     }
 
@@ -195,8 +214,9 @@ impl Peer {
             }
             Step::Cell(payload) => self.cell(&payload),
             Step::Full { controls, cut, first } => self.full(&controls, cut, first),
+            Step::Data(payload) => self.data(&payload),
             Step::Raw(bytes) => bytes,
-            Step::Frame { .. } | Step::Wait(_) | Step::Rekey => Vec::new(),
+            Step::Frame { .. } | Step::Channels(..) | Step::Datagram(..) | Step::Wait(_) | Step::Rekey => Vec::new(),
         }
     }
 }
@@ -235,6 +255,13 @@ fuzz_target!(|plan: Plan| {
             Step::Rekey => {
                 let _ = session.handle(peer.now, Input::Rekey);
             }
+            // They end no session, unless it is not established.
+            Step::Channels(count, sends) => {
+                let _ = session.handle(peer.now, Input::Data(channels(count, sends)));
+            }
+            Step::Datagram(channel, length) => {
+                let _ = session.handle(peer.now, Input::Datagram(channel, &vec![7; usize::from(length)]));
+            }
             Step::Frame { keyframe, length } => publish(&mut session, peer.now, keyframe, length),
             step => {
                 let mut message = peer.say(step);
@@ -247,6 +274,16 @@ fuzz_target!(|plan: Plan| {
         deadline = drain(&mut session, peer.now);
     }
 });
+
+/// Some data channels, which are named by letters.
+fn channels(count: u8, sends: bool) -> Vec<DataChannel> {
+    let standing = if sends { DataStanding::Sends } else { DataStanding::Hears };
+    let orders = [DataOrder::Ordered, DataOrder::Newest].into_iter().cycle();
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"].into_iter().filter_map(DataName::new);
+    let channels = names.zip(orders).take(usize::from(count % 9));
+    let channel = |(name, order)| DataChannel { name, order, standing };
+    channels.map(channel).collect()
+}
 
 /// Makes the session send a frame, if it is a publisher.
 fn publish(session: &mut Session, now: Now, keyframe: bool, length: u16) {

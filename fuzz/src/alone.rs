@@ -34,7 +34,9 @@ pub fn handshake(ends: &Ends) -> (Session, EpochKeys) {
     session
         .handle(START, Input::Message(&mut wrap(1, finish)))
         .expect("a good finish");
-    let keys = agreed.secret.keys(&agreed.suite, Side::Initiator, SealLimits::COUNTER);
+    let mut keys = agreed.secret.keys(&agreed.suite, Side::Initiator, SealLimits::COUNTER);
+    let data = agreed.secret.data_keys(&agreed.suite, Side::Initiator, SealLimits::COUNTER);
+    keys.data = Some(Box::new(data));
     (session, keys)
 }
 

@@ -1,5 +1,6 @@
 """Control messages, codec configurations, frame preambles (protocol.md sections 4 and 5)."""
 
+import re
 import struct
 import unicodedata
 
@@ -12,6 +13,7 @@ MAX_PARTS = 4
 MAX_GATEWAY_MESSAGE = 4096
 MAX_NACK_ENTRIES = 64
 MAX_RECEIVED = 128
+MAX_DATA_CHANNELS = 8
 MAX_ADDRESSES = 4
 PREAMBLE = struct.Struct(">QQQQIIIIBBBB")
 
@@ -99,6 +101,7 @@ MESSAGES = {
     35: ("budget", [("milliseconds", 2)]),
     39: ("orientation", [("turns", 1), ("mirrored", 1)]),
     36: ("camera", [("state", 1), ("since", 8), ("why", "text")]),
+    40: ("data", [("channels", "channels")]),
     42: ("cameras", [("names", "names")]),
     37: ("addresses", [("addresses", "short list")]),
 }
@@ -129,6 +132,9 @@ def _encode_fields(layout, fields):
             out += CELLS.pack(*value)
         elif width == "names":
             out += bytes([len(value)]) + b"".join(counted(name.encode(), 1) for name in value)
+        elif width == "channels":
+            out += bytes([len(value)])
+            out += b"".join(counted(name.encode(), 1) + bytes([order, standing]) for name, order, standing in value)
         elif width == "entries":
             out += bytes([len(value)]) + b"".join(first.to_bytes(4, "big") + bytes([more]) for first, more in value)
         else:
@@ -144,6 +150,13 @@ def _camera_name(raw):
     if not 1 <= len(raw) <= MAX_CAMERA or any(unicodedata.category(c) == "Cc" for c in name):
         raise Malformed
     return name
+
+
+def _channel(reader):
+    name, order, standing = reader.counted(1), reader.uint(1), reader.uint(1)
+    if not re.fullmatch(rb"[A-Za-z0-9._-]{1,32}", name) or order not in (1, 2) or standing not in (1, 2, 3):
+        raise Malformed
+    return [name.decode(), order, standing]
 
 
 def _decode_fields(layout, reader):
@@ -176,6 +189,8 @@ def _decode_fields(layout, reader):
             fields[name] = list(CELLS.unpack(reader.take(CELLS.size)))
         elif width == "names":
             fields[name] = [_camera_name(reader.counted(1)) for _ in range(reader.uint(1))]
+        elif width == "channels":
+            fields[name] = [_channel(reader) for _ in range(reader.uint(1))]
         elif width == "entries":
             fields[name] = [[reader.uint(4), reader.uint(1)] for _ in range(reader.uint(1))]
         else:
@@ -224,6 +239,10 @@ def decode(data):
     if name == "camera" and fields["state"] not in (1, 2):
         raise Malformed
     if name == "cameras" and not 1 <= len(fields["names"]) <= MAX_CAMERAS:
+        raise Malformed
+    if name == "data" and len(fields["channels"]) > MAX_DATA_CHANNELS:
+        raise Malformed
+    if name == "data" and len({channel[0] for channel in fields["channels"]}) < len(fields["channels"]):
         raise Malformed
     if name == "addresses" and not (len(fields["addresses"]) <= MAX_ADDRESSES and all(fields["addresses"])):
         raise Malformed

@@ -2,7 +2,7 @@
 
 import records
 from common import check_names, fixed, flip
-from records import CELL, CONTROL, MEDIA, Header, Opener
+from records import CELL, CONTROL, DATA, MEDIA, Header, Opener
 from suites import SUITES
 
 TIME = 1_790_000_000_123_456_789
@@ -10,6 +10,8 @@ CODEC = 0x2D
 FRAME, KEY, MIDDLE, REPAIR = 0x0D, 0x0F, 0x01, 0x41
 FIELD_OF_BYTE = ["kind", "flags"] + ["epoch"] * 2 + ["stream"] * 4 + ["seq"] * 8 + ["timestamp"] * 8
 
+# On the first channel, the datagram with number 7.
+DATAGRAM = b"\x01" + (7).to_bytes(4, "big") + b"\xfd\x09 a datagram"
 
 def secret(epoch):
     return fixed(f"records epoch {epoch}", 32)
@@ -56,6 +58,10 @@ def cell(seq=5, flags=1, stream=0, timestamp=TIME):
     return Header(CELL, flags, 0, stream, seq, timestamp)
 
 
+def data(seq=11, flags=1, stream=0, timestamp=TIME):
+    return Header(DATA, flags, 0, stream, seq, timestamp)
+
+
 def ok_case(set_name, label, epoch, header, payload):
     suite, direction, _ = KEY_SETS[set_name]
     record = sealed(set_name, epoch, header, payload)
@@ -79,6 +85,8 @@ def ok_cases():
             (r, "control, other direction", 0, control(), b"\x08"),
             (i, "cell", 0, cell(), fixed("cell", 392)),
             (r, "cell, other direction, epoch 1", 1, cell(seq=0), fixed("cell", 1156)),
+            (i, "data", 0, data(), DATAGRAM),
+            (r, "data, other direction, epoch 1", 1, data(seq=0), DATAGRAM),
             (r, "media, other direction", 1, media(), fixed("payload r", 50)),
             (i, "keyframe", 1, media(flags=KEY), fixed("keyframe", 90)),
             (i, "codec configuration", 0, media(seq=0, flags=CODEC), fixed("codec", 47)),
@@ -170,8 +178,9 @@ def control_flips(set_name):
     record = sealed(set_name, 0, control(), b"\x06" + bytes(8))
     cases = []
     for bit in range(8):
-        cases.append(refused_case(set_name, f"control, kind bit {bit} flipped", flip(record, 0, bit), "malformed",
-                                  "0x10 is a media record, which has no stream 0; the others are no record kinds."))
+        reason, why = ("tag", "0x13 is a data record, which has a key of its own.") if bit == 1 else \
+            ("malformed", "0x10 is a media record, which has no stream 0; the others are no record kinds.")
+        cases.append(refused_case(set_name, f"control, kind bit {bit} flipped", flip(record, 0, bit), reason, why))
         reason = "cleartext" if bit == 0 else "malformed"
         cases.append(refused_case(set_name, f"control, flags bit {bit} flipped", flip(record, 1, bit), reason,
                                   "A control record's flags are exactly 0x01."))
@@ -227,6 +236,12 @@ def wrong_keys(set_name):
          "Each purpose has its own keys."),
         (set_name, "media under the cell key", sealed(set_name, 0, media(), payload, "cell"), "tag",
          "Each purpose has its own keys."),
+        (set_name, "data under the control key", sealed(set_name, 0, data(), payload, "control"), "tag",
+         "Each purpose has its own keys."),
+        (set_name, "control under the data key", sealed(set_name, 0, control(), b"\x08", "data"), "tag",
+         "Each purpose has its own keys."),
+        (set_name, "data of the other direction", sealed(set_name, 0, data(), payload, direction=other), "tag",
+         "Each direction has its own keys: a reflected record does not open."),
         (set_name, "sealed with another suite", sealed(stranger, 0, media(), payload), "tag",
          "The suite is in the key derivation and is not chosen by the record."),
     ]
@@ -270,14 +285,18 @@ def bad_forms(set_name):
         ("cell on stream 1", cell(stream=1), "malformed", "A cell's stream is 0."),
         ("cell with keyframe", cell(flags=0x03), "malformed", "A cell's flags are exactly 0x01."),
         ("cell with number 2^32", cell(seq=2**32), "malformed", "Numbers end at 2^32 - 1."),
+        ("data in clear", data(flags=0x00), "cleartext", "Data is always encrypted."),
+        ("data on stream 1", data(stream=1), "malformed", "A data record's stream is 0."),
+        ("data with keyframe", data(flags=0x03), "malformed", "A data record's flags are exactly 0x01."),
+        ("data with number 2^32", data(seq=2**32), "malformed", "Numbers end at 2^32 - 1."),
         ("control with codec-config", control(flags=0x2D), "malformed", "A control record's flags are exactly 0x01."),
     ]
     cases = [refused_case(set_name, name, sealed(set_name, 0, header, payload), reason, why)
              for name, header, reason, why in table]
-    for kind in (0x00, 0x01, 0x06, 0x0F, 0x13, 0x20, 0x7F, 0x80, 0xFF):
+    for kind in (0x00, 0x01, 0x06, 0x0F, 0x14, 0x20, 0x7F, 0x80, 0xFF):
         header = media().changed(kind=kind)
         cases.append(refused_case(set_name, f"kind 0x{kind:02x}", sealed(set_name, 0, header, payload, "media"),
-                                  "malformed", "Only 0x10 to 0x12 are records."))
+                                  "malformed", "Only 0x10 to 0x13 are records."))
     return cases
 
 

@@ -6,7 +6,7 @@ import hmac
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
-PURPOSES = ("control", "media", "cell")
+PURPOSES = ("control", "media", "cell", "data")
 DIRECTIONS = ("i", "r")
 PREFIX = b"sealcast2 "
 MAC_LEN = 16

@@ -13,9 +13,9 @@ MAX_SEQ = 2**32 - 1
 HEADER = struct.Struct(">BBHIQQ")
 SHORTEST = HEADER.size + 16
 
-MEDIA, CONTROL, CELL = 0x10, 0x11, 0x12
+MEDIA, CONTROL, CELL, DATA = 0x10, 0x11, 0x12, 0x13
 ENCRYPTED, KEYFRAME, FIRST, LAST, SIGNED, CODEC_CONFIG, REPAIR, UNIT = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80
-PURPOSE_OF_KIND = {MEDIA: "media", CONTROL: "control", CELL: "cell"}
+PURPOSE_OF_KIND = {MEDIA: "media", CONTROL: "control", CELL: "cell", DATA: "data"}
 
 
 @dataclass
@@ -50,7 +50,7 @@ def parse(record, clear=False, group=False):
     flags = header.flags & ~UNIT if group and header.kind == MEDIA else header.flags
     if flags & (SIGNED | UNIT) or header.seq > MAX_SEQ:
         raise Refused("malformed")
-    if header.kind in (CONTROL, CELL):
+    if header.kind in (CONTROL, CELL, DATA):
         if header.flags != ENCRYPTED or header.stream != 0:
             raise Refused("malformed")
     else:

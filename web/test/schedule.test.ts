@@ -112,7 +112,7 @@ test("the handshake's keys follow from the pre-shared key, the secret and the ha
 });
 
 test("traffic keys and nonces of both suites are those of the vectors", async () => {
-  await each((await load()).traffic_keys, { run: 48, skipped: 48 }, async (one) => {
+  await each((await load()).traffic_keys, { run: 64, skipped: 64 }, async (one) => {
     const suite = [AES_128_GCM, AES_256_GCM].find(({ id }) => id === one.suite);
     if (suite === undefined) {
       return false;

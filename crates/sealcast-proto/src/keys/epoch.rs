@@ -84,6 +84,19 @@ impl EpochSecret {
             control_opener: opener(Kind::Control),
             media_opener: opener(Kind::Media),
             cell_opener: opener(Kind::Cell),
+            data: None,
+        }
+    }
+
+    /// Derives the keys of data channels for one end, as [`keys`](Self::keys).
+    pub fn data_keys(&self, suite: &Suite, side: Side, limits: SealLimits) -> DataKeys {
+        let ((key, base), (peer_key, peer_base)) = (
+            self.key(suite, Kind::Data, side),
+            self.key(suite, Kind::Data, side.other()),
+        );
+        DataKeys {
+            sealer: Sealer::new(key, base, Kind::Data, self.number as u16, limits),
+            opener: Opener::new(peer_key, peer_base),
         }
     }
 
@@ -103,6 +116,7 @@ impl EpochSecret {
             Kind::Control => "control",
             Kind::Media => "media",
             Kind::Cell => "cell",
+            Kind::Data => "data",
         };
         let mut context = [0; 9];
         context[0] = suite.id;
@@ -135,12 +149,23 @@ pub struct EpochKeys {
     pub media_opener: Opener,
     /// Opens the other end's cells.
     pub cell_opener: Opener,
+    /// Those of data channels, in a session that has any.
+    pub data: Option<Box<DataKeys>>,
+}
+
+/// The sealer and the opener of data that one end holds for one epoch.
+pub struct DataKeys {
+    /// Seals data records.
+    pub sealer: Sealer,
+    /// Opens the other end's data records.
+    pub opener: Opener,
 }
 
 impl EpochKeys {
-    /// Returns the number of records sealed under the more used of this end's keys for control and media.
+    /// Returns the number of records sealed under the most used of this end's keys for control, media and data.
     pub fn sealed(&self) -> u64 {
-        self.control_sealer.sealed().max(self.media_sealer.sealed())
+        let data = self.data.as_ref().map_or(0, |data| data.sealer.sealed());
+        self.control_sealer.sealed().max(self.media_sealer.sealed()).max(data)
     }
 
     /// Returns the low 16 bits of the number, as in headers.

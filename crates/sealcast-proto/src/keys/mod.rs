@@ -14,7 +14,7 @@ mod transcript;
 mod vector_tests;
 mod wish;
 
-pub use epoch::{EpochKeys, EpochSecret, Side};
+pub use epoch::{DataKeys, EpochKeys, EpochSecret, Side};
 pub use handshake::{
     Agreed, HandshakeConfig, HandshakeError, Initiator, InitiatorStep, Peer, Responder, ResponderStep,
 };

@@ -136,8 +136,10 @@ fn no_two_sealers_share_a_key_and_a_nonce() {
                 let secret = EpochSecret::new(Secret::from_bytes(&[session; 32]), epoch);
                 for side in [Side::Initiator, Side::Responder] {
                     let mut keys = secret.keys(suite, side, SealLimits::COUNTER);
-                    for kind in [Kind::Media, Kind::Control, Kind::Cell] {
+                    let mut data = secret.data_keys(suite, side, SealLimits::COUNTER);
+                    for kind in [Kind::Media, Kind::Control, Kind::Cell, Kind::Data] {
                         let sealer = match kind {
+                            Kind::Data => &mut data.sealer,
                             Kind::Media => &mut keys.media_sealer,
                             Kind::Control => &mut keys.control_sealer,
                             Kind::Cell => &mut keys.cell_sealer,
@@ -154,7 +156,7 @@ fn no_two_sealers_share_a_key_and_a_nonce() {
             }
         }
     }
-    assert_eq!((sealed.len(), count), (576, 576));
+    assert_eq!((sealed.len(), count), (768, 768));
 }
 
 /// A media record under the first epoch of a fixed session, and the opener for it.

@@ -59,6 +59,7 @@ impl Session {
                 None => Ok(()),
             },
             Control::Gateway(message) => self.gateway_said(message),
+            Control::Data(channels) => self.data_told(channels),
             Control::Group(message) => self.group_said(now, message),
             Control::PathChallenge { token } if self.config.side == Side::Initiator => {
                 self.send_control(now, &Control::PathResponse { token })

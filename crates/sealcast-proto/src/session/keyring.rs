@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::keys::{EpochKeys, EpochSecret, Side};
-use crate::seal::{Opened, Refusal, SealLimits, Sealed, Suite};
+use crate::seal::{Opened, Opener, Refusal, SealLimits, Sealed, Suite};
 use crate::wire::{Header, Kind, PeerId};
 
 /// Time for which the openers of an epoch are kept after the switch to the next.
@@ -26,6 +26,8 @@ pub(super) struct KeyRing {
     next: Option<(EpochKeys, EpochSecret)>,
     /// The camera, where its media records are kept as they come.
     keeps: Option<PeerId>,
+    /// True if the session has data channels, whose keys are derived then.
+    has_data: bool,
 }
 
 /// The epoch that a record was opened under.
@@ -79,6 +81,20 @@ impl KeyRing {
             old: VecDeque::with_capacity(MAX_OLD_EPOCHS),
             next: None,
             keeps: None,
+            has_data: false,
+        }
+    }
+
+    /// From now on, data records are sealed and opened.
+    pub(super) fn have_data(&mut self) {
+        if self.has_data {
+            return;
+        }
+        self.has_data = true;
+        let (suite, side, limits) = (&self.suite, self.side, self.limits);
+        self.current.data = Some(Box::new(self.secret.data_keys(suite, side, limits)));
+        if let Some((keys, secret)) = &mut self.next {
+            keys.data = Some(Box::new(secret.data_keys(suite, side, limits)));
         }
     }
 
@@ -109,6 +125,9 @@ impl KeyRing {
         let media_key = |camera| secret.media_key(&self.suite, self.side.other(), camera);
         if let Some(key) = self.keeps.and_then(media_key) {
             keys.media_opener.keep_sealed(key);
+        }
+        if self.has_data {
+            keys.data = Some(Box::new(secret.data_keys(&self.suite, self.side, self.limits)));
         }
         self.next = Some((keys, secret));
     }
@@ -157,6 +176,10 @@ impl KeyRing {
             Kind::Control => &mut keys.control_opener,
             Kind::Media => &mut keys.media_opener,
             Kind::Cell => &mut keys.cell_opener,
+            Kind::Data => match &mut keys.data {
+                Some(data) => &mut data.opener,
+                None => return Err(Refusal::UnknownEpoch.into()),
+            },
         };
         match opener.open(record) {
             Ok(opened) => Ok((opened, under)),
@@ -171,7 +194,8 @@ impl KeyRing {
         let mut all = std::iter::once(&self.current).chain(next).chain(old);
         all.any(|keys| {
             let openers = [&keys.control_opener, &keys.media_opener, &keys.cell_opener];
-            openers.iter().any(|opener| opener.integrity_spent())
+            let data = keys.data.as_ref().map(|data| &data.opener);
+            openers.into_iter().chain(data).any(Opener::integrity_spent)
         })
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control_fragments::ControlFragments;
+use super::data::DataPart;
 use super::datagram_handshake::DatagramHandshake;
 use super::farewell::Farewell;
 use super::flow::{Inbound, InboundCounts, Outbound, OutboundCounts, packet_unit};
@@ -98,6 +99,8 @@ pub struct Session {
     /// Viewer, on a byte stream: assembles frames.
     pub(super) assembler: Option<Assembler>,
     pub(super) parts: ControlFragments,
+    /// Data channels, if the session has any.
+    pub(super) data: Option<Box<DataPart>>,
     pub(super) farewell: Option<Farewell>,
     /// Cells, if the session's records travel in cells.
     pub(super) shaped: Option<Box<Shaped>>,
@@ -171,6 +174,7 @@ impl Session {
             stream_path: None,
             datagram_handshake,
             parts: ControlFragments::default(),
+            data: None,
             farewell: None,
             shaped: None,
             welcome: None,
@@ -311,6 +315,8 @@ impl Session {
             Input::TellAddresses(addresses) => self.tell_addresses(now, addresses).map(|()| Handled::Done),
             Input::TellCamera(state) => self.tell_camera(now, state).map(|()| Handled::Done),
             Input::TellCameras(names) => self.tell_cameras(now, names).map(|()| Handled::Done),
+            Input::Data(channels) => self.say_data(now, channels).map(|()| Handled::Done),
+            Input::Datagram(channel, bytes) => self.send_datagram(now, channel, bytes).map(|()| Handled::Done),
             Input::Rekey => self.rekey_on_demand(now).map(|()| Handled::Done),
             Input::Select(selection) => self.select(now, selection).map(|()| Handled::Done),
             Input::Gateway(message) => self.tell_gateway(now, message).map(|()| Handled::Done),

@@ -40,6 +40,7 @@ mod close;
 mod config;
 mod control;
 mod control_fragments;
+mod data;
 mod datagram_handshake;
 mod datagram_media;
 mod delivery;
@@ -83,6 +84,7 @@ mod timers;
 mod vector_tests;
 
 pub use config::{Carrier, GroupPolicy, OpenedBy, QuicMedia, RekeyPolicy, SessionConfig};
+pub use data::{DataCounts, Datagram};
 pub use datagram_handshake::Entry;
 pub use delivery::{DEFAULT_BUDGET, Delivery, Fec, MAX_BUDGET, Mtu};
 pub(crate) use flow::{BlockSealer, Content, Mark, Ordered, Packing, Place, Prefix, Sealing, blocks_of, packet_unit};
@@ -104,7 +106,8 @@ use crate::seal::{Refusal, Suite};
 use crate::sign::{FrameRefusal, GopVerdict, NoSignMode, SignMode};
 use crate::unit::{Assembled, Selection};
 use crate::wire::{
-    Address, CameraName, CameraState, CloseReason, GroupMessage, Hearing, MediaFrom, MulticastGroup, Orientation,
+    Address, CameraName, CameraState, CloseReason, DataChannel, GroupMessage, Hearing, MediaFrom, MulticastGroup,
+    Orientation,
 };
 
 /// Handshake timeout.
@@ -153,6 +156,12 @@ pub enum Input<'b> {
     /// Publisher: say where it can be reached, by the first 4 addresses that have at most 255 bytes as text. It may be
     /// lost on datagrams.
     TellAddresses(&'b [Address]),
+    /// Viewer: say which data channels it wants. Publisher: say which it has and what the viewer may do on them, in
+    /// answer to [`Event::DataTold`], and again when that changes. Both hold until they are said anew.
+    Data(Vec<DataChannel>),
+    /// Send a datagram on the data channel at this place of the publisher's list, from 1. What cannot be sent is
+    /// dropped, and counted in [`Session::data_counts`].
+    Datagram(u8, &'b [u8]),
     /// Begin a new epoch now (publisher), or ask for one (viewer).
     Rekey,
     /// Publisher: change the selection. One that leaves something in clear takes effect when the viewer has
@@ -240,6 +249,13 @@ pub enum Event {
     /// Viewer: the publisher says where it can be reached, at most 4 different addresses. They are its words: it may
     /// name any machine.
     AddressesTold(Vec<Address>),
+    /// Publisher: the data channels that the viewer wants; answer with [`Input::Data`]. Viewer: those that the publisher
+    /// has, and what this end may do on them.
+    DataTold(Vec<DataChannel>),
+    /// Viewer: the publisher does not say which data channels it has. It may be of an older version.
+    DataUnanswered,
+    /// A datagram came on a data channel.
+    Datagram(Datagram),
     /// Records are sealed under a new epoch from here on.
     Rekeyed {
         /// Its number.

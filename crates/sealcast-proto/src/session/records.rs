@@ -101,10 +101,10 @@ impl Session {
             Err(NotOpened::Repeated(_)) => return self.refuse(now, Refusal::Replay),
         };
         self.authenticated(now, record.newest(), under);
-        if record.header().kind == Kind::Media {
-            self.media_came(now, &record)?;
-        } else {
-            self.handle_control(now, record.payload())?;
+        match record.header().kind {
+            Kind::Media => self.media_came(now, &record)?,
+            Kind::Data => self.data_came(now, record.payload())?,
+            Kind::Control | Kind::Cell => self.handle_control(now, record.payload())?,
         }
         Ok(Handled::Done)
     }

@@ -244,6 +244,10 @@ pub(super) fn say(world: &mut World, from: Direction, kind: Kind, payload: &[u8]
         Kind::Control => (&mut keys.ring.current.control_sealer, Flags::CONTROL, 0),
         Kind::Media => (&mut keys.ring.current.media_sealer, Flags::frame(true, true, true), 1),
         Kind::Cell => (&mut keys.ring.current.cell_sealer, Flags::CELL, 0),
+        Kind::Data => {
+            let data = keys.ring.current.data.as_mut().expect("it has channels");
+            (&mut data.sealer, Flags::DATA, 0)
+        }
     };
     let meta = RecordMeta {
         flags,

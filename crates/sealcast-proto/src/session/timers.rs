@@ -47,6 +47,7 @@ impl Session {
         self.repeat_join(now)?;
         self.multicast_timeout(now)?;
         self.challenge_if_due(now);
+        self.data_timeout(now)?;
         // Last, so that all the above is in these cells.
         self.send_cells(now)
     }
@@ -99,7 +100,7 @@ impl Session {
         let asking = self.asking_keyframe.deadline();
         let flow = self.flow_deadline().min(self.selection_deadline()).min(asking);
         let group = self.group_deadline().min(self.group_channel_deadline());
-        let group = group.min(self.multicast_deadline());
+        let group = group.min(self.multicast_deadline()).min(self.data_deadline());
         let flow = flow.min(self.shape_deadline()).min(group);
         self.liveness.deadline().min(rekey).min(hard).min(retirement).min(flow)
     }

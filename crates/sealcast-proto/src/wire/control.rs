@@ -1,8 +1,9 @@
 //! Payloads of control records (protocol.md §4).
 
+use super::data::{channels, put_channels};
 use super::{
-    Addresses, CameraName, CellPlan, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers, Orientation,
-    Reader, Selection, put_bytes16,
+    Addresses, CameraName, CellPlan, DataChannel, Feedback, GroupMessage, MAX_LATENCY, MAX_STREAM, Malformed, Numbers,
+    Orientation, Reader, Selection, put_bytes16,
 };
 
 /// Maximum length of a text in words of a close message, or of a camera's state, in bytes.
@@ -254,6 +255,9 @@ pub enum Control<'a> {
     Cameras(Vec<CameraName>),
     /// The publisher says where it can be reached.
     Addresses(Addresses<'a>),
+    /// The viewer says which data channels it wants, or the publisher which it has, at most
+    /// [`MAX_DATA_CHANNELS`](super::MAX_DATA_CHANNELS).
+    Data(Vec<DataChannel>),
     /// A message of a type that this version does not know; it is ignored.
     Unknown,
 }
@@ -317,6 +321,10 @@ impl<'a> Control<'a> {
                 state.put(&mut out);
             }
             Self::Cameras(ref names) => put_camera_names(&mut out, names),
+            Self::Data(ref channels) => {
+                out.push(40);
+                put_channels(&mut out, channels);
+            }
             Self::Addresses(addresses) => {
                 out.push(37);
                 addresses.put(&mut out);
@@ -456,6 +464,7 @@ impl<'a> Control<'a> {
             },
             39 => Self::Orientation(Orientation::parse(&mut reader)?),
             36 => Self::Camera(CameraState::parse(&mut reader)?),
+            40 => Self::Data(channels(&mut reader)?),
             42 => Self::Cameras(camera_names(&mut reader)?),
             37 => Self::Addresses(Addresses::parse(&mut reader)?),
             _ => match GroupMessage::parse(kind, &mut reader)? {

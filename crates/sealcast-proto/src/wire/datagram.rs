@@ -107,7 +107,7 @@ impl<'a> Bare<'a> {
 
 /// Returns true if a message has the kind of a record.
 pub(crate) fn is_record(message: &[u8]) -> bool {
-    matches!(message.first(), Some(&(Kind::MEDIA | Kind::CONTROL | Kind::CELL)))
+    Kind::of(message).is_some()
 }
 
 pub(crate) fn knock(mac: &TicketMac, connection: u32, random: &[u8; COOKIE_LEN]) -> Vec<u8> {

@@ -15,12 +15,15 @@ pub enum Kind {
     Control,
     /// Other records, or pieces of them, in a record of constant size (protocol.md §10).
     Cell,
+    /// Datagrams of data channels (protocol.md §12).
+    Data,
 }
 
 impl Kind {
     pub(crate) const MEDIA: u8 = 0x10;
     pub(crate) const CONTROL: u8 = 0x11;
     pub(crate) const CELL: u8 = 0x12;
+    pub(crate) const DATA: u8 = 0x13;
 
     /// Returns the kind of a message by its first byte, or `None` if the message is not a record.
     pub fn of(message: &[u8]) -> Option<Self> {
@@ -28,6 +31,7 @@ impl Kind {
             Self::MEDIA => Some(Self::Media),
             Self::CONTROL => Some(Self::Control),
             Self::CELL => Some(Self::Cell),
+            Self::DATA => Some(Self::Data),
             _ => None,
         }
     }
@@ -37,6 +41,7 @@ impl Kind {
             Self::Media => Self::MEDIA,
             Self::Control => Self::CONTROL,
             Self::Cell => Self::CELL,
+            Self::Data => Self::DATA,
         }
     }
 }
@@ -61,6 +66,8 @@ impl Flags {
     pub const CONTROL: Self = Self(Self::ENCRYPTED);
     /// The flags of every cell.
     pub const CELL: Self = Self(Self::ENCRYPTED);
+    /// The flags of every data record.
+    pub const DATA: Self = Self(Self::ENCRYPTED);
     /// The flags of every encrypted codec-config record.
     pub const CONFIG: Self = Self(Self::ENCRYPTED | Self::FIRST | Self::LAST | Self::CODEC_CONFIG);
     /// The flags of every repair record.
@@ -187,7 +194,7 @@ pub struct Header {
     pub flags: Flags,
     /// The low 16 bits of the epoch's number.
     pub epoch: u16,
-    /// 0 for control and cells, 1 to [`MAX_STREAM`] for media.
+    /// 0 for control, cells and data, 1 to [`MAX_STREAM`] for media.
     pub stream: u32,
     /// Number of the record under its key; it is also the nonce's counter.
     pub seq: u32,
@@ -242,6 +249,7 @@ impl Header {
         let kind = match kind {
             Kind::CONTROL => Kind::Control,
             Kind::CELL => Kind::Cell,
+            Kind::DATA => Kind::Data,
             _ => Kind::Media,
         };
         Self {
@@ -262,7 +270,7 @@ pub(crate) fn check(record: &[u8], accept: Accept) -> Result<&[u8; HEADER_LEN], 
     let (stream, seq_high) = stream.split_at(4);
     let media = *kind == Kind::MEDIA;
     let length_fits = (HEADER_LEN + super::TAG_LEN..=super::MAX_RECORD).contains(&record.len());
-    if !length_fits || !(media || *kind == Kind::CONTROL || *kind == Kind::CELL) {
+    if !length_fits || !(media || [Kind::CONTROL, Kind::CELL, Kind::DATA].contains(kind)) {
         return Err(BadForm::Malformed);
     }
     let flags = Flags(*flags);

@@ -7,6 +7,7 @@ mod cell;
 mod cert_hash;
 mod control;
 mod cookie;
+mod data;
 pub(crate) mod datagram;
 #[cfg(test)]
 mod exhaustive_tests;
@@ -30,6 +31,8 @@ pub use cert_hash::CertHash;
 pub use control::{CameraState, CloseReason, Control, MAX_CAMERAS, MAX_GATEWAY_MESSAGE};
 pub(crate) use control::{MAX_PARTS, kem_field};
 pub use cookie::{AddressBytes, RetryCookies, Unconnected};
+pub(crate) use data::{DATA_HEADER, DataPayload};
+pub use data::{DataChannel, DataName, DataOrder, DataStanding, MAX_DATA_CHANNELS, MAX_DATAGRAM_ON_CHANNEL};
 pub use datagram::{BASE_DATAGRAM, CONNECTION_LEN, COOKIE_DATAGRAM, MAX_DATAGRAM, MAX_GROUP_RECORD, connection_of};
 pub use feedback::{Feedback, MAX_NACK_ENTRIES, MAX_RECEIVED_BYTES, Numbers};
 pub(crate) use framing::append;

@@ -1,5 +1,6 @@
 //! Sessions, their streams and the gateway pair, on a virtual clock.
 
+mod data;
 mod datagram_ends;
 mod datagrams;
 mod datagrams_altered;

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use sealcast_proto::unit::{Codec, Description, Preamble, SOUND_STREAM, SoundCodec, StreamInfo};
 use sealcast_proto::wire::{
-    CameraName, CameraState, CellPlan, Control, GroupMessage, MulticastGroup, Numbers, Orientation,
+    CameraName, CameraState, CellPlan, Control, DataChannel, DataOrder, DataStanding, GroupMessage, MulticastGroup,
+    Numbers, Orientation,
 };
 use sealcast_testkit::vectors::{Hex, hex, load};
 use serde::Deserialize;
@@ -104,9 +105,26 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
             let cells = |plan: CellPlan| json!([plan.tick.as_nanos() as u64, plan.cells, plan.size]);
             ("shape", json!({"publisher": cells(publisher), "viewer": cells(viewer)}))
         }
+        Control::Data(ref channels) => {
+            let channels: Vec<Value> = channels.iter().map(data_channel).collect();
+            ("data", json!({ "channels": channels }))
+        }
         Control::Group(message) => described_of_group(&message),
         Control::Unknown => return None,
     })
+}
+
+fn data_channel(channel: &DataChannel) -> Value {
+    let order = match channel.order {
+        DataOrder::Ordered => 1,
+        DataOrder::Newest => 2,
+    };
+    let standing = match channel.standing {
+        DataStanding::Hears => 1,
+        DataStanding::Sends => 2,
+        DataStanding::Waits => 3,
+    };
+    json!([channel.name.as_str(), order, standing])
 }
 
 /// The entries of a NACK as its bytes contain them. Asserts that they give the same numbers as its iterator.
@@ -210,7 +228,7 @@ fn control_messages_are_the_references() {
             other => panic!("{}: {other}", case.name),
         }
     }
-    assert_eq!((good, malformed, ignored), (99, 159, 6));
+    assert_eq!((good, malformed, ignored), (103, 176, 6));
 }
 
 #[test]

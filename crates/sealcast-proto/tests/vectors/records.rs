@@ -118,7 +118,13 @@ fn side(direction: &str) -> Side {
 }
 
 fn keys(suite_id: u8, secret: &Hex, epoch: u64, side: Side) -> EpochKeys {
-    EpochSecret::new(Secret::from_bytes(&secret.array()), epoch).keys(&suite(suite_id), side, SealLimits::COUNTER)
+    let (secret, suite) = (
+        EpochSecret::new(Secret::from_bytes(&secret.array()), epoch),
+        suite(suite_id),
+    );
+    let mut keys = secret.keys(&suite, side, SealLimits::COUNTER);
+    keys.data = Some(Box::new(secret.data_keys(&suite, side, SealLimits::COUNTER)));
+    keys
 }
 
 fn accept(set: &KeySet) -> Accept {
@@ -150,6 +156,7 @@ impl Openers {
             Kind::Control => &mut keys.control_opener,
             Kind::Media => &mut keys.media_opener,
             Kind::Cell => &mut keys.cell_opener,
+            Kind::Data => &mut keys.data.as_mut().expect("all purposes are known").opener,
         };
         let opened = opener.open(record).map_err(|reason| reason.to_string())?;
         assert_eq!(opened.header(), header);
@@ -160,7 +167,7 @@ impl Openers {
 #[test]
 fn every_sealed_record_opens_to_its_payload() {
     let file = load::<File>("records");
-    assert_eq!((file.sealed.len(), file.key_sets.len()), (164, 16));
+    assert_eq!((file.sealed.len(), file.key_sets.len()), (172, 16));
     for case in &file.sealed {
         assert_eq!(case.expect, "ok");
         let set = &file.key_sets[&case.key_set];
@@ -186,6 +193,7 @@ fn every_sealed_record_opens_to_its_payload() {
             Kind::Control => "control",
             Kind::Media => "media",
             Kind::Cell => "cell",
+            Kind::Data => "data",
         };
         assert_eq!(
             (purpose, header.epoch),
@@ -207,7 +215,7 @@ fn every_sealed_record_opens_to_its_payload() {
 #[test]
 fn every_bad_record_is_refused_for_its_reason() {
     let file = load::<File>("records");
-    assert_eq!(file.refused.len(), 534);
+    assert_eq!(file.refused.len(), 550);
     for case in &file.refused {
         let outcome = Openers::new(&file.key_sets[&case.key_set]).open(&case.record);
         assert_eq!(outcome, Err(case.expect.clone()), "{}", case.name);

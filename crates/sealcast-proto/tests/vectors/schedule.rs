@@ -233,6 +233,10 @@ fn half(keys: &mut EpochKeys, kind: Kind) -> (&mut Sealer, &mut Opener) {
         Kind::Control => (&mut keys.control_sealer, &mut keys.control_opener),
         Kind::Media => (&mut keys.media_sealer, &mut keys.media_opener),
         Kind::Cell => (&mut keys.cell_sealer, &mut keys.cell_opener),
+        Kind::Data => {
+            let data = keys.data.as_mut().expect("they were derived");
+            (&mut data.sealer, &mut data.opener)
+        }
     }
 }
 
@@ -241,6 +245,7 @@ fn meta(kind: Kind) -> RecordMeta {
         Kind::Control => (Flags::CONTROL, 0),
         Kind::Media => (Flags::frame(true, true, true), 1),
         Kind::Cell => (Flags::CELL, 0),
+        Kind::Data => (Flags::DATA, 0),
     };
     RecordMeta {
         flags,
@@ -252,13 +257,14 @@ fn meta(kind: Kind) -> RecordMeta {
 #[test]
 fn traffic_keys_and_nonces_are_the_references() {
     let cases = load::<File>("schedule").traffic_keys;
-    assert_eq!(cases.len(), 96);
+    assert_eq!(cases.len(), 128);
     let mut nonces = 0;
     for case in cases {
         assert_eq!(case.expect, "ok");
         let kind = match &case.purpose[..] {
             "control" => Kind::Control,
             "cell" => Kind::Cell,
+            "data" => Kind::Data,
             _ => Kind::Media,
         };
         let side = if case.direction == "i" {
@@ -273,6 +279,9 @@ fn traffic_keys_and_nonces_are_the_references() {
         assert_eq!(case.key.0.len(), suite.key_len);
         let mut sealing = epoch.keys(&suite, side, SealLimits::COUNTER);
         let mut opening = epoch.keys(&suite, side.other(), SealLimits::COUNTER);
+        for (keys, side) in [(&mut sealing, side), (&mut opening, side.other())] {
+            keys.data = Some(Box::new(epoch.data_keys(&suite, side, SealLimits::COUNTER)));
+        }
         for nonce in &case.nonces {
             assert!(nonce.nonce.0.starts_with(&case.base.0), "{}", case.name);
             let meta = meta(kind);
@@ -306,7 +315,7 @@ fn traffic_keys_and_nonces_are_the_references() {
             nonces += 1;
         }
     }
-    assert_eq!(nonces, 288);
+    assert_eq!(nonces, 384);
 }
 
 #[test]

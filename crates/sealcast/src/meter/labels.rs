@@ -76,6 +76,40 @@ label_values! {
         Control => "control",
         /// Records of a stream whose traffic is constant, or pieces of them, in a record of constant size.
         Cell => "cell",
+        /// A datagram of a data channel.
+        Data => "data",
+    }
+}
+
+label_values! {
+    /// Reason why a datagram of a data channel was dropped.
+    DataDrop {
+        /// It came faster than the rate.
+        TooFast => "too_fast",
+        /// It was empty, or longer than what fits.
+        Length => "length",
+        /// A copy, or a newer one had come.
+        Stale => "stale",
+        /// It was lost on the way.
+        Lost => "lost",
+        /// Its sender may not send on the channel.
+        NotAllowed => "not_allowed",
+        /// The key had reached its limit.
+        NoKey => "no_key",
+        /// Another program than the one that counts sent it to this machine's port.
+        Stranger => "stranger",
+        /// No program at this machine takes it.
+        Unheard => "unheard",
+    }
+}
+
+label_values! {
+    /// Reason why a viewer may not send on a data channel.
+    ControlRefusal {
+        /// It is not in the list of those that may.
+        NotListed => "not_listed",
+        /// Another viewer does.
+        Taken => "taken",
     }
 }
 

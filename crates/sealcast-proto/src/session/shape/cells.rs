@@ -123,6 +123,13 @@ impl Session {
         Some(plan.room() * usize::from(plan.cells))
     }
 
+    /// The bytes of this end's records that its cells carry in a second, if it sends cells.
+    pub(in crate::session) fn room_a_second(&self) -> Option<u64> {
+        let plan = self.writer()?.plan();
+        let tick = plan.room() as u128 * u128::from(plan.cells);
+        Some((tick * 1_000_000_000 / plan.tick.as_nanos().max(1)) as u64)
+    }
+
     /// Bytes of sent messages that the carrier has not taken yet. Where there are too many, ticks are left out: what
     /// the path does not carry cannot be constant.
     pub fn carrier_holds(&mut self, bytes: usize) {
@@ -185,7 +192,7 @@ impl Session {
         let mut all = Handled::Done;
         let read = reader.read(payload, |record| {
             let handled = match Kind::of(record) {
-                Some(Kind::Media | Kind::Control) => self.handle_single(now, record)?,
+                Some(Kind::Media | Kind::Control | Kind::Data) => self.handle_single(now, record)?,
                 Some(Kind::Cell) | None => return Err(SessionError::PeerMisbehaved),
             };
             if let Handled::Refused(_) = handled {

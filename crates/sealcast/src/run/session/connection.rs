@@ -20,7 +20,7 @@ use super::exchange::Exchange;
 pub use super::listener::Listener;
 pub(crate) use super::listener::NoMedia;
 use super::phases::SessionPhase;
-use super::record_counts::{Described, Opening, describe, open_failure, overhead};
+use super::record_counts::{Described, Opening, describe, open_failure, overhead, sealed_alone};
 use super::task_timer::TaskTimer;
 use crate::keys::entropy;
 use crate::meter::labels::{Direction, OpenFailure, PeerQueue, RecordKind, SignatureWork};
@@ -35,6 +35,9 @@ use crate::transport::{Origin, Progress, Transport};
 const BACKLOG_LOW: usize = 64 * 1024;
 /// The same limit for a session that paces its media: the bytes queued there wait for the path.
 const HELD_LOW: usize = 4 * 1024;
+/// Bytes of data and control that may wait for a peer that reads nothing before data waits in the session, where older
+/// data gives way: an eighth of a second at the highest rate.
+const MAX_DATA_UNREAD: u64 = 16 * 1024;
 /// Limit on the bytes sealed before they are sent together; more would delay the first of them.
 const RUN: usize = 20 * 1024;
 
@@ -394,7 +397,7 @@ impl<T: Transport> Connection<T> {
                         self.exchange.begin(self.since, self.phase.as_mut());
                         self.exchange.sent += length;
                     } else {
-                        let kind = if shaped { RecordKind::Cell } else { RecordKind::Control };
+                        let kind = sealed_alone(&message, self.transport.is_datagram());
                         self.metrics.record_sealed(kind, length, overhead(0));
                     }
                 }
@@ -515,6 +518,11 @@ impl<T: Transport> Connection<T> {
     /// False if frames go another way, through a relay.
     pub fn carries_media(&self) -> bool {
         self.transport.carries_media()
+    }
+
+    /// Lets the session seal data, unless the peer has not read what was sealed before.
+    pub(crate) fn hold_data(&mut self) {
+        self.session.hold_data(self.control_backlog.waiting() > MAX_DATA_UNREAD);
     }
 
     /// Bytes queued that the carrier has not yet taken.

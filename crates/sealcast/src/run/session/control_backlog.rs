@@ -26,6 +26,11 @@ impl ControlBacklog {
         self.control += bytes;
     }
 
+    /// Bytes of control and data records that wait for the peer, at the last look.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.control
+    }
+
     /// True if too much waits. `backlog` is the number of queued bytes not yet sent.
     pub(crate) fn too_much(&mut self, backlog: usize) -> bool {
         if self.queued.saturating_sub(backlog as u64) >= self.since {

@@ -69,10 +69,21 @@ pub(crate) fn describe(message: &[u8], datagrams: bool, stream: bool) -> Describ
             Kind::Media => RecordKind::Media,
             Kind::Control => RecordKind::Control,
             Kind::Cell => RecordKind::Cell,
+            Kind::Data => RecordKind::Data,
         }),
         in_clear: false,
         proof: stream
             && Header::parse(message, Accept::Signed { clear: true }).is_ok_and(|header| header.flags.proof()),
+    }
+}
+
+/// Kind of a sealed message that is no media.
+pub(crate) fn sealed_alone(message: &[u8], datagrams: bool) -> RecordKind {
+    let record = message.get(if datagrams { CONNECTION_LEN } else { 0 }..);
+    match record.and_then(Kind::of) {
+        Some(Kind::Cell) => RecordKind::Cell,
+        Some(Kind::Data) => RecordKind::Data,
+        _ => RecordKind::Control,
     }
 }
 

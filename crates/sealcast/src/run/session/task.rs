@@ -377,6 +377,9 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
             | Event::GroupSaid(_)
             | Event::SealedRecord(_)
             | Event::Hears(_)
+            | Event::DataTold(_)
+            | Event::DataUnanswered
+            | Event::Datagram(_)
             | Event::Challenged(_) => {}
         }
         role.event(self, event)
