@@ -68,7 +68,6 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
         Control::KeyframeRequest { stream } => ("keyframe-request", json!({"stream": stream})),
         Control::Budget { milliseconds } => ("budget", json!({"milliseconds": milliseconds})),
         Control::Orientation(turned) => ("orientation", orientation(turned)),
-        Control::Camera(_) | Control::Cameras(_) | Control::Addresses(_) => described_of_publisher(message),
         Control::Ping { t1 } => ("ping", json!({"t1": t1})),
         Control::Pong { t1, t2, t3 } => ("pong", json!({"t1": t1, "t2": t2, "t3": t3})),
         Control::RekeyRequest => ("rekey-request", json!({})),
@@ -105,12 +104,9 @@ fn described(message: &Control<'_>) -> Option<(&'static str, Value)> {
             let cells = |plan: CellPlan| json!([plan.tick.as_nanos() as u64, plan.cells, plan.size]);
             ("shape", json!({"publisher": cells(publisher), "viewer": cells(viewer)}))
         }
-        Control::Data(ref channels) => {
-            let channels: Vec<Value> = channels.iter().map(data_channel).collect();
-            ("data", json!({ "channels": channels }))
-        }
         Control::Group(message) => described_of_group(&message),
         Control::Unknown => return None,
+        _ => described_of_publisher(message),
     })
 }
 
@@ -139,7 +135,7 @@ fn entries(message: &Control<'_>, numbers: Numbers<'_>) -> Vec<(u32, u8)> {
     entries
 }
 
-/// Name and fields of what a publisher says of its camera and of its addresses.
+/// Name and fields of what a publisher says of its camera, its addresses and its data channels.
 fn described_of_publisher(message: &Control<'_>) -> (&'static str, Value) {
     match *message {
         Control::Camera(CameraState { on, since, why }) => {
@@ -153,6 +149,10 @@ fn described_of_publisher(message: &Control<'_>) -> (&'static str, Value) {
         Control::Addresses(addresses) => {
             let texts: Vec<String> = addresses.texts().iter().map(|text| hex(text)).collect();
             ("addresses", json!({"addresses": texts}))
+        }
+        Control::Data(ref channels) => {
+            let channels: Vec<Value> = channels.iter().map(data_channel).collect();
+            ("data", json!({ "channels": channels }))
         }
         _ => panic!("another message"),
     }

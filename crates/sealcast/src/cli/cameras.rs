@@ -154,12 +154,13 @@ fn peer(text: &String) -> Result<PeerId> {
 }
 
 /// Settings that a running program reads again, besides its sections of cameras.
-const RENEWED: [&str; 5] = [
+const RENEWED: [&str; 6] = [
     "gateway.camera_file",
     "publish.source",
     "publish.source_file",
     "publish.allow",
     "publish.open",
+    "publish.may_control",
 ];
 
 /// Say which other settings have changed than those that a running program reads again.

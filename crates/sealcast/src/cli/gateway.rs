@@ -20,6 +20,7 @@ use super::ticket::ticket_in_force;
 use super::{build, peers, publish, shutdown};
 use crate::config::{Config, Settings};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::files::{self, End};
 use crate::meter::metrics::Metrics;
@@ -143,6 +144,7 @@ fn renewal(args: &GatewayCameraArgs, first: &Config) -> Result<Renewal<RtspOptio
     let renewal = Renewal {
         cameras: cameras(args, &settings)?,
         by_hand: peers::viewers_by_hand(&settings, End::GatewayCamera)?,
+        may_control: AllowList::default(),
     };
     warn_of_fixed(&settings.config, first);
     Ok(renewal)

@@ -8,6 +8,7 @@ mod cameras;
 mod clock;
 mod completions;
 mod control;
+mod data;
 mod demo;
 mod devices;
 mod doctor;

@@ -60,6 +60,7 @@ pub(super) async fn feed_from(
         without_session: false,
         seen: SeenGroups::nowhere(),
         relays: Vec::new(),
+        data: Vec::new(),
     };
     watch(options, observation, stop).await
 }

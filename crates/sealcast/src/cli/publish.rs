@@ -14,7 +14,7 @@ use super::cameras::warn_of_fixed;
 use super::hand_out::{Start, TO_WATCH, listen_for_browsers, way_to};
 use super::publish_cameras::{Opener, open_all};
 use super::ticket::{check_ticket, ticket};
-use super::{build, peers, shutdown};
+use super::{build, data, peers, shutdown};
 use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::entropy;
@@ -24,8 +24,8 @@ use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
 use crate::run::session::ways::{Way, Ways};
 use crate::run::{
-    Admission, ControlSocket, Observation, Offer, PublishOptions, QueueLimits, RelayUrl, Renewal, Viewers, build_info,
-    publish,
+    Admission, CameraDefinition, ControlSocket, Observation, Offer, PublishOptions, QueueLimits, RelayUrl, Renewal,
+    Viewers, build_info, publish,
 };
 use crate::transport::{Advertised, ListenUrl, Listener, Mtu, NetworkOptions};
 
@@ -39,6 +39,7 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.publish;
     build::check_publishing(&settings)?;
+    let data = data::published(&settings)?;
     check_ticket(configured.to.as_deref())?;
     let sealing = publisher_sealing(&settings)?;
     // Reject invalid cameras before anything is created or bound.
@@ -84,14 +85,10 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         control,
         renewals,
         ways: Some(ways),
+        data,
     };
     let read_again = async || {
-        let now = build::settings(&args.session)?;
-        let renewal = Renewal {
-            cameras: Arc::new(opener.renewed(&now)?).cameras(&args)?,
-            by_hand: peers::viewers_by_hand(&now, End::Publisher)?,
-        };
-        warn_of_fixed(&now.config, &settings.config);
+        let renewal = renewal(&opener, &args, &settings)?;
         // Sending fails only while the publisher is ending.
         drop(renew.send(renewal).await);
         Ok(())
@@ -102,6 +99,18 @@ async fn run_async(args: PublishArgs) -> Result<()> {
         never = shutdown::on_hangup(hangups, read_again) => match never {},
     };
     observing.finish(outcome)
+}
+
+/// The cameras and lists, read again.
+fn renewal(opener: &Opener, args: &PublishArgs, first: &Settings) -> Result<Renewal<CameraDefinition>> {
+    let now = build::settings(&args.session)?;
+    let renewal = Renewal {
+        cameras: Arc::new(opener.renewed(&now)?).cameras(args)?,
+        by_hand: peers::viewers_by_hand(&now, End::Publisher)?,
+        may_control: data::may_control(&now)?,
+    };
+    warn_of_fixed(&now.config, &first.config);
+    Ok(renewal)
 }
 
 /// Admission at this publisher. If it connects to its viewer and names no relay, nobody else comes.

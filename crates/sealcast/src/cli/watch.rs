@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sealcast_proto::group::GroupName;
-use sealcast_proto::keys::Role;
+use sealcast_proto::keys::{PeerId, Role};
 use sealcast_proto::session::{GroupPolicy, OpenedBy, RekeyPolicy};
 use sealcast_proto::wire::Ticket;
 use tokio::signal::unix::Signal;
@@ -16,7 +16,7 @@ use super::args::WatchArgs;
 use super::hand_out::{Start, TO_PUBLISH, listen_for_browsers, way_to};
 use super::publish::one_port;
 use super::ticket::ticket_in_force;
-use super::{build, peers, shutdown, sink};
+use super::{build, data, peers, shutdown, sink};
 use crate::config::Settings;
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
@@ -48,6 +48,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     let ticket = || ticket_in_force(configured.ticket.as_ref(), configured.ticket_file.as_deref(), TYPED);
     let ticket = (!listens).then(ticket).transpose()?;
     let relays = relays(&settings, ticket.as_ref())?;
+    let data = data::watched(&settings, !relays.is_empty())?;
     let listen_url = args.listen.as_deref().map(str::parse::<ListenUrl>).transpose()?;
     let web_url = args.web.as_deref().map(str::parse::<WebUrl>).transpose()?;
     let sink_url = &configured.to;
@@ -79,9 +80,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     if let Some(Err(failure)) = listening.map(|listening| listening.hand_out(&args, &mut publisher)) {
         return observing.finish(Err(failure));
     }
-    observation.setting("sink", sink_url);
-    observation.setting("peer", &peer.to_string());
-    tracing::info!(peer = %peer, sink = %redact(sink_url), "viewer");
+    note_settings(&observation, sink_url, peer);
     let admission = match &publisher {
         PublisherAt::Listen { admission, .. } => Some(Arc::clone(admission)),
         PublisherAt::Connect(_) => None,
@@ -99,6 +98,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         without_session: configured.without_session,
         seen,
         relays,
+        data,
     };
     let read_again = read_again(hangups.zip(admission), &args);
     let outcome = tokio::select! {
@@ -107,6 +107,13 @@ async fn run_async(args: WatchArgs) -> Result<()> {
     };
     let outcome = shutdown::in_time(outcome, began, args.session.time(), &observing.observation());
     observing.finish(outcome)
+}
+
+/// Notes how this viewer was started.
+fn note_settings(observation: &Observation, sink: &str, peer: PeerId) {
+    observation.setting("sink", sink);
+    observation.setting("peer", &peer.to_string());
+    tracing::info!(peer = %peer, sink = %redact(sink), "viewer");
 }
 
 /// Reads who is admitted again on every SIGHUP, if this viewer listens.

@@ -3,6 +3,7 @@
 //! A flag overrides the environment, the environment overrides the file, and the file overrides the defaults.
 
 pub mod camera;
+mod declare;
 mod example;
 mod file;
 pub mod option;

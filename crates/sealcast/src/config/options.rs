@@ -2,7 +2,7 @@
 //!
 //! An entry declares a key's help text, its name and type, and the other ways to set it. The sections of [`Config`],
 //! the flags of the commands, the environment variables, `config check` and `docs/sealcast.example.toml` are
-//! generated from it. Options that exist only on the command line are in `cli/args.rs`.
+//! generated from it (`declare.rs`). Options that exist only on the command line are in `cli/args.rs`.
 #![allow(rustdoc::broken_intra_doc_links, reason = "help texts are not links")]
 
 use std::net::SocketAddr;
@@ -12,66 +12,10 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::camera::{self, Camera};
+use super::declare::options;
 use super::option::{Opt, Setting, accepts, default_of, flag, key, off_flag, on_flag, positional};
 use crate::length::{Hours, Millis, Seconds};
 use crate::meter::url::MetricsUrl;
-
-macro_rules! options {
-    ($($(#[doc = $about:literal])+ $section:ident: $Section:ident {
-        $($(#[doc = $help:literal])+ $key:ident: $type:ty { $more:expr })*
-    })*) => {
-        /// The effective options, or those of a configuration file over the defaults.
-        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-        #[serde(default, deny_unknown_fields)]
-        pub struct Config {
-            $($(#[doc = $about])+ pub $section: $Section,)*
-            /// The cameras.
-            pub camera: Vec<Camera>,
-        }
-
-        impl Config {
-            /// Paths of the options in which two differ, without those of cameras.
-            pub(crate) fn differing(&self, other: &Self) -> Vec<&'static str> {
-                let mut paths = Vec::new();
-                $($(if self.$section.$key != other.$section.$key {
-                    paths.push(concat!(stringify!($section), ".", stringify!($key)));
-                })*)*
-                paths
-            }
-        }
-
-        $($(#[doc = $about])+
-        #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-        #[serde(default, deny_unknown_fields)]
-        pub struct $Section {
-            $($(#[doc = $help])+ pub $key: $type,)*
-        }
-
-        impl Default for $Section {
-            fn default() -> Self {
-                Self { $($key: default_of(OPTIONS, concat!(stringify!($section), ".", stringify!($key))),)* }
-            }
-        })*
-
-        /// The sections with their meanings, in the order of the example file.
-        pub const SECTIONS: &[(&str, &str)] = &[$((stringify!($section), concat!($($about),+))),*];
-
-        /// Every option, in the order of the example file.
-        pub static OPTIONS: &[Opt] = &[$($(Opt {
-            section: stringify!($section),
-            key: stringify!($key),
-            path: concat!(stringify!($section), ".", stringify!($key)),
-            help: concat!($($help),+).trim_ascii_start(),
-            kind: <$type as Setting>::KIND,
-            accepts: accepts::<$type>,
-            ..$more
-        },)*)* Opt {
-            kind: <Vec<Camera> as Setting>::KIND,
-            accepts: accepts::<Vec<Camera>>,
-            ..camera::CAMERAS
-        }];
-    };
-}
 
 const PUBLISH: &[&str] = &["publish"];
 const PUBLISHERS: &[&str] = &["publish", "camera"];
@@ -93,6 +37,7 @@ const ALL: &[&str] = &[
 const WHO: &str = "Who may watch";
 const NETWORK: &str = "Network";
 const GROUPS: &str = "Groups, relays and archives";
+const DATA: &str = "Data beside the picture";
 const KEYS: &str = "Keys and sealing";
 const OBSERVE: &str = "Observation";
 
@@ -295,6 +240,15 @@ options! {
                 .example("/run/sealcast/control")
         }
 
+        /// Data channels beside the picture, for MAVLink, joysticks and telemetry (docs/data.md):
+        /// NAME=udp:127.0.0.1:14550, where a program of this machine sends and is answered. Options: ?newest, shared, to,
+        /// from=ADDRESS
+        data: Vec<String> { flag("data", "NAME=udp:ADDRESS", PUBLISH).default("").heading(DATA) }
+
+        /// Viewers that may send on data channels to this end, one at a time: peer ids, or @FILE with one a line. It is
+        /// read again on SIGHUP. Without any, viewers only hear
+        may_control: Vec<String> { flag("may-control", "PEER", PUBLISH).default("").heading(DATA) }
+
         /// Bit rate of sources that are encoded here, in bits per second, at least 1
         bitrate: Option<NonZeroU32> { key().example("2000000") }
 
@@ -359,6 +313,11 @@ options! {
             off_flag("no-sound", "Leave out the sound beside the picture", WATCH)
                 .brief("Leave out the sound")
         }
+
+        /// Data channels of the publisher (docs/data.md): NAME=udp:127.0.0.1:14550, where a program of this machine
+        /// waits. What it answers goes to the publisher, if that lets this viewer (--may-control). Options: ?newest,
+        /// hear, listen, from=ADDRESS
+        data: Vec<String> { flag("data", "NAME=udp:ADDRESS", WATCH).default("").heading(DATA) }
 
         /// Connect again when the connection breaks
         reconnect: bool {

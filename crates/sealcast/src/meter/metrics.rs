@@ -9,6 +9,7 @@ use sealcast_proto::timeline::Jumps;
 
 use super::build_info::BuildInfo;
 use super::camera::CameraMeter;
+use super::data::DataMeter;
 use super::delivery::Delivery;
 use super::labels::{DatagramRefusal, DatagramUnsent, DoorAnswer};
 use super::labels::{
@@ -79,6 +80,10 @@ impl Metrics {
     /// Description of the build.
     pub fn build(&self) -> &BuildInfo {
         &self.program.build
+    }
+
+    pub(super) fn data_meter(&self) -> &DataMeter {
+        &self.program.data
     }
 
     pub(super) fn turned_away_meter(&self) -> &TurnedAwayMeter {

@@ -4,6 +4,7 @@
 pub mod build_info;
 mod camera;
 mod counted;
+mod data;
 mod delivery;
 mod exposition;
 mod families;

@@ -11,6 +11,7 @@ use prometheus_client::registry::Registry;
 
 use super::build_info::BuildInfo;
 use super::camera::CameraMeter;
+use super::data::DataMeter;
 use super::exposition::joined;
 use super::families::{self, Counts, NamedLabel, Seconds};
 use super::labels::{DatagramRefusal, DatagramUnsent, HandshakeOutcome};
@@ -26,6 +27,7 @@ pub(super) struct ProgramMeter {
     pub(super) datagrams_unsent: Counts,
     pub(super) door_answers: Counts,
     pub(super) turned_away: TurnedAwayMeter,
+    pub(super) data: DataMeter,
     pub(super) peer_bytes: PeerBytes,
     pub(super) handshakes: Counts,
     pub(super) clock_offset: Seconds,
@@ -68,6 +70,7 @@ impl ProgramMeter {
             datagrams_unsent: Counts::register(r, "datagrams_unsent", unsent, "reason", DatagramUnsent::NAMES),
             door_answers: families::door_answers(r),
             turned_away: TurnedAwayMeter::register(r),
+            data: DataMeter::register(r),
             handshakes: Counts::register(r, "handshakes", "Handshakes ended", "outcome", HandshakeOutcome::NAMES),
             clock_offset: families::seconds(r, "clock_offset_seconds", offset),
             clock_spread: families::seconds(r, "clock_spread_seconds", spread),

@@ -11,6 +11,7 @@ mod clock;
 mod control;
 #[cfg(test)]
 mod crowd_tests;
+mod data;
 pub mod demo;
 pub mod events;
 pub mod gateway;
@@ -29,6 +30,7 @@ mod watch;
 pub use clock::Clock;
 pub use control::socket::{ControlSocket, connect_at_once};
 pub use control::{LIST_PEERS, MAX_COMMAND, STATUS};
+pub use data::{DataOptions, DataUrl};
 pub use group::{GROUP_STREAM, GroupOptions};
 pub use media::away::Nudge;
 pub use media::hub::Hub;

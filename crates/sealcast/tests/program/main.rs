@@ -10,6 +10,7 @@ mod capture;
 mod clocks;
 mod codecs;
 mod control_sockets;
+mod data;
 mod decoder;
 mod demo;
 mod demo_page;

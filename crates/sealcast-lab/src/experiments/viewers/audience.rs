@@ -205,6 +205,7 @@ fn watching(ticket: Ticket, relay: Option<RelayUrl>, got: Arc<Got>) -> Result<Wa
         without_session: false,
         seen: SeenGroups::nowhere(),
         relays: relay.into_iter().collect(),
+        data: Vec::new(),
     })
 }
 

@@ -23,6 +23,7 @@ use crate::keys::peers::{KnownPeers, MAX_HOURS, MAX_USES, Terms};
 use crate::keys::seen_groups::SeenGroups;
 use crate::media::StreamInfo;
 use crate::meter::paired::PairedSummary;
+use crate::run::data::DataOptions;
 use crate::run::media::queue::QueueLimits;
 use crate::run::media::shape::{FrameProof, Shape};
 use crate::run::publish::camera::{Camera, WireTap};
@@ -136,6 +137,7 @@ impl CameraEnd {
             control: None,
             renewals: mpsc::channel(1).1,
             ways: None,
+            data: DataOptions::default(),
         };
         Ok((options, ticket))
     }
@@ -190,6 +192,7 @@ impl Stream {
             without_session: false,
             seen: SeenGroups::nowhere(),
             relays: Vec::new(),
+            data: Vec::new(),
         };
         let published = publisher.camera();
         let network = Network {

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use super::camera::{Camera, WireTap};
 use crate::failure::{Failure, Result};
 use crate::keys::words::words_of;
+use crate::run::data::PublishedData;
 use crate::run::group::{Group, GroupOptions, drive};
 use crate::run::media::away::{Nudge, SourceEnd};
 use crate::run::media::hub::Hub;
@@ -73,6 +74,8 @@ pub(crate) struct InCommon {
     pub(crate) stream_budget: Duration,
     /// The ways here, of which viewers are told, if they are.
     pub(crate) ways: Option<Arc<Ways>>,
+    /// Data channels beside the picture.
+    pub(crate) data: Option<Arc<PublishedData>>,
 }
 
 /// Observers of the frames of a camera, and of the sealed records of each, for the demo.

@@ -123,6 +123,7 @@ impl PublishedCameras {
             queue: QueueLimits::default(),
             stream_budget: camera.stream_budget,
             ways: None,
+            data: None,
         };
         let cameras = Self::new(common, relayed_sessions().0, mpsc::unbounded_channel().0);
         let configured = Configured {
@@ -186,6 +187,9 @@ impl PublishedCameras {
     /// Serve these cameras from now on. Sessions leave those that are gone, or were changed; others go on.
     pub(crate) async fn renew(&self, renewal: Renewal<CameraDefinition>) {
         self.common.admission.renew(renewal.by_hand);
+        if let Some(data) = &self.common.data {
+            data.renew(renewal.may_control);
+        }
         // A camera that is waited for may be right now.
         self.living()
             .iter()

@@ -5,8 +5,10 @@ pub(crate) mod camera_life;
 pub(crate) mod camera_telling;
 pub(crate) mod cameras;
 pub(crate) mod chosen_camera;
+pub(crate) mod serve_data;
 pub(crate) mod serve_member;
 pub(crate) mod serve_viewer;
+pub(crate) mod subscription;
 pub(crate) mod viewer_path;
 
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use tokio::task::JoinSet;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::run::control::socket::ControlSocket;
 use crate::run::control::{self, Controlled};
+use crate::run::data::{DataOptions, PublishedData};
 use crate::run::media::queue::QueueLimits;
 use crate::run::session::accept::{Acceptor, PendingSession};
 use crate::run::session::admission::Admission;
@@ -81,6 +84,8 @@ pub struct PublishOptions {
     pub renewals: mpsc::Receiver<Renewal<CameraDefinition>>,
     /// The ways here, of which viewers are told, if they are.
     pub ways: Option<Arc<Ways>>,
+    /// Data channels beside the picture.
+    pub data: DataOptions,
 }
 
 /// A publisher whose sources are running.
@@ -112,7 +117,9 @@ impl Publisher {
             Viewers::Listen { stream_budget, .. } => *stream_budget,
             Viewers::Connect(_) => NetworkOptions::default().stream_latency,
         };
+        let data = PublishedData::open(options.data, &observation.metrics)?;
         let common = InCommon {
+            data,
             observation,
             admission: options.admission,
             places: AdmittedPlaces::new(options.max_viewers),

@@ -9,7 +9,8 @@ use sealcast_proto::session::Input;
 use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::{CloseReason, GroupMessage, Hearing, MediaFrom};
 
-use super::serve_viewer::{Subscription, Task, ViewerRole, Woken};
+use super::serve_viewer::{Task, ViewerRole, Woken};
+use super::subscription::Subscription;
 use crate::run::group::{GROUP_STREAM, MemberSession, Membership, Told};
 use crate::run::session::connection::Ended;
 use crate::run::session::ended::happened;

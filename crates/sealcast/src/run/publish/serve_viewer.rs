@@ -13,9 +13,11 @@ use super::camera_telling::CameraTelling;
 use super::cameras::{PublishedCameras, SeenCameras};
 use super::serve_member;
 use super::serve_member::MOST_WAIT;
+use super::subscription::Subscription;
 use crate::media::{Codec, Track};
 use crate::meter::labels::DropCause;
 use crate::meter::stage::Stage;
+use crate::run::data::{PublishedData, ViewerData};
 use crate::run::group::{Membership, Told};
 use crate::run::media::VIDEO;
 use crate::run::media::away::{AwayCause, SourceEnd};
@@ -36,51 +38,6 @@ use crate::transport::Transport;
 const SETTLING: Duration = Duration::from_millis(20);
 /// Time limit for sending the close message.
 const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
-
-/// An admitted viewer.
-pub(crate) struct Subscription {
-    pub(crate) id: u64,
-    /// Frames that are sealed for it alone.
-    pub(crate) queue: Arc<FrameQueue<QueuedFrame>>,
-    /// True if the source was asked for a keyframe when it joined, and makes one.
-    pub(crate) awaits_keyframe: bool,
-    /// Its place in the group. From its first sheet on, frames come from there.
-    pub(crate) membership: Option<Membership>,
-    info_version: u64,
-    /// Codec of the stream. With a video codec, keyframes are rare.
-    codec: Codec,
-    pub(crate) sender: MediaSender,
-    /// Time of the last update of the target rate.
-    pub(crate) target_told: Option<Instant>,
-    /// True while the viewer does not set the rate of the source.
-    pub(crate) stays_behind: bool,
-    /// True from the frames that were kept for it until a frame leaves as soon as it was made.
-    pub(crate) catches_up: bool,
-}
-
-impl Subscription {
-    /// Its place in the group, if nothing more is sealed for it alone.
-    fn served_by_group(&self) -> Option<&Membership> {
-        let membership = self.membership.as_ref();
-        membership.filter(|membership| membership.has_begun() || membership.is_due())
-    }
-
-    /// Bytes of frames that wait to be sealed or forwarded.
-    pub(crate) fn waiting(&self) -> usize {
-        match self.served_by_group() {
-            Some(membership) => membership.frames().bytes(),
-            None => self.queue.bytes(),
-        }
-    }
-
-    /// True if nothing more is to be sealed or forwarded.
-    pub(crate) fn finished(&self) -> bool {
-        match self.served_by_group() {
-            Some(membership) => membership.frames().finished(),
-            None => self.queue.finished(),
-        }
-    }
-}
 
 /// Chance that a frame has missed.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -123,6 +80,10 @@ pub(crate) struct ViewerRole {
     ready: bool,
     /// Requested settings, shared by all viewers' tasks.
     pub(crate) settings: SettingsReceiver,
+    /// Data channels of the publisher, if it has any.
+    pub(crate) channels: Option<Arc<PublishedData>>,
+    /// The same at this session.
+    pub(crate) data: Option<Box<ViewerData>>,
     /// Messages to it about the camera.
     pub(crate) camera: CameraTelling,
     /// Changes of the settings, of the camera and of the cameras.
@@ -163,6 +124,8 @@ async fn serve<T: Transport>(
     task.lender = lender;
     let mut role = ViewerRole {
         settings: shared.settings.subscribe(),
+        channels: cameras.common.data.clone(),
+        data: None,
         camera: CameraTelling::new(&shared.hub.standing),
         rarely: Rarely::new(),
         stream_budget: shared.stream_budget,
@@ -202,6 +165,8 @@ pub(crate) enum Woken {
     Cameras,
     /// The group says something to this member, or nothing more.
     Told(Option<Told>),
+    /// A datagram for the data channel at this place.
+    Data(u8, Arc<[u8]>),
 }
 
 impl<T: Transport> Role<T> for ViewerRole {
@@ -239,6 +204,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             return Ok(());
         }
         task.attend(&self.shared.admission, self.shared.name.as_str());
+        self.begin_data(task);
         let session = &task.connection.session;
         let elsewhere = self.sends_nothing(task);
         // A constant rate has no room for what the viewer missed.
@@ -298,6 +264,8 @@ impl<T: Transport> Role<T> for ViewerRole {
                 self.stream_budget = budget;
                 return Ok(());
             }
+            Event::DataTold(wishes) => return self.data_wished(task, wishes),
+            Event::Datagram(datagram) => return self.data_came(task, &datagram),
             Event::KeyframeRequested(_) => {
                 // The viewer may also have lost the stream's description, so send it again.
                 if let Some(subscription) = &mut self.subscription {
@@ -321,6 +289,9 @@ impl<T: Transport> Role<T> for ViewerRole {
     }
 
     fn send(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
+        if let Some(data) = &mut self.data {
+            data.look(&mut task.connection, &task.observation.metrics);
+        }
         self.send_frames(task)?;
         self.ready = task.connection.ready_for_frame();
         Ok(())
@@ -362,6 +333,7 @@ impl<T: Transport> Role<T> for ViewerRole {
             Woken::Camera => self.tell_camera(task)?,
             Woken::Cameras => self.take_cameras(task)?,
             Woken::Told(told) => self.tell_member(task, told)?,
+            Woken::Data(channel, datagram) => task.handle(Input::Datagram(channel, &datagram))?,
         }
         Ok(false)
     }

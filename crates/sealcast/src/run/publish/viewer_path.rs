@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::serve_viewer::{Subscription, Task, ViewerRole};
+use super::serve_viewer::{Task, ViewerRole};
+use super::subscription::Subscription;
 use crate::run::media::target_rate::PathTarget;
 use crate::run::session::connection::Ended;
 use crate::transport::Transport;

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use futures_util::stream::{self, BoxStream, SelectAll, StreamExt as _};
+use futures_util::stream::{self, BoxStream, SelectAll, Stream, StreamExt as _};
 use tokio::sync::watch;
 
 /// Sources of rare events. A source is looked at once it has something, and not at each turn of the task that waits for
@@ -35,6 +35,11 @@ impl<K: Send + 'static> Rarely<K> {
     /// Waits for an event that happens once, too.
     pub(crate) fn once(&mut self, event: impl Future<Output = K> + Send + 'static) {
         self.sources.push(stream::once(event).boxed());
+    }
+
+    /// Waits for the events of this stream, too.
+    pub(crate) fn each(&mut self, events: impl Stream<Item = K> + Send + 'static) {
+        self.sources.push(events.boxed());
     }
 
     /// The next event of any source. Cancel-safe.

@@ -56,6 +56,8 @@ pub struct Renewal<D> {
     pub cameras: Vec<Configured<D>>,
     /// The peers that the user admits. The session of one that is admitted no more ends.
     pub by_hand: ByHand,
+    /// The viewers that may send on data channels.
+    pub may_control: AllowList,
 }
 
 /// The one who looks for a camera.

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::recorder::{Recorder, RecordingRole, Unopened};
 use crate::failure::Result;
+use crate::run::data::WatchedSession;
 use crate::run::relay::{AttendingRole, RelayUrl, RelayedCamera, SessionLine, Unwatched, line, watch_relays};
 use crate::run::session::accept::PendingSession;
 use crate::run::session::attempts::Attempts;
@@ -195,6 +196,7 @@ impl ConnectingViewer {
                     camera: self.wish.camera,
                     stream_budget: state.stream_budget,
                     cameras: state.cameras.as_ref(),
+                    data: state.data.as_ref().map(WatchedSession::new),
                 };
                 run(state.task(pending), &mut role, stop).await
             }

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use crate::failure::Result;
 use crate::run::control::socket::ControlSocket;
 use crate::run::control::{CameraStatus, Controlled, Sealing, commands};
+use crate::run::data::WatchedSession;
 use crate::run::session::accept::{Acceptor, PendingSession};
 use crate::run::session::admission::Admission;
 use crate::run::session::admitted_places::AdmittedPlaces;
@@ -92,6 +93,7 @@ impl ListeningViewer {
             camera: self.state.offer.wish.camera,
             stream_budget: self.state.stream_budget,
             cameras: None,
+            data: self.state.data.as_ref().map(WatchedSession::new),
             door: Some(&self.door),
         };
         let ended = task.run(&mut role, stop).await;

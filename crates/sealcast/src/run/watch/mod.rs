@@ -26,6 +26,7 @@ use tokio::sync::watch;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::seen_groups::SeenGroups;
 use crate::run::control::socket::ControlSocket;
+use crate::run::data::{DataUrl, WatchedData};
 use crate::run::media::queue::{FrameQueue, QueueLimits};
 use crate::run::relay::RelayUrl;
 use crate::run::session::admission::Admission;
@@ -78,6 +79,8 @@ pub struct WatchOptions {
     pub seen: Arc<SeenGroups>,
     /// Relays that have the publisher's stream. With any, it is asked itself only to enrol this viewer.
     pub relays: Vec<RelayUrl>,
+    /// Data channels beside the picture.
+    pub data: Vec<DataUrl>,
 }
 
 /// Watch until the stream ends or `stop` turns true.
@@ -99,6 +102,7 @@ pub async fn watch(
         options.sink.mark(WITHOUT_SESSION);
         observation.setting("without_session", WITHOUT_SESSION);
     }
+    let data = WatchedData::open(std::mem::take(&mut options.data), &observation.metrics)?;
     let proofs = Arc::new(GroupProofs::new(keeps_sealed));
     let feed = (Arc::clone(&queue), Arc::clone(&proofs));
     let seen = Arc::clone(&options.seen);
@@ -112,6 +116,7 @@ pub async fn watch(
         without_session: options.without_session,
         seen: options.seen,
         cameras: None,
+        data,
         sound: options.sound,
         shows_age,
         shows_away,

@@ -12,6 +12,7 @@ use super::group_proofs::GroupProofs;
 use super::received::{Delivered, Receiver};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::seen_groups::SeenGroups;
+use crate::run::data::WatchedData;
 use crate::run::media::queue::{FrameQueue, QueueLimits};
 use crate::run::session::accept::PendingSession;
 use crate::run::session::connection::{Ended, Listener};
@@ -47,6 +48,8 @@ pub(crate) struct ViewerState {
     pub(crate) seen: Arc<SeenGroups>,
     /// Channel for the cameras that the publisher names, instead of the log.
     pub(crate) cameras: Option<watch::Sender<Vec<CameraName>>>,
+    /// Data channels beside the picture.
+    pub(crate) data: Option<Arc<WatchedData>>,
     /// False if the sound is left out.
     pub(super) sound: bool,
     /// Function that shows the age of the picture.
@@ -70,6 +73,7 @@ impl ViewerState {
             without_session: false,
             seen: SeenGroups::nowhere(),
             cameras: None,
+            data: None,
             sound: false,
             shows_age: None,
             shows_away: None,

@@ -1,6 +1,5 @@
 //! The viewer's end of a session.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use tokio::sync::watch;
 
 use super::received::Receiver;
 use super::state::Task;
+use crate::run::data::WatchedSession;
 use crate::run::media::VIDEO;
 use crate::run::session::admission::Admission;
 use crate::run::session::admitted_places::AdmittedPlaces;
@@ -34,6 +34,8 @@ pub(crate) struct WatchingRole<'a> {
     pub(crate) camera: CameraName,
     /// Channel for the cameras that the publisher names, instead of the log.
     pub(crate) cameras: Option<&'a watch::Sender<Vec<CameraName>>>,
+    /// Data channels beside the picture.
+    pub(crate) data: Option<WatchedSession>,
 }
 
 /// Say which of several cameras is watched. The first is that of who wished for none.
@@ -51,7 +53,8 @@ fn tell_cameras(names: &[CameraName], wished: CameraName) {
 
 impl Role<AnyTransport> for WatchingRole<'_> {
     type Listener = Receiver;
-    type Woken = Infallible;
+    /// A datagram for the channel at this place.
+    type Woken = (u8, Vec<u8>);
 
     const PUBLISHES: bool = false;
     const PEER: &'static str = "publisher";
@@ -73,8 +76,11 @@ impl Role<AnyTransport> for WatchingRole<'_> {
             task.attend(&door.admission, "");
         }
         let on_stream = task.connection.session.assembles_stream() && task.connection.carries_media();
-        match self.stream_budget.filter(|_| on_stream) {
-            Some(budget) => task.handle(Input::StateBudget(budget)),
+        if let Some(budget) = self.stream_budget.filter(|_| on_stream) {
+            task.handle(Input::StateBudget(budget))?;
+        }
+        match &self.data {
+            Some(data) => task.handle(Input::Data(data.wishes())),
             None => Ok(()),
         }
     }
@@ -82,6 +88,9 @@ impl Role<AnyTransport> for WatchingRole<'_> {
     fn event(&mut self, task: &mut Task, event: Event) -> Result<(), Ended> {
         match event {
             Event::GroupSaid(message) => task.listener.keep_proof(&message),
+            Event::DataTold(channels) => self.data.iter_mut().for_each(|data| data.told(channels.clone())),
+            Event::DataUnanswered => self.data.iter().for_each(WatchedSession::unanswered),
+            Event::Datagram(datagram) => self.data.iter().for_each(|data| data.came(&datagram)),
             Event::Oriented(orientation) => task.listener.orient(orientation),
             Event::CameraTold { on, since, why } => task.listener.camera_told(on, since, &why),
             Event::CamerasTold(names) => match self.cameras {
@@ -96,6 +105,9 @@ impl Role<AnyTransport> for WatchingRole<'_> {
 
     fn send(&mut self, task: &mut Task) -> Result<(), Ended> {
         task.listener.count(task.connection.session.inbound_counts());
+        if let Some(data) = &mut self.data {
+            data.look(&mut task.connection, &task.observation.metrics);
+        }
         let now = task.observation.clock.now().monotonic;
         let session = &task.connection.session;
         task.listener.note_age(session.picture_age(now), session.proofs(now));
@@ -106,11 +118,17 @@ impl Role<AnyTransport> for WatchingRole<'_> {
         Ok(())
     }
 
-    async fn wait(&mut self) -> Infallible {
-        std::future::pending().await
+    async fn wait(&mut self) -> (u8, Vec<u8>) {
+        match &self.data {
+            Some(data) => data.next().await,
+            None => std::future::pending().await,
+        }
     }
 
-    fn woken(&mut self, _: &mut Task, never: Infallible) -> Result<bool, Ended> {
-        match never {}
+    fn woken(&mut self, task: &mut Task, (channel, datagram): (u8, Vec<u8>)) -> Result<bool, Ended> {
+        if task.connection.session.data_counts().is_some() {
+            task.handle(Input::Datagram(channel, &datagram))?;
+        }
+        Ok(false)
     }
 }

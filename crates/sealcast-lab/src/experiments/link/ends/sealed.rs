@@ -11,8 +11,8 @@ use sealcast::keys::{entropy, mechanism};
 use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StampKind, StreamInfo, Track};
 use sealcast::meter::metrics::Metrics;
 use sealcast::run::{
-    Admission, CameraOptions, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt, QueueLimits,
-    RuntimeSettings, Shape, Viewers, WatchOptions, build_info, only_camera,
+    Admission, CameraOptions, DataOptions, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt,
+    QueueLimits, RuntimeSettings, Shape, Viewers, WatchOptions, build_info, only_camera,
 };
 use sealcast::sink::Sink;
 use sealcast::source::Source;
@@ -81,6 +81,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
             control: None,
             renewals: mpsc::channel(1).1,
             ways: None,
+            data: DataOptions::default(),
         };
         let (_never, stop) = watch::channel(false);
         let published = sealcast::run::publish(options, observing.observation(), stop).await;
@@ -115,6 +116,7 @@ pub(super) fn watch(config: &EndConfig) -> Result<Vec<Row>> {
             without_session: false,
             seen: SeenGroups::nowhere(),
             relays: Vec::new(),
+            data: Vec::new(),
         };
         let (stop, stopped) = watch::channel(false);
         tokio::spawn(async move {
