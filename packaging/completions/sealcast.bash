@@ -2458,7 +2458,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__publish)
-            opts="-v -h --retry --no-sound --listen --also-listen --web --to --advertise --name --allow --open --no-invite --invite-uses --invite-hours --ticket-file --max-viewers --queue-frames --rekey-seconds --rekey-records --encrypt --shape --group --relay --archive-node --archive-to --sign --encrypt-seed --unit --control --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --retry --no-sound --listen --also-listen --web --to --advertise --name --allow --open --no-invite --invite-uses --invite-hours --ticket-file --max-viewers --queue-frames --rekey-seconds --rekey-records --encrypt --shape --group --relay --archive-node --archive-to --sign --encrypt-seed --unit --control --data --may-control --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2649,6 +2649,20 @@ _sealcast() {
                     fi
                     return 0
                     ;;
+                --data)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --may-control)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --suite)
                     COMPREPLY=($(compgen -W "aes-256-gcm aes-128-gcm aegis-128x4 chacha20-poly1305" -- "${cur}"))
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -2794,7 +2808,7 @@ _sealcast() {
             return 0
             ;;
         sealcast__subcmd__watch)
-            opts="-v -h --listen --web --advertise --ticket-file --publisher --name --invite-hours --latency --camera --to --require-sign --relay --no-sound --no-reconnect --without-session --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
+            opts="-v -h --listen --web --advertise --ticket-file --publisher --name --invite-hours --latency --camera --to --require-sign --relay --no-sound --data --no-reconnect --without-session --suite --mech --identity --report --log-dir --metrics --meter --config --seconds --insecure-study-suite --verbose --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2854,6 +2868,13 @@ _sealcast() {
                     return 0
                     ;;
                 --relay)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --data)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace

@@ -103,6 +103,8 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l encrypt-se
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l unit -d 'The part of a frame that one record holds: frame, packet, or chunk:BYTES with 16 to 65535 bytes' -r -f -a "frame\t''
 packet\t''"
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l control -d 'Where to create the socket for `sealcast control`, `invite` and `peers`, which takes commands of you and root alone. Only if you give it, `control encrypt` can leave something in clear' -r -F
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l data -d 'Data channels beside the picture, for MAVLink, joysticks and telemetry (docs/data.md): NAME=udp:127.0.0.1:14550, where a program of this machine sends and is answered. Options: ?newest, shared, to, from=ADDRESS' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l may-control -d 'Viewers that may send on data channels to this end, one at a time: peer ids, or @FILE with one a line. It is read again on SIGHUP. Without any, viewers only hear' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand publish" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r -f -a "aes-256-gcm\t''
 aes-128-gcm\t''
 aegis-128x4\t''
@@ -137,6 +139,7 @@ complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l require-sign
 both\t''
 off\t''"
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l relay -d 'Relays that have the camera\'s stream, as for `publish`: they are heard instead of the camera, which is asked only to enrol this viewer. When one falls silent, the next one is heard' -r -f
+complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l data -d 'Data channels of the publisher (docs/data.md): NAME=udp:127.0.0.1:14550, where a program of this machine waits. What it answers goes to the publisher, if that lets this viewer (--may-control). Options: ?newest, hear, listen, from=ADDRESS' -r -f
 complete -c sealcast -n "__fish_sealcast_using_subcommand watch" -l suite -d 'Suites in order of preference [default: aes-256-gcm, aes-128-gcm, aegis-128x4, chacha20-poly1305]' -r -f -a "aes-256-gcm\t''
 aes-128-gcm\t''
 aegis-128x4\t''
