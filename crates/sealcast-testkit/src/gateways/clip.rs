@@ -192,6 +192,24 @@ impl Clip {
         }
     }
 
+    /// Shows the same pictures so many times, with numbers and stamps that go on, and reports in the first time alone.
+    #[must_use]
+    pub fn repeated(mut self, times: usize) -> Self {
+        let once = self.packets.clone();
+        for time in 1..times {
+            let later = once.iter().filter(|packet| !packet.report).map(|packet| {
+                let step = [INTERVAL, SOUNDS as u32 * SAMPLES][usize::from(packet.track)];
+                Rtp {
+                    picture: packet.picture + time * PICTURES,
+                    stamp: packet.stamp.wrapping_add(step * (time * PICTURES) as u32),
+                    ..packet.clone()
+                }
+            });
+            self.packets.extend(later);
+        }
+        self.numbered()
+    }
+
     /// Numbers the packets of each track anew, in the order in which they are sent.
     #[must_use]
     pub fn numbered(mut self) -> Self {

@@ -10,31 +10,30 @@ use sealcast_proto::keys::{Role, Wish, WishedMedia};
 use sealcast_proto::rtsp::{Credentials, DigestAlgorithm};
 use sealcast_proto::session::RekeyPolicy;
 use sealcast_proto::unit::Selection;
-use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::args::{GatewayCameraArgs, GatewayCommand, GatewayViewerArgs};
-use super::cameras::{configured, refuse, warn_of_fixed};
+use super::cameras::{configured, refuse};
 use super::hand_out::{Start, TO_SERVE_PLAYERS};
+use super::publish::Publishing;
+use super::publish_cameras::open_all;
 use super::ticket::ticket_in_force;
 use super::{build, peers, publish, shutdown};
-use crate::config::{Config, Settings};
+use crate::config::Settings;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::keys::allow::AllowList;
 use crate::keys::entropy;
 use crate::keys::files::{self, End};
 use crate::meter::metrics::Metrics;
 use crate::output;
-use crate::platform::service_manager;
 use crate::private_file::{create_folder, read_secret, read_secret_line, write_secret};
 use crate::rtsp::RtspOptions;
-use crate::run::gateway::{
-    CameraAt, CameraGatewayOptions, ViewerGatewayOptions, camera_gateway, check_selection, players_address,
-    viewer_gateway,
-};
+use crate::run::gateway::{CameraAt, ViewerGatewayOptions, check_selection, players_address, viewer_gateway};
 use crate::run::session::ways::Ways;
-use crate::run::{ControlSocket, Observation, Renewal, RuntimeSettings, Shape, build_info, distinct};
-use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu};
+use crate::run::{
+    ControlSocket, DataOptions, Observation, PublishedCamera, RuntimeSettings, Shape, Viewers, build_info, distinct,
+    packets_of,
+};
+use crate::transport::{DEFAULT_LATENCY_MS, Listener, Mtu, NetworkOptions};
 
 /// Command that gives a viewer gateway its ticket.
 const TYPED: &str = "sealcast gateway viewer --peer @FILE";
@@ -57,7 +56,7 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
     let settings = build::settings(&args.session)?;
     let configured = &settings.config.publish;
     build::check_publishing(&settings)?;
-    let cameras = cameras(&args, &settings)?;
+    let cameras = published(&args, &settings)?;
     let selection = selection(&settings)?;
     let sealing = publish::publisher_sealing(&settings)?;
     refuse_shape(&settings, sealing.shape)?;
@@ -80,42 +79,33 @@ async fn run_camera(args: GatewayCameraArgs) -> Result<()> {
         Listener::Quic(_) => Some("quic"),
     };
     offer.unit = publish::unit_in_force(&settings, datagrams)?;
-    // Who has the ticket may take it that signals are answered.
-    let stop = shutdown::stop_signal(args.session.time())?;
-    let observing = Observation::start("gateway camera", build::observe(&settings)?, metrics).await?;
-    let observation = observing.observation();
-    let ways = Arc::new(Ways::new(Role::Publisher, vec![way]));
-    let control = match start.hand_out(Arc::clone(&ways), control) {
-        Ok(control) => control,
-        Err(failure) => return observing.finish(Err(failure)),
-    };
-    publish::note_settings(&observation, &settings, &offer);
+    let ways = Ways::new(Role::Publisher, vec![way]);
     tracing::info!(peer = %offer.identity.peer_id(), cameras = cameras.len(), "camera gateway");
-    let (renew, renewals) = mpsc::channel(1);
-    let options = CameraGatewayOptions {
-        cameras,
-        offer,
-        admission,
-        max_viewers: configured.max_viewers.get() as usize,
-        listener,
-        delivery,
-        settings: RuntimeSettings::new(selection),
+    let end = Publishing {
+        kind: "gateway camera",
+        args: &args.session,
+        settings: &settings,
+        source: None,
         control,
+        start,
         ways,
-        renewals,
+        cameras: open_all(cameras).await?,
+        packets_alone: Some(RuntimeSettings::new(selection)),
+        offer,
+        admission: &admission,
+        viewers: Viewers::Listen {
+            listeners: vec![listener],
+            delivery,
+            stream_budget: NetworkOptions::default().stream_latency,
+        },
+        data: DataOptions::default(),
     };
-    let read_again = async || {
-        let renewal = renewal(&args, &settings.config)?;
-        // Sending fails only while the gateway is ending.
-        drop(renew.send(renewal).await);
-        Ok(())
-    };
-    service_manager::ready();
-    let outcome = tokio::select! {
-        outcome = camera_gateway(options, observation, stop) => outcome,
-        never = shutdown::on_hangup(hangups, read_again) => match never {},
-    };
-    observing.finish(outcome)
+    end.run(metrics, hangups, |now| published(&args, now)).await
+}
+
+/// The cameras, to be published.
+fn published(args: &GatewayCameraArgs, settings: &Settings) -> Result<Vec<PublishedCamera>> {
+    Ok(cameras(args, settings)?.into_iter().map(packets_of).collect())
 }
 
 /// A gateway passes on packets as cameras make them, which no constant rate can promise to carry.
@@ -136,18 +126,6 @@ fn selection(settings: &Settings) -> Result<Selection> {
         settings.placed("publish.encrypt", Failure::new(FailureKind::Usage, what, why))
     });
     checked.map(|()| selection)
-}
-
-/// The cameras and allow lists, read again.
-fn renewal(args: &GatewayCameraArgs, first: &Config) -> Result<Renewal<RtspOptions>> {
-    let settings = build::settings(&args.session)?;
-    let renewal = Renewal {
-        cameras: cameras(args, &settings)?,
-        by_hand: peers::viewers_by_hand(&settings, End::GatewayCamera)?,
-        may_control: AllowList::default(),
-    };
-    warn_of_fixed(&settings.config, first);
-    Ok(renewal)
 }
 
 /// The cameras from the command line, or else from the configuration.

@@ -6,9 +6,10 @@ use sealcast_proto::keys::{Identity, PeerId, Role};
 use sealcast_proto::session::Delivery;
 use sealcast_proto::unit::Unit;
 use sealcast_proto::wire::TransportKind;
+use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 
-use super::args::PublishArgs;
+use super::args::{PublishArgs, SessionArgs};
 use super::awaited_addresses::wait_for_addresses;
 use super::cameras::warn_of_fixed;
 use super::hand_out::{Start, TO_WATCH, listen_for_browsers, way_to};
@@ -24,8 +25,8 @@ use crate::meter::metrics::Metrics;
 use crate::platform::service_manager;
 use crate::run::session::ways::{Way, Ways};
 use crate::run::{
-    Admission, CameraDefinition, ControlSocket, Observation, Offer, PublishOptions, QueueLimits, RelayUrl, Renewal,
-    Viewers, build_info, publish,
+    Admission, CameraOptions, ControlSocket, DataOptions, Observation, Offer, PublishOptions, PublishedCamera,
+    QueueLimits, RelayUrl, Renewal, RuntimeSettings, Viewers, build_info, publish,
 };
 use crate::transport::{Advertised, ListenUrl, Listener, Mtu, NetworkOptions};
 
@@ -59,58 +60,106 @@ async fn run_async(args: PublishArgs) -> Result<()> {
     build::check_carrier(&settings, offer.shape, is_quic(&viewers))?;
     // Open the sources first, so that the ticket is handed out only when there is something to see, or to wait for.
     let cameras = open_all(cameras).await?;
-    // Who has the ticket may take it that signals are answered.
-    let stop = shutdown::stop_signal(args.session.time())?;
-    let observing = Observation::start("publish", build::observe(&settings)?, metrics).await?;
-    let (observation, ways) = (observing.observation(), Arc::new(ways));
-    let control = match start.hand_out(Arc::clone(&ways), control) {
-        Ok(control) => control,
-        Err(failure) => return observing.finish(Err(failure)),
-    };
-    note_settings(&observation, &settings, &offer);
-    if let Some(source) = &configured.source {
-        observation.setting("source", source);
-    }
-    let (renew, renewals) = mpsc::channel(1);
-    let options = PublishOptions {
-        cameras,
-        offer,
-        admission,
-        max_viewers: configured.max_viewers.get() as usize,
-        queue: QueueLimits {
-            frames: configured.queue_frames.get() as usize,
-            ..QueueLimits::default()
-        },
-        viewers,
+    let end = Publishing {
+        kind: "publish",
+        args: &args.session,
+        settings: &settings,
+        source: configured.source.as_deref(),
         control,
-        renewals,
-        ways: Some(ways),
+        start,
+        ways,
+        cameras,
+        packets_alone: None,
+        offer,
+        admission: &admission,
+        viewers,
         data,
     };
-    let read_again = async || {
-        let renewal = renewal(&opener, &args, &settings)?;
-        // Sending fails only while the publisher is ending.
-        drop(renew.send(renewal).await);
-        Ok(())
-    };
-    service_manager::ready();
-    let outcome = tokio::select! {
-        outcome = publish(options, observation, stop) => outcome,
-        never = shutdown::on_hangup(hangups, read_again) => match never {},
-    };
-    observing.finish(outcome)
+    let again = |now: &Settings| Arc::new(opener.renewed(now)?).cameras(&args);
+    end.run(metrics, hangups, again).await
 }
 
-/// The cameras and lists, read again.
-fn renewal(opener: &Opener, args: &PublishArgs, first: &Settings) -> Result<Renewal<CameraDefinition>> {
-    let now = build::settings(&args.session)?;
-    let renewal = Renewal {
-        cameras: Arc::new(opener.renewed(&now)?).cameras(args)?,
-        by_hand: peers::viewers_by_hand(&now, End::Publisher)?,
-        may_control: data::may_control(&now)?,
-    };
-    warn_of_fixed(&now.config, &first.config);
-    Ok(renewal)
+/// A publishing end that is ready to be told of.
+pub(super) struct Publishing<'a> {
+    /// The command, for its report.
+    pub(super) kind: &'static str,
+    pub(super) args: &'a SessionArgs,
+    pub(super) settings: &'a Settings,
+    /// The source, as it was said here.
+    pub(super) source: Option<&'a str>,
+    pub(super) control: Option<ControlSocket>,
+    pub(super) start: Start<'a>,
+    pub(super) ways: Ways,
+    pub(super) cameras: Vec<(PublishedCamera, CameraOptions)>,
+    pub(super) packets_alone: Option<RuntimeSettings>,
+    pub(super) offer: Offer,
+    pub(super) admission: &'a Arc<Admission>,
+    pub(super) viewers: Viewers,
+    pub(super) data: DataOptions,
+}
+
+impl Publishing<'_> {
+    /// Hand out the tickets, and publish until the end. On SIGHUP the cameras and the lists of peers are read `again`.
+    pub(super) async fn run(
+        self,
+        metrics: Metrics,
+        hangups: Signal,
+        again: impl Fn(&Settings) -> Result<Vec<PublishedCamera>>,
+    ) -> Result<()> {
+        let (args, settings) = (self.args, self.settings);
+        // Who has the ticket may take it that signals are answered.
+        let stop = shutdown::stop_signal(args.time())?;
+        let observing = Observation::start(self.kind, build::observe(settings)?, metrics).await?;
+        let (observation, ways) = (observing.observation(), Arc::new(self.ways));
+        let control = match self.start.hand_out(Arc::clone(&ways), self.control) {
+            Ok(control) => control,
+            Err(failure) => return observing.finish(Err(failure)),
+        };
+        note_settings(&observation, settings, &self.offer);
+        if let Some(source) = self.source {
+            observation.setting("source", source);
+        }
+        let (renew, renewals) = mpsc::channel(1);
+        let end = match self.packets_alone {
+            Some(_) => End::GatewayCamera,
+            None => End::Publisher,
+        };
+        let configured = &settings.config.publish;
+        let options = PublishOptions {
+            cameras: self.cameras,
+            packets_alone: self.packets_alone,
+            offer: self.offer,
+            admission: Arc::clone(self.admission),
+            max_viewers: configured.max_viewers.get() as usize,
+            queue: QueueLimits {
+                frames: configured.queue_frames.get() as usize,
+                ..QueueLimits::default()
+            },
+            viewers: self.viewers,
+            control,
+            renewals,
+            ways: Some(ways),
+            data: self.data,
+        };
+        let read_again = async || {
+            let now = build::settings(args)?;
+            let renewal = Renewal {
+                cameras: again(&now)?,
+                by_hand: peers::viewers_by_hand(&now, end)?,
+                may_control: data::may_control(&now)?,
+            };
+            warn_of_fixed(&now.config, &settings.config);
+            // Sending fails only while the publisher is ending.
+            drop(renew.send(renewal).await);
+            Ok(())
+        };
+        service_manager::ready();
+        let outcome = tokio::select! {
+            outcome = publish(options, observation, stop) => outcome,
+            never = shutdown::on_hangup(hangups, read_again) => match never {},
+        };
+        observing.finish(outcome)
+    }
 }
 
 /// Admission at this publisher. If it connects to its viewer and names no relay, nobody else comes.
@@ -122,7 +171,7 @@ fn admission(settings: &Settings, relays: &[RelayUrl], publisher: &Publisher) ->
 }
 
 /// Notes in the report how this publisher was started.
-pub(super) fn note_settings(observation: &Observation, settings: &Settings, offer: &Offer) {
+fn note_settings(observation: &Observation, settings: &Settings, offer: &Offer) {
     observation.setting("peer", &offer.identity.peer_id().to_string());
     observation.setting("unit", &offer.unit.to_string());
     observation.setting("shape", &offer.shape.to_string());

@@ -10,7 +10,7 @@ use sealcast_proto::unit::{NoSelection, Selection};
 use zeroize::Zeroizing;
 
 use super::args::PublishArgs;
-use super::cameras::{SourceText, configured, refuse, typed_name_and_source};
+use super::cameras::{SourceText, configured, typed_name_and_source};
 use super::publish_source::{Opening, with_bitrate};
 use super::{build, peers};
 use crate::archive::{MAX_RECIPIENTS, Recipient, parse_recipients};
@@ -20,12 +20,26 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::files::End;
 use crate::keys::peers::check_camera_name;
 use crate::keys::publisher::Publisher;
+use crate::rtsp::PacketTap;
 use crate::run::{
-    CameraDefinition, CameraOptions, Configured, FrameProof, GROUP_STREAM, GroupOptions, OpeningCamera,
+    CameraDefinition, CameraMedia, CameraOptions, Configured, FrameProof, GROUP_STREAM, GroupOptions, OpeningCamera,
     PublishedCamera, RelayUrl, RuntimeSettings, Shape, distinct,
 };
 use crate::source::SourceUrl;
 use crate::transport::udp::MulticastOut;
+
+/// Reasons for a gateway why a camera has no packets, with what to do.
+const NO_RTSP: &str = "this publisher has pictures and no packets for a gateway: only an RTSP camera has some; \
+                       `sealcast watch TICKET --to rtsp://127.0.0.1:8554/NAME` serves players";
+const FOR_A_GROUP: &str = "this publisher seals pictures for a group and signs them (--group, --sign, --relay), and \
+                           packets are neither; `sealcast watch TICKET --to rtsp://127.0.0.1:8554/NAME` serves \
+                           players, or have it started without a group";
+const SHAPED: &str = "this publisher hides sizes and times (--shape), and packets pass as the camera makes them; \
+                      `sealcast watch TICKET --to rtsp://127.0.0.1:8554/NAME` serves players, or have it started with \
+                      --shape off";
+const NO_SOUND: &str = "this publisher leaves the sound out (--no-sound), and packets pass as the camera makes them; \
+                        `sealcast watch TICKET --to rtsp://127.0.0.1:8554/NAME` serves players, or have it started \
+                        with sound";
 
 /// The settings that all cameras are opened with.
 pub(super) struct Opener {
@@ -125,7 +139,6 @@ impl Opener {
                 return Err(Failure::new(FailureKind::Usage, "there is no source to publish", hint));
             }
             return configured(settings, |camera, source| {
-                refuse(&[("control", camera.control.is_some())], "publish")?;
                 camera.name.as_deref().map_or(Ok(()), check_camera_name)?;
                 source.read()?.parse::<SourceUrl>()?;
                 self.said_of(source, camera)
@@ -267,6 +280,7 @@ impl Opener {
         let opener = Arc::clone(self);
         Ok(CameraDefinition {
             said: Zeroizing::new(all),
+            packets: None,
             open: Box::new(move || -> OpeningCamera {
                 let (opener, said) = (Arc::clone(&opener), said.clone());
                 Box::pin(async move { opener.open(said).await })
@@ -295,7 +309,10 @@ impl Opener {
             true => FrameProof::of_group(said.sign),
             false => FrameProof::None,
         };
-        let opening = Opening::new(said.source.clone(), self.shape, proof, said.selection).with_sound(said.sound);
+        let packets = self.packets(&said);
+        let opening = Opening::new(said.source.clone(), self.shape, proof, said.selection)
+            .with_sound(said.sound)
+            .shared_by(packets.as_ref().ok());
         let retry = self.settings.config.publish.retry || said.among_others;
         let begun = opening.begin(retry, self.rate).await;
         let begun = begun.map_err(|mut failure| {
@@ -309,8 +326,11 @@ impl Opener {
         })?;
         let group = said.group.then(|| self.group(publisher, said.sign)).transpose()?;
         Ok(CameraOptions {
-            source: begun.source,
-            reopen: begun.reopen,
+            media: CameraMedia::Frames {
+                source: begun.source,
+                reopen: begun.reopen,
+                packets,
+            },
             rate: begun.rate,
             sound: said.sound,
             settings: RuntimeSettings::new(said.selection),
@@ -319,6 +339,19 @@ impl Opener {
             among_others: said.among_others,
             shown: Some(begun.shown),
         })
+    }
+
+    /// The connection that gateways share with the source of a camera, or why they cannot.
+    fn packets(&self, said: &Said) -> std::result::Result<Arc<PacketTap>, &'static str> {
+        // What cannot be read fails when it is opened.
+        let url = said.source.read().and_then(|source| source.parse());
+        match (url, said.group, self.shape.is_off(), said.sound) {
+            (Ok(SourceUrl::Rtsp(_)), false, true, true) => Ok(Arc::default()),
+            (Ok(SourceUrl::Rtsp(_)), true, ..) => Err(FOR_A_GROUP),
+            (Ok(SourceUrl::Rtsp(_)), _, false, _) => Err(SHAPED),
+            (Ok(SourceUrl::Rtsp(_)), ..) => Err(NO_SOUND),
+            _ => Err(NO_RTSP),
+        }
     }
 
     fn group(&self, publisher: &Publisher, sign: SignMode) -> Result<GroupOptions> {

@@ -1,5 +1,7 @@
 //! The source of `sealcast publish`: opened, or waited for.
 
+use std::sync::Arc;
+
 use sealcast_proto::rate::RateConfig;
 use sealcast_proto::unit::Selection;
 
@@ -7,6 +9,7 @@ use super::cameras::SourceText;
 use crate::config::Config;
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::rtsp::PacketTap;
 use crate::run::{FrameProof, Reopen, Shape, check_selection, passed_through};
 use crate::source::{self, Source, SourceUrl};
 
@@ -33,6 +36,8 @@ pub(super) struct Opening {
     proof: FrameProof,
     selection: Selection,
     sound: bool,
+    /// Shares the connection to an RTSP camera.
+    tap: Option<Arc<PacketTap>>,
 }
 
 /// Beginning of a publisher.
@@ -56,12 +61,19 @@ impl Opening {
             proof,
             selection,
             sound: true,
+            tap: None,
         }
     }
 
     /// The same, with or without asking a camera for its sound.
     pub(super) fn with_sound(self, sound: bool) -> Self {
         Self { sound, ..self }
+    }
+
+    /// The same, with others who share the connection to an RTSP camera.
+    pub(super) fn shared_by(self, tap: Option<&Arc<PacketTap>>) -> Self {
+        let tap = tap.cloned();
+        Self { tap, ..self }
     }
 
     /// Opens it for the first time.
@@ -100,10 +112,7 @@ impl Opening {
 
     fn open(&self) -> Result<Box<dyn Source>> {
         let url = self.source.read()?;
-        let mut source = match self.sound {
-            true => source::open(&url)?,
-            false => source::open_picture(&url)?,
-        };
+        let mut source = source::open_shared(&url, self.sound, self.tap.as_ref())?;
         self.shape.prepare(&mut *source, self.proof)?;
         Ok(source)
     }

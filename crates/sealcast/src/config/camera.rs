@@ -20,7 +20,7 @@ pub struct Camera {
     pub source_file: Option<PathBuf>,
     /// The peers that may see it; without it, all admitted ones.
     pub allow: Option<Allow>,
-    /// The viewer gateways whose players may change it; without it, none. For `gateway camera` alone.
+    /// The viewer gateways whose players may change it; without it, none.
     pub control: Option<Allow>,
     /// Parts of it that are encrypted, instead of `encrypt` in `[publish]`. For `publish` alone.
     pub encrypt: Option<String>,
@@ -80,7 +80,7 @@ const EXAMPLE: &str = r#"# [[camera]]
 ## File that only you can read, whose first line is the source, for one with a password. Excludes `source`.
 # source_file = "/etc/sealcast/yard-url"
 # allow = "/etc/sealcast/yard-allowed"
-## For `gateway camera`: whose players may change it: SET_PARAMETER, position and speed of PLAY. Without it, none.
+## Gateways whose players may change it: SET_PARAMETER; of `gateway camera` also how PLAY plays. Without it, none.
 # control = ["mfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrggzdfmztwq2lkmfrq"]
 "#;
 

@@ -6,6 +6,7 @@ mod link;
 mod link_error;
 mod options;
 mod ports;
+mod tap;
 
 pub(crate) use connect::{Place, RtspConnection, connect};
 pub(crate) use link::{CameraLink, LinkEvent};
@@ -13,3 +14,5 @@ pub(crate) use link_error::LinkError;
 pub(crate) use options::PASSWORD_VARIABLE;
 pub use options::{RtspOptions, Transport};
 pub(crate) use ports::{RtpPorts, Senders, after_others, each_datagram, send_from};
+pub use tap::PacketTap;
+pub(crate) use tap::{Answered, Playing, TakePackets, TapRequest, Tapped};

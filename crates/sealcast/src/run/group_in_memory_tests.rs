@@ -22,7 +22,8 @@ use crate::run::in_memory_tests::{carrier_config, frame, observing, offer, publi
 use crate::run::media::queue::{FrameQueue, QueueLimits};
 use crate::run::publish::camera::Camera;
 use crate::run::publish::cameras::PublishedCameras;
-use crate::run::publish::serve_viewer::{Departure, serve_viewer};
+use crate::run::publish::departure::Departure;
+use crate::run::publish::serve_viewer::serve_viewer;
 use crate::run::session::connection::{Connection, Ended};
 use crate::run::session::observe::Observing;
 use crate::run::session::offer::Offer;

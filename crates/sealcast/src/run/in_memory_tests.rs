@@ -27,7 +27,8 @@ use crate::run::media::queue::{FrameQueue, QueueLimits};
 use crate::run::publish::camera::Camera;
 use crate::run::publish::camera_life::source_end;
 use crate::run::publish::cameras::PublishedCameras;
-use crate::run::publish::serve_viewer::{Departure, serve_viewer};
+use crate::run::publish::departure::Departure;
+use crate::run::publish::serve_viewer::serve_viewer;
 use crate::run::session::accept::PendingSession;
 use crate::run::session::admission::Admission;
 use crate::run::session::admitted_places::AdmittedPlaces;
@@ -117,6 +118,8 @@ pub(super) fn publisher(observation: &Arc<Observation>, offer: Offer) -> Camera 
         stream_budget: Duration::ZERO,
         leaves: AtomicBool::new(false),
         group: None,
+        packets: Err("it has none"),
+        packets_alone: false,
     }
 }
 

@@ -54,8 +54,9 @@ pub use rtp::options::RtpOptions;
 pub(crate) use sound::dops;
 pub use stdin::StdinOptions;
 pub use strangers::Strangers;
+pub(crate) use url::open_shared;
 pub(crate) use url::{Options, file_path};
-pub use url::{SOURCE_URLS, SourceUrl, open, open_picture, parse_rate};
+pub use url::{SOURCE_URLS, SourceUrl, open, parse_rate};
 
 use std::time::{Duration, Instant};
 

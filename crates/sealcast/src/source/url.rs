@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use url::Url;
 
@@ -9,13 +10,13 @@ use super::coded::sane_rate;
 use super::file::{self, FileOptions};
 use super::rtp::options::RtpOptions;
 use super::rtp::port::RtpSource;
-use super::rtsp::RtspSource;
+use super::rtsp::{RtspSource, SharedCamera};
 use super::stdin::{self, StdinOptions};
 use super::v4l2::{V4l2Options, V4l2Source};
 use super::{Encoding, GstOptions, Source, contain, test_card};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::FrameRate;
-use crate::rtsp::RtspOptions;
+use crate::rtsp::{PacketTap, RtspOptions};
 use crate::suggest;
 
 /// Forms of a source URL, for help and error messages.
@@ -101,30 +102,32 @@ fn unknown(text: &str) -> Failure {
 /// # Errors
 /// Kind `Usage` if the URL names no source, kind `Source` if the source cannot be opened.
 pub fn open(url: &str) -> Result<Box<dyn Source>> {
-    let url = url.parse()?;
-    contain(|| open_parsed(url))
+    open_shared(url, true, None)
 }
 
-/// Opens the source of `url` for its picture alone: a camera is not asked for its sound.
+/// Opens the source of `url`: without `sound` for its picture alone, so that a camera is not asked for its sound. The
+/// connection to an RTSP camera is shared by this `tap`.
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_picture(url: &str) -> Result<Box<dyn Source>> {
+pub(crate) fn open_shared(url: &str, sound: bool, tap: Option<&Arc<PacketTap>>) -> Result<Box<dyn Source>> {
     let mut url = url.parse()?;
-    match &mut url {
-        SourceUrl::Rtsp(options) => options.sound = false,
-        SourceUrl::Rtp(options) => options.sound = false,
-        SourceUrl::Stdin(options) => options.sound = false,
-        _ => {}
+    if !sound {
+        match &mut url {
+            SourceUrl::Rtsp(options) => options.sound = false,
+            SourceUrl::Rtp(options) => options.sound = false,
+            SourceUrl::Stdin(options) => options.sound = false,
+            _ => {}
+        }
     }
-    contain(|| open_parsed(url))
+    contain(|| open_parsed(url, tap.cloned()))
 }
 
-fn open_parsed(url: SourceUrl) -> Result<Box<dyn Source>> {
+fn open_parsed(url: SourceUrl, tap: Option<Arc<PacketTap>>) -> Result<Box<dyn Source>> {
     match url {
         SourceUrl::Test(rest) => test_card::open(&rest),
         SourceUrl::File(path, options) => file::open(&path, options),
-        SourceUrl::Rtsp(options) => Ok(Box::new(RtspSource::open(options)?)),
+        SourceUrl::Rtsp(options) => Ok(Box::new(RtspSource::open(SharedCamera { options, tap })?)),
         SourceUrl::Rtp(options) => Ok(Box::new(RtpSource::open(options)?)),
         SourceUrl::V4l2(options) => Ok(Box::new(V4l2Source::open(options)?)),
         #[cfg(feature = "gst")]

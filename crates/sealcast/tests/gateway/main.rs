@@ -1,5 +1,6 @@
 //! The pair of gateways between cameras and players.
 
+mod beside;
 mod cameras;
 mod ends;
 mod joiners;

@@ -166,7 +166,7 @@ fn who_asks_for_what_is_not_there_is_told_in_words() {
         assert!(said.contains("not offered") && said.contains(words), "{said}");
     }
     publisher.program.says("refused a viewer", PATIENCE);
-    gateway.program.says("refused a viewer gateway", PATIENCE);
+    gateway.program.says("refused a viewer", PATIENCE);
     // It has used nothing up, and watches.
     watch(homes[2].path(), &publisher.ticket, &["--to", "null:"]).says("watching", PATIENCE);
 }

@@ -111,6 +111,9 @@ pub(crate) trait Controlled: Send + Sync + 'static {
 
     /// Others may see its cameras than before.
     fn lists_changed(&self) {}
+
+    /// Cameras were commanded to have new keys: sessions of none in particular have them, too.
+    fn rekeyed(&self) {}
 }
 
 /// Does something with the camera of this name, or with all of them. Returns why not, also if there is none.
@@ -200,6 +203,7 @@ fn answer(command: &str, commands: &Commands) -> Result<String, String> {
                 sealing.settings().rekey();
                 Ok(())
             })?;
+            end.rekeyed();
             let viewers = end.admission().attendance().count_of(camera);
             Ok(format!("rekey with {}", counted(viewers, "viewer", "viewers")))
         }

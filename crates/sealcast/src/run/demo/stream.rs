@@ -27,7 +27,7 @@ use crate::run::data::DataOptions;
 use crate::run::media::queue::QueueLimits;
 use crate::run::media::shape::{FrameProof, Shape};
 use crate::run::publish::camera::{Camera, WireTap};
-use crate::run::publish::camera_life::{CameraOptions, Taps};
+use crate::run::publish::camera_life::{CameraMedia, CameraOptions, Taps};
 use crate::run::publish::cameras::only_camera;
 use crate::run::publish::{PublishOptions, Publisher, Viewers};
 use crate::run::session::admission::Admission;
@@ -114,8 +114,11 @@ impl CameraEnd {
             cameras: only_camera(
                 "camera",
                 CameraOptions {
-                    source: Ok(source),
-                    reopen: None,
+                    media: CameraMedia::Frames {
+                        source: Ok(source),
+                        reopen: None,
+                        packets: Err("a demo has no packets for a gateway"),
+                    },
                     rate: RateConfig::default(),
                     sound: false,
                     settings: RuntimeSettings::new(selection),
@@ -126,6 +129,7 @@ impl CameraEnd {
                 },
             ),
             offer,
+            packets_alone: None,
             admission: Arc::clone(&self.admission),
             max_viewers: 1 + MAX_PAGES,
             queue: QueueLimits::default(),

@@ -11,7 +11,7 @@
 //! sends one request for all players to the camera gateway, and from the multiplexer there to the camera.
 
 mod arrivals;
-mod camera;
+pub(crate) mod camera;
 mod kept_packets;
 mod packet;
 mod packet_batch;
@@ -23,7 +23,7 @@ mod viewer;
 
 #[cfg(feature = "fuzzing")]
 pub use camera::fuzzing;
-pub use camera::{CameraAt, CameraGatewayOptions, camera_gateway, check_selection};
+pub use camera::{CameraAt, check_selection, packet_rate};
 pub use players::{PlayersSink, players_address};
 pub use viewer::{ViewerGatewayOptions, viewer_gateway};
 

@@ -179,8 +179,9 @@ struct State {
     unkept: usize,
     /// Arrival time of the camera's last packet.
     delivered: Option<Instant>,
-    /// The stream runs whether somebody receives it or not: the first to join is in the middle of it, as all others.
-    runs: bool,
+    /// The tracks that run whether somebody receives them or not: the first to join is in the middle of them, as all
+    /// others.
+    runs: TrackSet,
 }
 
 impl State {
@@ -213,7 +214,7 @@ impl Subscribers {
     /// Those of a stream that does not begin for the first of them.
     pub(super) fn of_running_stream() -> Self {
         let state = State {
-            runs: true,
+            runs: TrackSet::from_bits(u16::MAX),
             ..State::default()
         };
         Self {
@@ -304,9 +305,17 @@ impl Subscribers {
         self.lock().subscriptions.is_empty()
     }
 
-    /// The tracks that at least one subscriber receives.
+    /// From now on these tracks run, whether somebody receives them or not. Returns true if somebody receives others.
+    pub(super) fn run(&self, tracks: TrackSet) -> bool {
+        let state = &mut *self.lock();
+        state.runs = tracks;
+        !union(&state.subscriptions).without(tracks).is_empty()
+    }
+
+    /// The tracks that at least one subscriber receives, or that run.
     pub(super) fn receives(&self) -> TrackSet {
-        union(&self.lock().subscriptions)
+        let state = self.lock();
+        union(&state.subscriptions).with(state.runs)
     }
 
     /// Handle a subscriber's request locally if possible; return the part to forward to the camera. On PLAY the
@@ -326,10 +335,7 @@ impl Subscribers {
             .iter()
             .position(|subscription| subscription.subscriber.id == subscriber.id);
         let subscription = subscription.map(|at| subscriptions.swap_remove(at));
-        let others = match *runs {
-            true => TrackSet::from_bits(u16::MAX),
-            false => union(subscriptions),
-        };
+        let others = union(subscriptions).with(*runs);
         let tracks = match verb {
             Verb::Play(tracks) => tracks,
             Verb::GetParameter | Verb::SetParameter => {
@@ -337,7 +343,9 @@ impl Subscribers {
                 return Outcome::Forward(verb);
             }
             Verb::Pause => TrackSet::default(),
-            Verb::Teardown if subscriptions.is_empty() && subscription.is_some() => return Outcome::Forward(verb),
+            Verb::Teardown if others.is_empty() && subscriptions.is_empty() && subscription.is_some() => {
+                return Outcome::Forward(verb);
+            }
             // The remaining subscribers may all be paused.
             Verb::Teardown if others.is_empty() && subscription.is_some() => {
                 return Outcome::ForwardForAll(Verb::Pause);
@@ -365,7 +373,7 @@ impl Subscribers {
             joined.catch_up(track, kept);
         }
         subscriptions.push(joined);
-        let together = union(subscriptions);
+        let together = union(subscriptions).with(*runs);
         match verb {
             _ if others.is_empty() => Outcome::Forward(verb),
             Verb::Play(_) if together != others => Outcome::ForwardForAll(Verb::Play(together)),

@@ -42,6 +42,24 @@ fn a_track_that_nobody_had_is_asked_for_on_behalf_of_all() {
 }
 
 #[test]
+fn tracks_that_run_whoever_watches_are_neither_asked_for_nor_stopped_and_others_beside_them() {
+    let subscribers = Subscribers::default();
+    assert!(!subscribers.run(TrackSet::from_bits(0b011)));
+    let (first, second) = (subscriber(1), subscriber(2));
+    assert_eq!(subscribers.request(&first, play(0b011)), Outcome::Done);
+    assert_eq!(
+        subscribers.request(&second, play(0b100)),
+        Outcome::ForwardForAll(play(0b111))
+    );
+    for verb in [Verb::Pause, play(0b001), Verb::Teardown] {
+        assert_eq!(subscribers.request(&first, verb), Outcome::Done);
+    }
+    assert!(subscribers.run(TrackSet::from_bits(0b011)), "the second has another");
+    assert_eq!(subscribers.request(&second, Verb::Teardown), Outcome::Done);
+    assert!(subscribers.is_empty() && !subscribers.run(TrackSet::from_bits(0b001)));
+}
+
+#[test]
 fn one_who_pauses_does_not_stop_the_others() {
     let subscribers = Subscribers::default();
     let (first, second) = (subscriber(1), subscriber(2));

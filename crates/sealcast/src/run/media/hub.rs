@@ -12,59 +12,13 @@ use tracing::Span;
 use super::away::{SourceEnd, StandingWatch};
 use super::kept_group::KeptGroup;
 use super::keyframe_requests::{Joiners, KeyframeRequests};
-use super::queue::{FrameQueue, Pushed, QueueLimits, Queued};
+use super::queue::{FrameQueue, Pushed, QueueLimits};
+use super::queued_frame::QueuedFrame;
 use super::target_rate::{PathTarget, TargetRate};
-use crate::media::{Frame, Orientation, SoundInfo, StreamInfo, Track};
+use crate::media::{Frame, Orientation, SoundInfo, StreamInfo};
 use crate::meter::labels::{DropCause, PeerQueue};
 use crate::meter::metrics::Metrics;
 use crate::run::group::MemberFrame;
-
-impl Queued for Arc<Frame> {
-    fn keyframe(&self) -> bool {
-        self.keyframe
-    }
-
-    fn size(&self) -> usize {
-        self.data.len()
-    }
-
-    fn sound(&self) -> bool {
-        self.track == Track::Sound
-    }
-
-    fn media_time(&self) -> Duration {
-        self.media_time
-    }
-}
-
-/// A frame on its way to one viewer.
-pub(crate) struct QueuedFrame {
-    pub(crate) frame: Arc<Frame>,
-    /// True if the viewer joined after it was made.
-    pub(crate) kept: bool,
-}
-
-impl Queued for QueuedFrame {
-    fn keyframe(&self) -> bool {
-        self.frame.keyframe
-    }
-
-    fn size(&self) -> usize {
-        self.frame.size()
-    }
-
-    fn kept(&self) -> bool {
-        self.kept
-    }
-
-    fn sound(&self) -> bool {
-        self.frame.track == Track::Sound
-    }
-
-    fn media_time(&self) -> Duration {
-        self.frame.media_time
-    }
-}
 
 /// Way of a viewer that joins to its first keyframe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +62,8 @@ impl Viewer {
 
 struct State {
     viewers: Vec<Viewer>,
+    /// Gateways that have the camera's packets beside.
+    gateways: usize,
     /// Queue of frames for the group, if there is one.
     group: Option<Arc<FrameQueue<Arc<Frame>>>>,
     targets: TargetRate,
@@ -123,6 +79,13 @@ struct State {
     sound: Option<SoundInfo>,
     /// Cause of the source's end, and its time.
     end: Option<(SourceEnd, Instant)>,
+}
+
+impl State {
+    /// Number of viewers, with gateways.
+    fn count(&self) -> usize {
+        self.viewers.len() + self.gateways
+    }
 }
 
 /// Puts every frame into every viewer's queue. The source never waits for a viewer.
@@ -154,6 +117,7 @@ impl Hub {
         Self {
             state: Mutex::new(State {
                 viewers: Vec::new(),
+                gateways: 0,
                 group: None,
                 targets: TargetRate::default(),
                 kept: KeptGroup::default(),
@@ -247,7 +211,7 @@ impl Hub {
             sealed: None,
             in_cells: 0,
         });
-        self.metrics.set_viewers(state.viewers.len());
+        self.metrics.set_viewers(state.count());
         drop(state);
         if asks {
             self.request_keyframe();
@@ -298,14 +262,21 @@ impl Hub {
     pub(crate) fn leave(&self, id: u64) {
         let mut state = self.lock();
         state.viewers.retain(|viewer| viewer.id != id);
-        self.metrics.set_viewers(state.viewers.len());
+        self.metrics.set_viewers(state.count());
         state.targets.state(Instant::now(), id, None);
         self.settle_target(&state);
     }
 
-    /// Number of current viewers.
+    /// So many gateways have the camera's packets beside.
+    pub(crate) fn set_gateways(&self, gateways: usize) {
+        let mut state = self.lock();
+        state.gateways = gateways;
+        self.metrics.set_viewers(state.count());
+    }
+
+    /// Number of current viewers, with gateways.
     pub fn viewers(&self) -> usize {
-        self.lock().viewers.len()
+        self.lock().count()
     }
 
     /// The stream's description, once the source is open.

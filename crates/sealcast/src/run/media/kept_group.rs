@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use super::hub::QueuedFrame;
+use super::queue::MAX_KEPT_FRAMES;
+use super::queued_frame::QueuedFrame;
 use crate::media::Frame;
 
-/// Most frames of a group that are kept: ten seconds at 60 a second.
-pub(crate) const MAX_KEPT_FRAMES: usize = 600;
 /// Most bytes of a group that are kept: ten seconds at 13 Mbit/s.
 pub(crate) const MAX_KEPT_BYTES: usize = 16 << 20;
 

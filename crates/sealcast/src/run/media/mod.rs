@@ -7,6 +7,7 @@ pub(crate) mod kept_group;
 pub(crate) mod keyframe_requests;
 pub(crate) mod lent;
 pub(crate) mod queue;
+pub(crate) mod queued_frame;
 pub(crate) mod shape;
 pub(crate) mod source_feed;
 pub(crate) mod source_thread;

@@ -9,8 +9,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use super::kept_group::MAX_KEPT_FRAMES;
 use crate::meter::peer_bytes::Holds;
+
+/// Most frames of a group that are kept for who joins: ten seconds at 60 a second.
+pub(crate) const MAX_KEPT_FRAMES: usize = 600;
 
 /// Most packets of sound in a queue: five seconds of AAC at 48 kHz, or of Opus and G.711 in packets of 20 ms.
 pub(crate) const MAX_SOUND: usize = 256;

@@ -11,6 +11,7 @@ use sealcast_proto::wire::CameraName;
 use crate::media::{Codec, Frame};
 use crate::run::clock::{nanos, nanos_u32};
 use crate::run::control::{CameraStatus, Sealing};
+use crate::run::gateway::camera::packets::PacketCamera;
 use crate::run::group::Group;
 use crate::run::media::VIDEO;
 use crate::run::media::away::{Away, SourceEnd};
@@ -19,6 +20,7 @@ use crate::run::session::admission::Admission;
 use crate::run::session::admitted_places::AdmittedPlaces;
 use crate::run::session::observe::Observation;
 use crate::run::session::offer::Offer;
+use crate::run::session::registry::shown;
 use crate::run::session::runtime_settings::{RuntimeSettings, check_selection};
 
 /// Inspects the sealed records of each frame on their way out, with the number of the viewer that they are for.
@@ -41,6 +43,10 @@ pub(crate) struct Camera {
     pub(crate) leaves: AtomicBool,
     /// Viewers for whom each frame is sealed once.
     pub(crate) group: Option<Arc<Group>>,
+    /// Its packets for gateways, or why it has none.
+    pub(crate) packets: Result<Arc<PacketCamera>, &'static str>,
+    /// It has no frames, but packets alone.
+    pub(crate) packets_alone: bool,
 }
 
 impl Camera {
@@ -78,8 +84,38 @@ impl Camera {
         self.leaves.load(Ordering::Relaxed)
     }
 
+    /// Another number of gateways has asked for it.
+    pub(crate) fn count_gateways(&self) {
+        if let Ok(packets) = &self.packets
+            && !self.packets_alone
+        {
+            self.hub.set_gateways(packets.gateways());
+        }
+    }
+
+    /// Present status of a camera that has packets alone.
+    fn status_of(&self, packets: &PacketCamera) -> CameraStatus {
+        let standing = packets.standing();
+        CameraStatus {
+            name: shown(packets.path()).to_owned(),
+            frames: packets.frames(),
+            viewers: packets.gateways(),
+            info: None,
+            since: standing
+                .as_ref()
+                .map(|standing| self.observation.clock.wall(standing.since)),
+            away: standing.and_then(|standing| standing.away),
+            ended: false,
+        }
+    }
+
     /// Present status.
     pub(crate) fn status(&self) -> CameraStatus {
+        if let Ok(packets) = &self.packets
+            && self.packets_alone
+        {
+            return self.status_of(packets);
+        }
         let standing = self.hub.standing.now();
         let end = self.hub.end_and_time();
         let ended = end.is_some();

@@ -14,7 +14,9 @@ use tokio::task::JoinSet;
 use super::camera::{Camera, WireTap};
 use crate::failure::{Failure, Result};
 use crate::keys::words::words_of;
+use crate::rtsp::{PacketTap, RtspOptions};
 use crate::run::data::PublishedData;
+use crate::run::gateway::camera::packets::{PacketCamera, PacketOrigin, PacketRequests};
 use crate::run::group::{Group, GroupOptions, drive};
 use crate::run::media::away::{Nudge, SourceEnd};
 use crate::run::media::hub::Hub;
@@ -42,10 +44,8 @@ const AWAY_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The settings of a camera, and its source.
 pub struct CameraOptions {
-    /// The source of frames, or why it is not there yet: then `reopen` must open it.
-    pub source: Result<Box<dyn Source>>,
-    /// Opens the source again when it is away, if it should be waited for.
-    pub reopen: Option<Reopen>,
+    /// Origin of its frames, or of its packets.
+    pub media: CameraMedia,
     /// Bounds of the bit rate. They apply where the path is measured and the source can change its rate.
     pub rate: RateConfig,
     /// False to leave out the sound of the source.
@@ -60,6 +60,48 @@ pub struct CameraOptions {
     pub among_others: bool,
     /// The URL of its source, without secrets, if the log is to say that it is published.
     pub shown: Option<String>,
+}
+
+/// Origin of a camera's media.
+pub enum CameraMedia {
+    /// Frames, for viewers.
+    Frames {
+        /// The source of frames, or why it is not there yet: then `reopen` must open it.
+        source: Result<Box<dyn Source>>,
+        /// Opens the source again when it is away, if it should be waited for.
+        reopen: Option<Reopen>,
+        /// The connection that its packets come over, which gateways share, or why there are none for them.
+        packets: std::result::Result<Arc<PacketTap>, &'static str>,
+    },
+    /// Packets of this camera, for gateways alone: it is connected to while they need it.
+    Packets(Arc<RtspOptions>),
+}
+
+/// The source of a camera, what opens it again, and its packets.
+type MediaParts = (Option<Result<Box<dyn Source>>>, Option<Reopen>, PacketsOf);
+
+/// The packets of a camera, or why it has none.
+type PacketsOf<T = PacketOrigin> = std::result::Result<T, &'static str>;
+
+impl CameraMedia {
+    fn parts(self) -> MediaParts {
+        match self {
+            Self::Frames {
+                source,
+                reopen,
+                packets,
+            } => (Some(source), reopen, packets.map(PacketOrigin::Beside)),
+            Self::Packets(target) => (None, None, Ok(PacketOrigin::OnDemand(target))),
+        }
+    }
+}
+
+/// A camera's packets at a path, and the requests for them.
+fn packets_at(path: Option<&str>, packets: PacketsOf) -> (PacketsOf<Arc<PacketCamera>>, Option<PacketRequests>) {
+    match packets.map(|origin| PacketCamera::at(path, origin)) {
+        Ok((packets, requests)) => (Ok(Arc::new(packets)), Some(requests)),
+        Err(why) => (Err(why), None),
+    }
 }
 
 /// The things that all cameras of a publisher share.
@@ -90,7 +132,10 @@ pub(crate) struct CameraLife {
     pub(crate) camera: Arc<Camera>,
     /// Ends the pause before another attempt to open the source.
     pub(crate) nudge: Option<Arc<Nudge>>,
-    source: JoinHandle<()>,
+    /// The thread of its source, if it has frames.
+    source: Option<JoinHandle<()>>,
+    /// The requests of gateways.
+    packets: Option<PacketRequests>,
     outlets: Vec<Outlet>,
 }
 
@@ -99,40 +144,52 @@ impl CameraLife {
     ///
     /// # Errors
     /// No numbers for the epochs of its group can be reserved, or the system gives no thread or no random bytes.
-    pub(crate) fn start(name: CameraName, options: CameraOptions, common: &InCommon, taps: Taps) -> Result<Self> {
-        let observation = common.observation.of_camera(name.as_str());
-        options.settings.begin(&observation);
-        let mut source = options.source;
-        let rate = first_rate(source.as_deref_mut().ok(), options.rate);
+    pub(crate) fn start(
+        (name, path): (CameraName, Option<&str>),
+        options: CameraOptions,
+        common: &InCommon,
+        taps: Taps,
+    ) -> Result<Self> {
+        let (mut source, reopen, packets) = options.media.parts();
+        let packets_alone = source.is_none();
+        let observation = match packets_alone {
+            // Its sessions are of all cameras.
+            true => Arc::clone(&common.observation),
+            false => common.observation.of_camera(name.as_str()),
+        };
+        let opened = source.as_mut().and_then(|source| source.as_deref_mut().ok());
+        let rate = first_rate(opened, options.rate);
         let span = match options.among_others {
             true => tracing::info_span!("camera", name = name.as_str()),
             false => tracing::Span::none(),
         };
         let hub = Hub::new(common.queue, observation.metrics.clone());
         let hub = Arc::new(hub.with_rate(rate).within(span));
-        let (offer, queue) = (&common.offer, common.queue);
+        let offer = &common.offer;
         let proof = options.group.as_ref().map_or(FrameProof::None, GroupOptions::proof);
         let group = options
             .group
-            .map(|group| Group::new(group, name, offer, queue, &observation));
+            .map(|group| Group::new(group, name, offer, common.queue, &observation));
         let group = group.transpose()?;
-        let outlets = match &group {
-            Some(group) => options.relays.into_iter().map(|relay| group.relay(relay)).collect(),
-            None => Vec::new(),
-        };
+        let to_relays = |group: &Group| options.relays.into_iter().map(|relay| group.relay(relay)).collect();
+        let outlets = group.as_ref().map(to_relays).unwrap_or_default();
         let camera = options.among_others.then(|| name.as_str());
-        if let Some(shown) = &options.shown {
+        if let (Some(shown), Some(source)) = (&options.shown, &source) {
             announce(camera, shown, source.as_deref().ok(), &offer.identity.peer_id());
         }
-        let nudge = options.reopen.as_ref().map(Reopen::nudge);
-        let source = source_thread::start(
-            (source, options.reopen, options.sound),
-            Arc::clone(&hub),
-            observation.metrics.clone(),
-            taps.frames,
-            (offer.shape, proof),
-            options.settings.selected(),
-        )?;
+        let nudge = reopen.as_ref().map(Reopen::nudge);
+        let (packets, requests) = packets_at(path, packets);
+        let source = source.map(|source| {
+            options.settings.begin(&observation);
+            source_thread::start(
+                (source, reopen, options.sound),
+                Arc::clone(&hub),
+                observation.metrics.clone(),
+                taps.frames,
+                (offer.shape, proof),
+                options.settings.selected(),
+            )
+        });
         let camera = Camera {
             name,
             hub,
@@ -145,13 +202,22 @@ impl CameraLife {
             stream_budget: common.stream_budget,
             leaves: AtomicBool::new(false),
             group: group.map(Arc::new),
+            packets,
+            packets_alone,
         };
         Ok(Self {
             camera: Arc::new(camera),
             nudge,
-            source,
+            source: source.transpose()?,
+            packets: requests,
             outlets,
         })
+    }
+
+    /// The camera and the requests for its packets, which a script answers.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn scripted(self) -> (Arc<Camera>, Option<PacketRequests>) {
+        (self.camera, self.packets)
     }
 
     /// Seals for the camera's group and its relays until its source has ended, it fails, or `stop` turns true. Sessions
@@ -163,10 +229,15 @@ impl CameraLife {
         let Self {
             camera,
             source,
+            packets,
             outlets,
             ..
         } = self;
         let mut fed = feed_all(&camera, outlets, &arrivals);
+        let packets = packets.map(|requests| {
+            let observation = Arc::clone(&camera.observation);
+            tokio::spawn(requests.serve(observation, stop.clone()))
+        });
         let outcome = tokio::select! {
             failed = seal_for_group(&camera) => Err(failed),
             failed = cannot_feed(&mut fed) => Err(failed),
@@ -178,7 +249,13 @@ impl CameraLife {
         };
         finish_relays(&camera, fed).await;
         camera.hub.stop();
-        end_of(source, camera.hub.standing.now().away.is_some()).await;
+        if let Some(source) = source {
+            end_of(source, camera.hub.standing.now().away.is_some()).await;
+        }
+        if let Some(packets) = packets {
+            // It ends at the same signal. If it panicked, that was told.
+            drop(packets.await);
+        }
         outcome
     }
 }

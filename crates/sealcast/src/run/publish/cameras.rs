@@ -9,16 +9,22 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use sealcast_proto::keys::PeerId;
 use sealcast_proto::rate::RateConfig;
+use sealcast_proto::unit::Selection;
 use sealcast_proto::wire::CameraName;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 use super::camera::Camera;
-use super::camera_life::{CameraLife, CameraOptions, InCommon, Taps};
+use super::camera_life::{CameraLife, CameraMedia, CameraOptions, InCommon, Taps};
+use super::gateways::{CommandedGateways, GatewaySessions};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::keys::allow::AllowList;
+use crate::rtsp::RtspOptions;
 use crate::run::control::{CameraStatus, Controlled, Sealing};
+#[cfg(feature = "fuzzing")]
+use crate::run::gateway::camera::packets::PacketRequests;
+use crate::run::gateway::{CameraAt, packet_rate};
 use crate::run::media::away::Nudge;
 #[cfg(test)]
 use crate::run::media::queue::QueueLimits;
@@ -26,6 +32,7 @@ use crate::run::relay::Arrivals;
 use crate::run::session::admission::Admission;
 use crate::run::session::observe::Observation;
 use crate::run::session::registry::{Configured, Registry, Renewal, Snapshot};
+use crate::run::session::runtime_settings::RuntimeSettings;
 #[cfg(test)]
 use crate::transport::relayed_sessions;
 
@@ -39,13 +46,15 @@ pub type OpeningCamera = Pin<Box<dyn Future<Output = Result<CameraOptions>> + Se
 pub struct CameraDefinition {
     /// All that is said of it: if that changes, it counts as a different camera. It may have a password in it.
     pub said: Zeroizing<String>,
+    /// The camera whose packets alone are wanted, with its password.
+    pub packets: Option<Arc<RtspOptions>>,
     /// Opens its source, or says how it is waited for.
     pub open: Box<dyn Fn() -> OpeningCamera + Send + Sync>,
 }
 
 impl PartialEq for CameraDefinition {
     fn eq(&self, other: &Self) -> bool {
-        self.said == other.said
+        self.said == other.said && self.packets == other.packets
     }
 }
 
@@ -66,12 +75,43 @@ pub fn only_camera(name: &str, options: CameraOptions) -> Vec<(PublishedCamera, 
         name: Some(name.to_owned()),
         definition: CameraDefinition {
             said: Zeroizing::default(),
+            packets: None,
             open: Box::new(again),
         },
         allow: None,
         control: AllowList::default(),
     };
     vec![(camera, options)]
+}
+
+/// A camera whose packets alone are published.
+pub fn packets_of(camera: CameraAt) -> PublishedCamera {
+    let target = Arc::new(camera.definition);
+    let packets = Some(Arc::clone(&target));
+    let open = move || -> OpeningCamera { Box::pin(std::future::ready(Ok(packet_options(&target)))) };
+    Configured {
+        name: camera.name,
+        definition: CameraDefinition {
+            said: Zeroizing::default(),
+            packets,
+            open: Box::new(open),
+        },
+        allow: camera.allow,
+        control: camera.control,
+    }
+}
+
+fn packet_options(target: &Arc<RtspOptions>) -> CameraOptions {
+    CameraOptions {
+        media: CameraMedia::Packets(Arc::clone(target)),
+        rate: packet_rate(),
+        sound: true,
+        settings: RuntimeSettings::new(Selection::All),
+        group: None,
+        relays: Vec::new(),
+        among_others: false,
+        shown: None,
+    }
 }
 
 /// The cameras as one viewer's session sees them.
@@ -86,6 +126,8 @@ pub(crate) struct Ended {
 /// The means by which the tasks of a camera are stopped and waited for.
 struct Living {
     camera: Arc<Camera>,
+    /// The name by which it is asked for.
+    name: Option<String>,
     nudge: Option<Arc<Nudge>>,
     stop: watch::Sender<bool>,
     life: JoinHandle<()>,
@@ -94,6 +136,7 @@ struct Living {
 /// The cameras of a publisher.
 pub(crate) struct PublishedCameras {
     pub(crate) common: InCommon,
+    pub(crate) gateways: GatewaySessions,
     registry: watch::Sender<Registry<CameraDefinition, Camera>>,
     arrivals: Arrivals,
     living: Mutex<Vec<Living>>,
@@ -102,9 +145,15 @@ pub(crate) struct PublishedCameras {
 
 impl PublishedCameras {
     /// A publisher without cameras. Their ends are sent to `ends`.
-    pub(crate) fn new(common: InCommon, arrivals: Arrivals, ends: mpsc::UnboundedSender<Ended>) -> Self {
+    pub(crate) fn new(
+        common: InCommon,
+        gateways: GatewaySessions,
+        arrivals: Arrivals,
+        ends: mpsc::UnboundedSender<Ended>,
+    ) -> Self {
         Self {
             common,
+            gateways,
             registry: watch::Sender::new(Registry::default()),
             arrivals,
             living: Mutex::default(),
@@ -125,11 +174,13 @@ impl PublishedCameras {
             ways: None,
             data: None,
         };
-        let cameras = Self::new(common, relayed_sessions().0, mpsc::unbounded_channel().0);
+        let gateways = GatewaySessions::new(None);
+        let cameras = Self::new(common, gateways, relayed_sessions().0, mpsc::unbounded_channel().0);
         let configured = Configured {
             name: Some(camera.name.as_str().to_owned()),
             definition: CameraDefinition {
                 said: Zeroizing::default(),
+                packets: None,
                 open: Box::new(|| unreachable!("it is open")),
             },
             allow: None,
@@ -138,6 +189,22 @@ impl PublishedCameras {
         let (registry, _) = Registry::default().renewed(vec![configured], |_, _| Some(Arc::clone(camera)));
         cameras.registry.send_replace(registry);
         Arc::new(cameras)
+    }
+
+    /// Serve these cameras of packets alone from now on. Returns the requests for each that is new, and its path.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn script(&self, cameras: Vec<PublishedCamera>) -> Vec<(Option<String>, PacketRequests)> {
+        let mut started = Vec::new();
+        let (registry, _) = self.registry.borrow().renewed(cameras, |name, definition| {
+            let options = packet_options(definition.packets.as_ref()?);
+            let named = (CameraName::NONE, name);
+            let life = CameraLife::start(named, options, &self.common, Taps::default()).ok()?;
+            let (camera, requests) = life.scripted();
+            started.push((name.map(str::to_owned), requests?));
+            Some(camera)
+        });
+        self.registry.send_replace(registry);
+        started
     }
 
     fn living(&self) -> MutexGuard<'_, Vec<Living>> {
@@ -162,8 +229,8 @@ impl PublishedCameras {
     }
 
     fn start(&self, name: Option<&str>, options: CameraOptions, taps: Taps) -> Result<Arc<Camera>> {
-        let name = name.and_then(CameraName::new).unwrap_or_default();
-        let life = CameraLife::start(name, options, &self.common, taps)?;
+        let named = name.and_then(CameraName::new).unwrap_or_default();
+        let life = CameraLife::start((named, name), options, &self.common, taps)?;
         let (camera, nudge) = (Arc::clone(&life.camera), life.nudge.clone());
         let (stop, stopped) = watch::channel(false);
         let (ends, arrivals, ending) = (self.ends.clone(), self.arrivals.clone(), Arc::clone(&camera));
@@ -177,6 +244,7 @@ impl PublishedCameras {
         });
         self.living().push(Living {
             camera: Arc::clone(&camera),
+            name: name.map(str::to_owned),
             nudge,
             stop,
             life,
@@ -200,24 +268,29 @@ impl PublishedCameras {
             registry.has(camera.name.as_deref(), &camera.definition)
         };
         // A device can be opened again once who had it has closed it.
-        let stays: Vec<&str> = renewal
+        let stays: Vec<Option<&str>> = renewal
             .cameras
             .iter()
             .filter(|camera| known(camera))
-            .filter_map(name_of)
+            .map(|camera| camera.name.as_deref())
             .collect();
-        let leaves = |living: &Living| !stays.contains(&living.camera.name.as_str());
+        let leaves = |living: &Living| !stays.contains(&living.name.as_deref());
         let leaving: Vec<Living> = self.living().extract_if(.., |living| leaves(living)).collect();
         for living in &leaving {
             living.camera.leaves.store(true, Ordering::Relaxed);
         }
+        // Gateways leave it before it ends, so that it is told.
+        self.lists_changed();
         let left: Vec<Arc<Observation>> = leaving
             .iter()
             .map(|living| Arc::clone(&living.camera.observation))
             .collect();
         join_all(leaving.into_iter().map(end)).await;
         // One that is started again is shown again.
-        left.iter().for_each(|observation| observation.metrics.retire());
+        let own = |left: &&Arc<Observation>| !Arc::ptr_eq(left, &self.common.observation);
+        left.iter()
+            .filter(own)
+            .for_each(|observation| observation.metrics.retire());
         let new = renewal.cameras.iter().filter(|camera| !known(camera));
         let mut opened = join_all(new.map(|camera| (camera.definition.open)())).await.into_iter();
         let (registry, changes) = self.registry.borrow().renewed(renewal.cameras, |name, _| {
@@ -277,6 +350,14 @@ impl PublishedCameras {
         Snapshot::new(self.registry.subscribe())
     }
 
+    /// A gateway came or left.
+    pub(crate) fn count_gateways(&self) {
+        if self.gateways.alone {
+            let viewers = self.common.admission.attendance().count_of(None);
+            self.common.observation.metrics.set_viewers(viewers);
+        }
+    }
+
     /// True if one of the cameras seals for a group.
     pub(crate) fn seal_for_groups(&self) -> bool {
         self.registry.borrow().all().any(|(_, camera)| camera.group.is_some())
@@ -290,10 +371,6 @@ impl PublishedCameras {
         let unsteered = rates.iter().find(|rate| rate.unsteered);
         unsteered.or(rates.first()).copied().unwrap_or_default()
     }
-}
-
-fn name_of(camera: &PublishedCamera) -> Option<&str> {
-    camera.name.as_deref()
 }
 
 /// Ends a camera and waits for it, not for ever: an attempt to open its source may last.
@@ -313,6 +390,16 @@ impl Controlled for PublishedCameras {
         name: Option<&str>,
         act: &mut dyn FnMut(&dyn Sealing) -> Result<(), String>,
     ) -> Result<usize, String> {
+        if self.gateways.alone {
+            let commanded = CommandedGateways {
+                sessions: &self.gateways,
+                observation: &self.common.observation,
+            };
+            return match name {
+                Some(_) => Err("a gateway seals all its cameras alike: name none".to_owned()),
+                None => act(&commanded).map(|()| 1),
+            };
+        }
         let registry = self.registry.borrow();
         let mut count = 0;
         let several = registry.all().count() > 1;
@@ -335,7 +422,17 @@ impl Controlled for PublishedCameras {
     }
 
     fn kind(&self) -> &'static str {
-        "publisher"
+        if self.gateways.alone {
+            "camera gateway"
+        } else {
+            "publisher"
+        }
+    }
+
+    fn rekeyed(&self) {
+        if !self.gateways.alone {
+            self.gateways.settings.rekey();
+        }
     }
 
     fn cameras_for(&self, peer: &PeerId) -> Option<Vec<String>> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::{Peer, WishedMedia};
+use sealcast_proto::keys::{Peer, Wish, WishedMedia};
 use sealcast_proto::session::Input;
 use sealcast_proto::wire::{CameraName, CloseReason};
 
@@ -23,6 +23,9 @@ impl ViewerRole {
     /// Turn to the camera that a viewer wishes. Returns the reason, in words, if this end does not have what it wishes.
     pub(crate) fn choose(&mut self, peer: &Peer) -> Option<&'static str> {
         let wish = peer.wish?;
+        if self.packets_alone || wish.media == WishedMedia::Packets {
+            return self.choose_packets(peer, wish);
+        }
         let seer = self.shared.admission.seer(peer);
         let camera = match wish.camera {
             CameraName::NONE => self.seen.first(&seer),
@@ -34,16 +37,43 @@ impl ViewerRole {
         self.turn_to(camera);
         self.lists = wish.media == WishedMedia::Cameras;
         match wish.media {
-            WishedMedia::Packets => Some(
-                "this publisher has pictures and no packets for a gateway; `sealcast watch TICKET --to \
-                 rtsp://127.0.0.1:8554/NAME` serves players, or run `sealcast gateway camera` in its place",
-            ),
             WishedMedia::NothingYet if self.shared.group.is_none() => Some(
                 "this publisher seals for no group, so there is nothing for relays and archives; have it started with \
                  --group",
             ),
-            WishedMedia::NothingYet | WishedMedia::Frames | WishedMedia::Cameras => None,
+            WishedMedia::NothingYet | WishedMedia::Frames | WishedMedia::Cameras | WishedMedia::Packets => None,
         }
+    }
+
+    /// Whether packets can be had here, which a gateway asks for by the paths of its players.
+    fn choose_packets(&mut self, peer: &Peer, wish: Wish) -> Option<&'static str> {
+        if wish.media != WishedMedia::Packets {
+            return Some(
+                "this is a camera gateway, which has packets for players and no pictures; take its ticket to \
+                 `sealcast gateway viewer`",
+            );
+        }
+        if wish.camera != CameraName::NONE {
+            return Some("cameras of a gateway are named by the paths that players ask for; leave out --camera");
+        }
+        if self.shared.admission.is_archive_node(&peer.id) {
+            return Some(
+                "this end is known here as an archive's node, which may open nothing; give the gateway an identity of \
+                 its own",
+            );
+        }
+        self.gateway = true;
+        if self.packets_alone {
+            return None;
+        }
+        let seer = self.shared.admission.seer(peer);
+        if let Some(camera) = self.seen.first_that(&seer, |camera| camera.packets.is_ok()) {
+            self.turn_to(camera);
+            return None;
+        }
+        let first = self.seen.first(&seer);
+        let why = first.and_then(|camera| camera.packets.as_ref().err().copied());
+        Some(why.unwrap_or("there is no camera here for this gateway"))
     }
 
     /// From here on the viewer is one of this camera.
@@ -93,7 +123,7 @@ impl ViewerRole {
         let least = if self.lists { 0 } else { 2 };
         match self
             .seen
-            .names_to_tell(&self.shared.admission.seer(&peer), first, least)
+            .names_to_tell(&self.shared.admission.seer(&peer), first, least, |_| true)
         {
             Some(names) => task.handle(Input::TellCameras(names)),
             None => Ok(()),

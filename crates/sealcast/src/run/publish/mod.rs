@@ -5,6 +5,8 @@ pub(crate) mod camera_life;
 pub(crate) mod camera_telling;
 pub(crate) mod cameras;
 pub(crate) mod chosen_camera;
+pub(crate) mod departure;
+pub(crate) mod gateways;
 pub(crate) mod serve_data;
 pub(crate) mod serve_member;
 pub(crate) mod serve_viewer;
@@ -36,12 +38,15 @@ use crate::run::session::observe::Observation;
 use crate::run::session::offer::{CarrierConfig, Offer};
 use crate::run::session::registry::Renewal;
 use crate::run::session::retry::turned_on;
+use crate::run::session::runtime_settings::RuntimeSettings;
 use crate::run::session::ways::Ways;
 use crate::transport::{Connected, Listener, NetworkOptions, Reach, RelayedListener, relayed_sessions};
 use camera::Camera;
 use camera_life::{CameraOptions, InCommon, Taps};
 use cameras::{CameraDefinition, Ended, PublishedCamera, PublishedCameras};
-use serve_viewer::{Departure, serve_viewer};
+use departure::Departure;
+use gateways::GatewaySessions;
+use serve_viewer::serve_viewer;
 
 /// Time limit for sending the queued frames to the viewers after the source has ended.
 const DRAIN_PATIENCE: Duration = Duration::from_secs(10);
@@ -70,6 +75,8 @@ pub struct PublishOptions {
     pub cameras: Vec<(PublishedCamera, CameraOptions)>,
     /// Identity, suites, mechanisms.
     pub offer: Offer,
+    /// Settings by which packets are sealed, if there are packets for gateways alone.
+    pub packets_alone: Option<RuntimeSettings>,
     /// Decides which viewers are admitted.
     pub admission: Arc<Admission>,
     /// Maximum number of viewers at once, of all cameras together.
@@ -130,7 +137,11 @@ impl Publisher {
         };
         let (arrivals, relayed) = relayed_sessions();
         let (ending, ends) = mpsc::unbounded_channel();
-        let cameras = PublishedCameras::new(common, arrivals, ending);
+        if let Some(settings) = &options.packets_alone {
+            settings.begin(&common.observation);
+        }
+        let gateways = GatewaySessions::new(options.packets_alone);
+        let cameras = PublishedCameras::new(common, gateways, arrivals, ending);
         cameras.begin(options.cameras, taps)?;
         Ok(Self {
             cameras: Arc::new(cameras),

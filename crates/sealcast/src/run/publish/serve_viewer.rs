@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sealcast_proto::keys::Peer;
+use sealcast_proto::keys::{Peer, WishedMedia};
 use sealcast_proto::session::{Event, Input, OutgoingSound, Session};
 use sealcast_proto::wire::{CameraName, CloseReason, MediaFrom};
 use tokio::sync::watch;
@@ -11,20 +11,22 @@ use tokio::sync::watch;
 use super::camera::Camera;
 use super::camera_telling::CameraTelling;
 use super::cameras::{PublishedCameras, SeenCameras};
-use super::serve_member;
-use super::serve_member::MOST_WAIT;
+use super::departure::Departure;
+use super::serve_member::{self, MOST_WAIT};
 use super::subscription::Subscription;
 use crate::media::{Codec, Track};
 use crate::meter::labels::DropCause;
 use crate::meter::stage::Stage;
 use crate::run::data::{PublishedData, ViewerData};
+use crate::run::gateway::camera::session;
 use crate::run::group::{Membership, Told};
 use crate::run::media::VIDEO;
 use crate::run::media::away::{AwayCause, SourceEnd};
 use crate::run::media::delay_rate::DelayBasedRate;
-use crate::run::media::hub::{Joined, QueuedFrame, Start};
+use crate::run::media::hub::{Joined, Start};
 use crate::run::media::lent::{Lender, LentFuture};
 use crate::run::media::queue::{FrameQueue, Queued};
+use crate::run::media::queued_frame::QueuedFrame;
 use crate::run::session::accept::PendingSession;
 use crate::run::session::connection::{Ended, NoMedia};
 use crate::run::session::media_sender::MediaSender;
@@ -48,17 +50,6 @@ enum Late {
     ForNewerGroup,
 }
 
-/// The end of a viewer's session.
-pub(crate) struct Departure {
-    pub(crate) ended: Ended,
-    /// Reason in the viewer's close message, if it sent one.
-    pub(crate) reason: Option<CloseReason>,
-    /// True if the session was established.
-    pub(crate) stood: bool,
-    /// Address of the other end, for display.
-    pub(crate) remote: String,
-}
-
 pub(crate) type Task<T> = SessionTask<T, NoMedia>;
 
 /// The publisher's end of a viewer's session.
@@ -68,6 +59,10 @@ pub(crate) struct ViewerRole {
     pub(crate) seen: SeenCameras,
     /// True if it wished for the names of the cameras.
     pub(crate) lists: bool,
+    /// The publisher has packets for gateways alone.
+    pub(crate) packets_alone: bool,
+    /// True if it is a gateway, which has packets.
+    pub(crate) gateway: bool,
     /// When a viewer that wished for the names of cameras is told them again.
     pub(crate) list_due: Option<Instant>,
     pub(crate) delay_rate: Option<DelayBasedRate>,
@@ -103,7 +98,7 @@ pub(crate) async fn serve_viewer<T: Transport + 'static>(
     }
 }
 
-async fn serve<T: Transport>(
+async fn serve<T: Transport + 'static>(
     cameras: Arc<PublishedCameras>,
     pending: PendingSession<T>,
     stop: watch::Receiver<bool>,
@@ -132,6 +127,8 @@ async fn serve<T: Transport>(
         shared,
         seen: cameras.seen(),
         lists: false,
+        packets_alone: cameras.gateways.alone,
+        gateway: false,
         list_due: None,
         delay_rate: pending.delay_rate,
         subscription: None,
@@ -140,16 +137,24 @@ async fn serve<T: Transport>(
     };
     role.wait_for_changes();
     let ended = task.run(&mut role, stop).await;
+    if let Ended::Turned = ended {
+        drop(role);
+        return serve_gateway(cameras, task).await;
+    }
     role.leave();
     task.note_failed_handshake(&ended);
     task.log_end::<ViewerRole>(&ended);
-    let departure = Departure {
-        ended,
-        reason: task.last_words.as_ref().map(|(reason, _)| *reason),
-        stood: task.established,
-        remote: std::mem::take(&mut task.remote),
-    };
+    let departure = Departure::of(&task, ended);
     task.say_goodbye(GOODBYE_PATIENCE).await;
+    departure
+}
+
+/// Serve a viewer that has turned out to be a gateway.
+async fn serve_gateway<T: Transport + 'static>(cameras: Arc<PublishedCameras>, mut task: Task<T>) -> Departure {
+    // Nobody has frames for it.
+    task.lender = None;
+    let departure = Departure::of(&task, Ended::Closed);
+    cameras.gateways.run(session::serve(Arc::clone(&cameras), task)).await;
     departure
 }
 
@@ -179,7 +184,11 @@ impl<T: Transport> Role<T> for ViewerRole {
 
     fn admit(&mut self, task: &mut Task<T>, peer: &Peer) -> Input<'static> {
         let lacks = Role::<T>::lacks(self, peer);
-        task.admit_by::<Self>(&self.shared.admission, peer, &self.shared.places, lacks)
+        let kind = match peer.wish.is_some_and(|wish| wish.media == WishedMedia::Packets) {
+            true => "viewer gateway",
+            false => <Self as Role<T>>::PEER,
+        };
+        task.admit_by(&self.shared.admission, (kind, peer), &self.shared.places, lacks)
     }
 
     fn lacks(&mut self, peer: &Peer) -> Option<&'static str> {
@@ -187,18 +196,22 @@ impl<T: Transport> Role<T> for ViewerRole {
     }
 
     fn established_words(&self) -> &'static str {
-        match self.lists {
-            true => "a viewer asks which cameras there are",
-            false => "a viewer watches",
+        match (self.lists, self.gateway) {
+            (true, _) => "a viewer asks which cameras there are",
+            (_, true) => "a viewer gateway is here",
+            (false, false) => "a viewer watches",
         }
     }
 
     fn camera(&self) -> Option<CameraName> {
-        (self.seen.are_several() && !self.lists).then_some(self.shared.name)
+        (self.seen.are_several() && !self.lists && !self.gateway).then_some(self.shared.name)
     }
 
     fn established(&mut self, task: &mut Task<T>) -> Result<(), Ended> {
         task.observe_by(&self.shared.observation);
+        if self.gateway {
+            return Err(Ended::Turned);
+        }
         self.tell_cameras(task)?;
         if self.lists {
             return Ok(());

@@ -1,12 +1,12 @@
-//! What a publisher's camera has for one viewer.
+//! A viewer's place at its camera: the frames that wait for it, and how far they are sent.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::media::Codec;
 use crate::run::group::Membership;
-use crate::run::media::hub::QueuedFrame;
 use crate::run::media::queue::FrameQueue;
+use crate::run::media::queued_frame::QueuedFrame;
 use crate::run::session::media_sender::MediaSender;
 
 /// An admitted viewer.

@@ -3,7 +3,8 @@
 use sealcast_proto::live::LivenessState;
 use sealcast_proto::unit::{Assembled, SOUND_STREAM, SoundInfo, StreamInfo};
 
-use crate::run::media::kept_group::{MAX_KEPT_BYTES, MAX_KEPT_FRAMES};
+use crate::run::media::kept_group::MAX_KEPT_BYTES;
+use crate::run::media::queue::MAX_KEPT_FRAMES;
 
 /// Holds what comes through a relay until the camera has answered a challenge for the first time: a relay may have kept
 /// it for years. From then on everything passes; that it grows old shows in the age of the picture.

@@ -56,6 +56,8 @@ pub enum Ended {
     PeerNotReading,
     /// The peer sent nothing valid, and its place was needed.
     Evicted,
+    /// The session stands, and goes on in another role.
+    Turned,
 }
 
 /// A session on its carrier.

@@ -19,7 +19,7 @@ impl Ended {
             Self::Eof => Some("the connection was closed without a word: the other end is gone".to_owned()),
             Self::PeerNotReading => Some("the other end was cut off: it asks and does not read the answers".to_owned()),
             Self::Evicted => Some("its place was given to another: it had sent nothing valid yet".to_owned()),
-            Self::Closed => None,
+            Self::Closed | Self::Turned => None,
         }
     }
 }
@@ -40,7 +40,7 @@ pub(crate) fn turned_away(ended: &Ended, established: bool) -> TurnedAway {
         Ended::Eof => TurnedAway::Silent,
         Ended::PeerNotReading => TurnedAway::Unread,
         Ended::Evicted => TurnedAway::Crowded,
-        Ended::Closed => TurnedAway::NotAdmitted,
+        Ended::Closed | Ended::Turned => TurnedAway::NotAdmitted,
     }
 }
 
@@ -53,7 +53,9 @@ pub(crate) fn handshake_outcome(ended: &Ended) -> HandshakeOutcome {
         Ended::Session(SessionError::Handshake(HandshakeError::Malformed) | SessionError::Framing) => {
             HandshakeOutcome::Malformed
         }
-        Ended::Session(_) | Ended::Closed | Ended::PeerNotReading | Ended::Evicted => HandshakeOutcome::Refused,
+        Ended::Session(_) | Ended::Closed | Ended::Turned | Ended::PeerNotReading | Ended::Evicted => {
+            HandshakeOutcome::Refused
+        }
         Ended::Carrier(_) | Ended::Eof => HandshakeOutcome::Disconnected,
     }
 }

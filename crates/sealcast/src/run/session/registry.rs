@@ -265,8 +265,7 @@ impl<D: PartialEq, C> Snapshot<D, C> {
 
     /// The first of the cameras that the peer sees.
     pub(crate) fn first(&self, seer: &Seer) -> Option<Arc<C>> {
-        let registry = self.registry.borrow();
-        registry.seen_by(seer).next().map(|(_, camera)| Arc::clone(camera))
+        self.first_that(seer, |_| true)
     }
 
     /// True if the publisher has more than one.
@@ -274,22 +273,32 @@ impl<D: PartialEq, C> Snapshot<D, C> {
         self.registry.borrow().entries.len() > 1
     }
 
-    /// The names of the cameras that the peer sees.
-    fn names(&self, seer: &Seer) -> Vec<CameraName> {
+    /// The first of the cameras that the peer sees, and of which this is true.
+    pub(crate) fn first_that(&self, seer: &Seer, suits: impl Fn(&C) -> bool) -> Option<Arc<C>> {
         let registry = self.registry.borrow();
-        let names = registry.seen_by(seer).filter_map(|(name, _)| CameraName::new(name?));
-        names.collect()
+        let mut seen = registry.seen_by(seer);
+        seen.find(|(_, camera)| suits(camera))
+            .map(|(_, camera)| Arc::clone(camera))
     }
 
-    /// The names of the cameras that the peer sees, as many as a message has, if they are others than it was told and
-    /// there are or were `least` of them; with 0 also if they are the same. The `first` comes first, if it is there.
+    /// The names of the cameras that the peer sees, and of which this is true.
+    fn names(&self, seer: &Seer, suits: impl Fn(&C) -> bool) -> Vec<CameraName> {
+        let registry = self.registry.borrow();
+        let seen = registry.seen_by(seer).filter(|(_, camera)| suits(camera));
+        seen.filter_map(|(name, _)| CameraName::new(name?)).collect()
+    }
+
+    /// The names of the cameras that the peer sees and that suit it, as many as a message has, if they are others than
+    /// it was told and there are or were `least` of them; with 0 also if they are the same. The `first` comes first, if
+    /// it is there.
     pub(crate) fn names_to_tell(
         &mut self,
         seer: &Seer,
         first: Option<CameraName>,
         least: usize,
+        suits: impl Fn(&C) -> bool,
     ) -> Option<Vec<CameraName>> {
-        let mut names = self.names(seer);
+        let mut names = self.names(seer, suits);
         if let Some(at) = names.iter().position(|name| Some(*name) == first) {
             names[..=at].rotate_right(1);
         }
@@ -398,7 +407,7 @@ mod tests {
     }
 
     fn named(snapshot: &Snapshot<String, Option<String>>, seer: &Seer) -> String {
-        let names = snapshot.names(seer);
+        let names = snapshot.names(seer, |_| true);
         names.iter().map(CameraName::as_str).collect::<Vec<_>>().join(" ")
     }
 
@@ -487,10 +496,13 @@ mod tests {
                 renewed(&none, &cameras[..count]).0
             };
             let mut snapshot = snapshot(registry);
-            let names = snapshot.names_to_tell(&all(FRIEND), first, least);
+            let names = snapshot.names_to_tell(&all(FRIEND), first, least, |_| true);
             let shown = names.as_deref().map(|names| (names.len(), names[0].as_str()));
             assert_eq!(shown, told, "{count} cameras, {first:?} first");
-            assert_eq!(snapshot.names_to_tell(&all(FRIEND), first, least).is_some(), again);
+            assert_eq!(
+                snapshot.names_to_tell(&all(FRIEND), first, least, |_| true).is_some(),
+                again
+            );
         }
     }
 

@@ -144,13 +144,38 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         self
     }
 
-    /// Run until the session ends. It is closed once `stop` turns true.
-    pub(crate) async fn run<R>(&mut self, role: &mut R, stop: watch::Receiver<bool>) -> Ended
+    /// Run until the session ends, or turns to another role. It is closed once `stop` turns true.
+    pub(crate) async fn run<R>(&mut self, role: &mut R, mut stop: watch::Receiver<bool>) -> Ended
     where
         R: Role<T, Listener = L>,
     {
-        let ended = match self.serve(role, stop).await {
+        self.rarely.once(async move {
+            turned_on(&mut stop).await;
+            Rare::Stop
+        });
+        self.go_on(role, Ok(())).await
+    }
+
+    /// Turn a session that stands to another role, and run until it ends.
+    pub(crate) async fn turn_to<R>(&mut self, role: &mut R) -> Ended
+    where
+        R: Role<T, Listener = L>,
+    {
+        let begun = role.established(self);
+        self.go_on(role, begun).await
+    }
+
+    async fn go_on<R>(&mut self, role: &mut R, begun: Result<(), Ended>) -> Ended
+    where
+        R: Role<T, Listener = L>,
+    {
+        let ended = match begun {
+            Ok(()) => self.serve(role).await,
+            Err(ended) => Err(ended),
+        };
+        let ended = match ended {
             Ok(never) => match never {},
+            Err(Ended::Turned) => return Ended::Turned,
             Err(ended) => ended,
         };
         self.evicted = matches!(ended, Ended::Evicted);
@@ -162,14 +187,10 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         ended
     }
 
-    async fn serve<R>(&mut self, role: &mut R, mut stop: watch::Receiver<bool>) -> Result<Infallible, Ended>
+    async fn serve<R>(&mut self, role: &mut R) -> Result<Infallible, Ended>
     where
         R: Role<T, Listener = L>,
     {
-        self.rarely.once(async move {
-            turned_on(&mut stop).await;
-            Rare::Stop
-        });
         let mut only_media = false;
         loop {
             if !std::mem::take(&mut only_media) {
@@ -205,20 +226,17 @@ impl<T: Transport, L: Listener> SessionTask<T, L> {
         }
     }
 
-    /// Decide by `admission` on a peer that has proved its identity; `lacks` says why what it wishes is not here.
-    /// Returns the input for its session.
-    pub(crate) fn admit_by<R>(
+    /// Decide by `admission` on a peer of this kind that has proved its identity; `lacks` says why what it wishes is
+    /// not here. Returns the input for its session.
+    pub(crate) fn admit_by(
         &mut self,
         admission: &Arc<Admission>,
-        peer: &Peer,
+        (kind, peer): (&str, &Peer),
         places: &Arc<AdmittedPlaces>,
         lacks: Option<&'static str>,
-    ) -> Input<'static>
-    where
-        R: Role<T, Listener = L>,
-    {
+    ) -> Input<'static> {
         let relay = (!self.connection.carries_media()).then(|| self.remote.as_str().into());
-        let (kind, from, session) = (R::PEER, &self.remote, &mut self.connection.session);
+        let (from, session) = (&self.remote, &mut self.connection.session);
         let entry = Entry {
             places,
             heard: !session.may_stall(),

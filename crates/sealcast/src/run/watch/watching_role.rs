@@ -66,7 +66,12 @@ impl Role<AnyTransport> for WatchingRole<'_> {
 
     fn admit(&mut self, task: &mut Task, peer: &Peer) -> Input<'static> {
         match self.door {
-            Some(door) => task.admit_by::<Self>(&door.admission, peer, &door.places, None),
+            Some(door) => task.admit_by(
+                &door.admission,
+                (<Self as Role<AnyTransport>>::PEER, peer),
+                &door.places,
+                None,
+            ),
             None => Input::Close(CloseReason::NotAuthorised, "this viewer lets nobody in"),
         }
     }

@@ -6,6 +6,7 @@ mod words;
 
 use super::rtp::CameraSource;
 
+pub(super) use self::session::SharedCamera;
 pub(crate) use self::trial::{Trial, trial};
 pub(crate) use self::words::without_address;
 

@@ -1,10 +1,13 @@
 //! One RTSP session with a camera: from DESCRIBE to TEARDOWN.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use sealcast_proto::rtp::MediaDescription;
 use sealcast_proto::rtsp::{
-    CameraEvent, CarriedHeader, CarriedStatus, Channel, Oddities, Parameters, TrackSet, Verb, announced_times,
+    CameraEvent, CarriedHeader, CarriedStatus, Channel, Oddities, Parameters, Track, TrackSet, Verb, announced_times,
 };
 use tokio::time::{sleep_until, timeout, timeout_at};
 
@@ -15,7 +18,9 @@ use super::super::rtp::{self, Datagram, Datagrams, Facts, lost};
 use super::words::{answered, ended, silent};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{SoundInfo, StreamInfo};
-use crate::rtsp::{CameraLink, LinkError, LinkEvent, Place, RtspOptions, connect};
+use crate::rtsp::{
+    CameraLink, LinkError, LinkEvent, PacketTap, Place, Playing, RtspOptions, TapRequest, Tapped, connect,
+};
 
 /// Time for the camera to confirm the TEARDOWN.
 const TEARDOWN_PATIENCE: Duration = Duration::from_secs(1);
@@ -45,9 +50,29 @@ async fn describe(link: &mut CameraLink, began: Instant) -> std::result::Result<
     }
 }
 
+/// A camera, and who shares the connection to it.
+#[derive(Clone)]
+pub(in crate::source) struct SharedCamera {
+    pub(in crate::source) options: RtspOptions,
+    pub(in crate::source) tap: Option<Arc<PacketTap>>,
+}
+
+impl fmt::Debug for SharedCamera {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.options.fmt(f)
+    }
+}
+
 /// An RTSP session in the playing state.
 pub(in crate::source) struct Session {
     options: RtspOptions,
+    tap: Option<Arc<PacketTap>>,
+    /// The connection as others share it, once it plays.
+    tapped: Option<Tapped>,
+    /// Packets came that are not settled at the tap.
+    unsettled: bool,
+    /// The camera's description, until it is shared.
+    sdp: Vec<u8>,
     link: CameraLink,
     /// Time 0 of the client.
     began: Instant,
@@ -63,18 +88,22 @@ pub(in crate::source) struct Session {
 impl Session {
     /// Connects once. A failure comes with whether the camera had described itself, in two streams.
     async fn connect_once(
-        options: &RtspOptions,
+        camera: &SharedCamera,
         sound: bool,
         deadline: Instant,
     ) -> std::result::Result<Self, (Failure, bool)> {
+        let options = &camera.options;
         let mut two = false;
         let playing = async {
             let mut place = Place::of(options);
             loop {
-                let mut session = Self::described(options, sound, &mut place).await?;
+                let mut session = Self::described(camera, sound, &mut place).await?;
                 two = session.streams.has_sound();
                 match session.play().await {
-                    Ok(status) if status.is_ok() => return Ok(session),
+                    Ok(status) if status.is_ok() => {
+                        session.share();
+                        return Ok(session);
+                    }
                     Ok(status) => return Err(answered(options, status.code())),
                     Err(error) => place = referred(options, &error)?,
                 }
@@ -86,7 +115,8 @@ impl Session {
     }
 
     /// Connects to the camera at `place`, or where it refers to, and has it describe itself.
-    async fn described(options: &RtspOptions, sound: bool, place: &mut Place) -> Result<Self> {
+    async fn described(camera: &SharedCamera, sound: bool, place: &mut Place) -> Result<Self> {
+        let options = &camera.options;
         let (link, began, sdp) = loop {
             let connection = connect(place, options.fingerprint).await.map_err(|mut failure| {
                 // A camera that starts again is worth another try, one with another certificate is not.
@@ -118,6 +148,10 @@ impl Session {
         }
         Ok(Self {
             options: options.clone(),
+            tap: camera.tap.clone(),
+            tapped: None,
+            unsettled: false,
+            sdp,
             link,
             began,
             datagrams: Datagrams::new(),
@@ -145,6 +179,34 @@ impl Session {
         Ok(status)
     }
 
+    /// Others share the connection from here on.
+    fn share(&mut self) {
+        if let Some(tap) = &self.tap {
+            let playing = Playing {
+                sdp: std::mem::take(&mut self.sdp),
+                tracks: self.streams.tracks(),
+                in_order: self.link.in_order(),
+            };
+            self.tapped = Tapped::begin(tap, playing);
+        }
+    }
+
+    /// Asks the camera for what those who share the connection want of it.
+    fn pass_on(&mut self, request: TapRequest) -> std::result::Result<(), LinkError> {
+        match request {
+            TapRequest::Command(verb, with, answer) => {
+                if let Some(tapped) = &mut self.tapped {
+                    tapped.asks(answer);
+                }
+                self.link.command(self.began.elapsed(), 0, verb, &with)
+            }
+            TapRequest::Rtcp(channel, packet) => {
+                self.link.send_rtcp(channel, &packet);
+                Ok(())
+            }
+        }
+    }
+
     /// Asks the camera for something, and waits for its answer. Some cameras never answer PLAY: what comes is the
     /// answer then. What comes while another answer is waited for is dropped.
     async fn ask(&mut self, verb: Verb) -> std::result::Result<CarriedStatus, LinkError> {
@@ -170,11 +232,16 @@ impl Session {
             LinkEvent::Event(CameraEvent::OpenPorts { track }) => {
                 self.over_udp.insert(track);
                 self.streams.over_datagrams(track);
-                let taker = self.datagrams.taker();
-                self.link.open_ports(now, track, taker, || {})?;
+                self.open_ports(now, track)?;
                 return Ok(None);
             }
             LinkEvent::Event(CameraEvent::Answered { status, with, .. }) => {
+                let in_order = self.link.in_order();
+                if let Some(tapped) = &mut self.tapped
+                    && tapped.answered(status, with.clone(), in_order)
+                {
+                    return Ok(None);
+                }
                 for (track, time) in announced_times(with.get(CarriedHeader::RtpInfo).unwrap_or_default()) {
                     self.streams.announced(track, time);
                 }
@@ -191,12 +258,22 @@ impl Session {
             }
             LinkEvent::Event(CameraEvent::Described(_)) => return Ok(None),
             LinkEvent::Packet(channel, packet) => {
-                self.streams.take(channel, packet, self.began, Instant::now());
+                let came = Instant::now();
+                if let Some(tap) = &self.tap {
+                    tap.take(channel, &packet, came);
+                    self.unsettled = true;
+                }
+                self.streams.take(channel, packet, self.began, came);
                 return Ok(None);
             }
             LinkEvent::Nothing(due) => due,
         };
         self.link.flush()?;
+        if std::mem::take(&mut self.unsettled)
+            && let Some(tap) = &self.tap
+        {
+            tap.settle();
+        }
         let mut wake = instant(self.began, due);
         for other in [until, self.streams.due(self.began), self.report_due()]
             .into_iter()
@@ -214,9 +291,24 @@ impl Session {
                 self.link.heard(self.began.elapsed());
                 self.streams.take(channel, packet, self.began, came);
             }
+            request = next_request(&mut self.tapped) => self.pass_on(request)?,
             () = sleep_until(wake.into()) => self.timers(due)?,
         }
         Ok(None)
+    }
+
+    /// Opens ports for a track. Those who share the connection get its packets before they are put together here.
+    fn open_ports(&mut self, now: Duration, track: Track) -> std::result::Result<(), LinkError> {
+        let (taker, tap) = (self.datagrams.taker(), self.tap.clone());
+        let settling = tap.clone();
+        let take = move |channel, packet: Bytes, came| {
+            if let Some(tap) = &tap {
+                tap.take(channel, &packet, came);
+            }
+            taker(channel, packet, came);
+        };
+        let passed = move || settling.iter().for_each(|tap| tap.settle());
+        self.link.open_ports(now, track, take, passed)
     }
 
     /// Does what is due.
@@ -256,28 +348,29 @@ impl Session {
 }
 
 impl rtp::Session for Session {
-    type Options = RtspOptions;
+    type Options = SharedCamera;
     const AGAIN: &'static str = "calling the camera again";
 
-    fn shown(options: &RtspOptions) -> &str {
-        options.shown()
+    fn shown(camera: &SharedCamera) -> &str {
+        camera.options.shown()
     }
 
-    fn reconnects(options: &RtspOptions) -> bool {
-        options.reconnect
+    fn reconnects(camera: &SharedCamera) -> bool {
+        camera.options.reconnect
     }
 
     /// Connects to the camera and starts playing. If a camera that described itself does not play picture and sound
     /// together, it is called again for the picture alone: no sound keeps the picture away.
-    async fn connect(options: &RtspOptions, deadline: Instant) -> Result<Self> {
-        let (failure, described) = match Self::connect_once(options, options.sound, deadline).await {
+    async fn connect(shared: &SharedCamera, deadline: Instant) -> Result<Self> {
+        let options = &shared.options;
+        let (failure, described) = match Self::connect_once(shared, options.sound, deadline).await {
             Ok(session) => return Ok(session),
             Err(failed) => failed,
         };
         if !described || !options.sound || failure.kind != FailureKind::Source {
             return Err(failure);
         }
-        let Ok(mut session) = Self::connect_once(options, false, deadline).await else {
+        let Ok(mut session) = Self::connect_once(shared, false, deadline).await else {
             return Err(failure);
         };
         let camera = options.shown();
@@ -323,11 +416,20 @@ impl rtp::Session for Session {
     }
 
     async fn tear_down(mut self) {
+        self.tapped = None;
         let _ = timeout(TEARDOWN_PATIENCE, self.ask(Verb::Teardown)).await;
     }
 
     fn take_strangers(&mut self) -> Strangers {
         self.streams.take_strangers()
+    }
+}
+
+/// The next request of those who share the connection, if there are some.
+async fn next_request(tapped: &mut Option<Tapped>) -> TapRequest {
+    match tapped {
+        Some(tapped) => tapped.next().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -7,7 +7,7 @@ use sealcast_proto::rtsp::Oddities;
 
 use super::super::SOURCE_PATIENCE;
 use super::super::rtp::{Facts, Session as _};
-use super::session::Session;
+use super::session::{Session, SharedCamera};
 use super::words;
 use crate::failure::Result;
 use crate::media::{SoundInfo, StreamInfo};
@@ -39,7 +39,11 @@ pub(crate) struct Trial {
 /// # Errors
 /// The camera cannot be reached, or does not play.
 pub(crate) async fn trial(options: &RtspOptions, length: Duration) -> Result<Trial> {
-    let mut session = Session::connect(options, Instant::now() + SOURCE_PATIENCE).await?;
+    let camera = SharedCamera {
+        options: options.clone(),
+        tap: None,
+    };
+    let mut session = Session::connect(&camera, Instant::now() + SOURCE_PATIENCE).await?;
     let began = Instant::now();
     let trouble = loop {
         let passed = began.elapsed();

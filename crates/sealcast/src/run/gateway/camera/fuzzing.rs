@@ -1,12 +1,12 @@
 //! One viewer gateway's session at a camera gateway whose cameras are scripted: no socket, no RTSP.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use sealcast_proto::clock::Now;
-use sealcast_proto::keys::PeerId;
+use sealcast_proto::keys::{PeerId, Wish};
 use sealcast_proto::rtsp::{CarriedStatus, Channel, GatewayMessage, Parameters, Verb, rtcp_for_camera};
 use sealcast_proto::session::{Event, Input, Output, Session, SessionConfig};
 use sealcast_proto::unit::Selection;
@@ -18,21 +18,25 @@ use tokio::task::yield_now;
 
 use super::super::request_mux::{Action, Request, RequestMux};
 use super::cameras::CameraAt;
-use super::session;
-use super::shared::{Camera, CameraGateway};
+use super::packets::PacketRequests;
 use crate::keys::allow::AllowList;
-use crate::keys::peers::PeerStore;
+use crate::keys::peers::{KnownPeers, PeerStore};
 use crate::meter::build_info::BuildInfo;
 use crate::meter::metrics::Metrics;
-use crate::rtsp::RtspOptions;
+use crate::run::media::queue::QueueLimits;
+use crate::run::media::shape::Shape;
+use crate::run::publish::camera_life::InCommon;
+use crate::run::publish::cameras::{PublishedCamera, PublishedCameras, packets_of};
+use crate::run::publish::gateways::GatewaySessions;
+use crate::run::publish::serve_viewer::serve_viewer;
 use crate::run::session::accept::PendingSession;
 use crate::run::session::admission::{Admission, ByHand};
 use crate::run::session::admitted_places::AdmittedPlaces;
 use crate::run::session::exchange::HandshakeTimer;
 use crate::run::session::observe::{Observation, ObserveOptions, Observing};
-use crate::run::session::registry::Registry;
+use crate::run::session::offer::Offer;
 use crate::run::session::runtime_settings::RuntimeSettings;
-use crate::transport::{Progress, StreamTransport, Transport, memory_pair};
+use crate::transport::{Progress, StreamTransport, Transport, memory_pair, relayed_sessions};
 
 /// The paths of the cameras: one that everybody sees, one that the viewer gateway may also control, and one that it
 /// may not see.
@@ -176,7 +180,7 @@ pub async fn run(viewer: SessionConfig, gateway: SessionConfig, random: [[u8; 32
     let observation = OBSERVING.1.observation();
     let clock = observation.clock;
     let peer = viewer.handshake.identity.peer_id();
-    let (shared, mut cameras) = camera_gateway(peer, Arc::clone(&observation));
+    let (shared, mut cameras) = camera_gateway(peer, &gateway, Arc::clone(&observation));
     let (near, far) = memory_pair(64 << 10);
     let (stop, stopped) = watch::channel(false);
     let session = Session::respond(gateway, random[1], clock.now());
@@ -190,7 +194,7 @@ pub async fn run(viewer: SessionConfig, gateway: SessionConfig, random: [[u8; 32
         place: None,
         telling: None,
     };
-    let serving = tokio::spawn(session::serve(Arc::clone(&shared), pending, stopped));
+    let serving = tokio::spawn(serve_viewer(Arc::clone(&shared), pending, stopped));
     let Ok(session) = Session::initiate(viewer, random[0], clock.now()) else {
         return;
     };
@@ -235,7 +239,13 @@ pub async fn run(viewer: SessionConfig, gateway: SessionConfig, random: [[u8; 32
     }
 }
 
-fn take(step: Step, viewer: &mut Viewer, cameras: &mut Vec<FakeCamera>, shared: &CameraGateway, asked: &mut Vec<u32>) {
+fn take(
+    step: Step,
+    viewer: &mut Viewer,
+    cameras: &mut Vec<FakeCamera>,
+    shared: &PublishedCameras,
+    asked: &mut Vec<u32>,
+) {
     let count = cameras.len();
     let at = |camera: u8| usize::from(camera) % count;
     match step {
@@ -248,7 +258,7 @@ fn take(step: Step, viewer: &mut Viewer, cameras: &mut Vec<FakeCamera>, shared: 
         Step::Answer(camera, code, body) => cameras[at(camera)].answer(CarriedStatus::of_camera(code), body),
         Step::Packet(camera, number, bytes) => {
             if let Some(channel) = Channel::from_number(number) {
-                let (subscribers, metrics) = (&cameras[at(camera)].mux.subscribers, &shared.observation.metrics);
+                let (subscribers, metrics) = (&cameras[at(camera)].mux.subscribers, &shared.common.observation.metrics);
                 let bytes = Bytes::from(bytes);
                 subscribers.deliver(channel, &bytes, bytes.len(), std::time::Instant::now(), metrics);
             }
@@ -264,11 +274,7 @@ fn take(step: Step, viewer: &mut Viewer, cameras: &mut Vec<FakeCamera>, shared: 
         }
         Step::Renew(number) => {
             let peer = viewer.peer;
-            let mut started = Vec::new();
-            let fakes = |path: Option<&str>, target: &Arc<RtspOptions>| fake(&mut started, path, target);
-            let (registry, _) = shared.registry.borrow().renewed(all(peer, number), fakes);
-            shared.registry.send_replace(registry);
-            cameras.append(&mut started);
+            cameras.extend(shared.script(all(peer, number)).into_iter().map(fake));
         }
         Step::Rekey => viewer.handle(Input::Rekey),
     }
@@ -296,52 +302,67 @@ async fn settle(viewer: &mut Viewer, cameras: &mut [FakeCamera]) {
     }
 }
 
-fn camera_gateway(peer: PeerId, observation: Arc<Observation>) -> (Arc<CameraGateway>, Vec<FakeCamera>) {
-    let mut started = Vec::new();
-    let cameras = all(peer, u8::MAX);
-    let (registry, _) = Registry::default().renewed(cameras, |path, target| fake(&mut started, path, target));
+fn camera_gateway(
+    peer: PeerId,
+    config: &SessionConfig,
+    observation: Arc<Observation>,
+) -> (Arc<PublishedCameras>, Vec<FakeCamera>) {
     let everybody = ByHand {
         allow: AllowList::empty(),
         open: true,
         archive_nodes: Vec::new(),
     };
-    let gateway = CameraGateway {
-        registry: watch::Sender::new(registry),
+    let offer = Offer {
+        identity: Arc::clone(&config.handshake.identity),
+        suites: config.handshake.suites.clone(),
+        mechanisms: config.handshake.mechanisms.clone(),
+        rekey: config.rekey,
+        unit: config.unit,
+        selection_seed: config.selection_seed,
+        shape: Shape::Off,
+        known: KnownPeers::default(),
+        group: None,
+        wish: Wish::default(),
+        attended: false,
+    };
+    let common = InCommon {
         observation,
         admission: Arc::new(Admission::new(everybody, PeerStore::in_memory())),
         places: AdmittedPlaces::new(4),
-        next_id: AtomicU64::new(0),
-        settings: RuntimeSettings::new(Selection::All),
+        offer,
+        queue: QueueLimits::default(),
+        stream_budget: Duration::from_secs(1),
+        ways: None,
     };
-    (Arc::new(gateway), started)
+    let gateways = GatewaySessions::new(Some(RuntimeSettings::new(Selection::All)));
+    let cameras = PublishedCameras::new(common, gateways, relayed_sessions().0, mpsc::unbounded_channel().0);
+    let started = cameras.script(all(peer, u8::MAX));
+    (Arc::new(cameras), started.into_iter().map(fake).collect())
 }
 
-/// Starts the camera behind `target`, whose URL ends with its path.
-fn fake(started: &mut Vec<FakeCamera>, path: Option<&str>, target: &RtspOptions) -> Option<Arc<Camera>> {
-    let url = target.url().to_string();
-    let (camera, requests) = Camera::at(path);
-    started.push(FakeCamera {
-        requests,
+/// Starts the camera at a path.
+fn fake((path, requests): (Option<String>, PacketRequests)) -> FakeCamera {
+    FakeCamera {
+        requests: requests.requests,
         mux: RequestMux::default(),
         asked: false,
-        controlled: url.ends_with("/controlled"),
-        hidden: url.ends_with("/hidden"),
-    });
-    Some(Arc::new(camera))
+        controlled: path.as_deref() == Some("controlled"),
+        hidden: path.as_deref() == Some("hidden"),
+    }
 }
 
 /// The cameras; the one with this number is at another address than before.
-fn all(peer: PeerId, changed: u8) -> Vec<CameraAt> {
+fn all(peer: PeerId, changed: u8) -> Vec<PublishedCamera> {
     let cameras = PATHS.iter().enumerate().map(|(at, path)| {
         let moved = changed != u8::MAX && usize::from(changed) % PATHS.len() == at;
         let host = if moved { format!("h{changed}") } else { "h".to_owned() };
         let camera = format!("{path}=rtsp://{host}/{path}").parse::<CameraAt>();
         let camera = camera.unwrap_or_else(|failure| unreachable!("{failure}"));
-        CameraAt {
+        packets_of(CameraAt {
             allow: (*path == "hidden").then(AllowList::empty),
             control: AllowList::of((*path == "controlled").then_some(peer)),
             ..camera
-        }
+        })
     });
     cameras.collect()
 }

@@ -5,24 +5,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use sealcast_proto::rtsp::{
-    CameraError, CameraEvent, CarriedStatus, Channel, Parameters, Track, Verb, rtcp_for_camera, same_media,
-};
-use tokio::sync::mpsc;
+use sealcast_proto::rtsp::{CameraError, CameraEvent, CarriedStatus, Channel, Parameters, Track, Verb, same_media};
+use tokio::sync::{mpsc, watch};
 
 use super::super::request_mux::{Action, Request, RequestMux};
 use super::connect::connect;
+use super::passed_reports::PassedReports;
 use super::standing::CameraStanding;
 use crate::failure::{Failure, Result};
-use crate::meter::labels::RtcpRefusal;
 use crate::rtsp::{CameraLink, LinkError, LinkEvent, Place, RtspConnection, RtspOptions, after_others};
 use crate::run::media::away::{Away as SourceAway, AwayCause};
-use crate::run::media::keyframe_requests::KeyframeRequests;
 use crate::run::session::observe::Observation;
+use crate::run::session::retry::turned_on;
 use crate::run::session::task_timer::TaskTimer;
 
 /// After the last packet, players wait at most this long for a camera to come back.
-const RETURN_PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const RETURN_PATIENCE: Duration = Duration::from_secs(30);
 /// Time to keep an unused connection open: players often ask for the description and start to play a moment later.
 const IDLE_PATIENCE: Duration = Duration::from_secs(10);
 /// A camera with subscribers that sends nothing for this long is gone. Detection takes up to twice as long.
@@ -109,10 +107,10 @@ struct Referred {
     before: Option<Vec<u8>>,
 }
 
-/// Run the task of one camera until all senders of requests are gone.
+/// Serve the requests for one camera until `stop` turns true.
 pub(super) async fn keep(
     target: Arc<RtspOptions>,
-    mut requests: mpsc::Receiver<Request>,
+    (mut requests, mut stop): (mpsc::Receiver<Request>, watch::Receiver<bool>),
     standing: Arc<CameraStanding>,
     observation: Arc<Observation>,
 ) {
@@ -124,7 +122,11 @@ pub(super) async fn keep(
         while mux.is_idle() {
             away = None;
             next = (home.clone(), Referred::default());
-            match requests.recv().await {
+            let request = tokio::select! {
+                request = requests.recv() => request,
+                _ = turned_on(&mut stop) => return,
+            };
+            match request {
                 Some(Request::Question(ask)) => mux.ask(ask),
                 // These concern an earlier connection, of which nothing is left.
                 Some(Request::Rtcp(..) | Request::Leave(_)) => {}
@@ -134,6 +136,7 @@ pub(super) async fn keep(
         let reached = tokio::select! {
             reached = connect(&target, &next.0, away.as_ref().map(|away| away.until)) => reached,
             needed = attend(&mut requests, &mut mux) => if needed { return } else { continue },
+            _ = turned_on(&mut stop) => return,
         };
         let (place, referred) = std::mem::replace(&mut next, (home.clone(), Referred::default()));
         let ended = match reached {
@@ -148,7 +151,7 @@ pub(super) async fn keep(
                 standing.set(None);
                 upstream.describing = referred.describing;
                 upstream.before = referred.before.or(away.take().map(|away: Away| away.sdp));
-                let ended = upstream.run(&mut requests).await;
+                let ended = upstream.run(&mut requests, &mut stop).await;
                 if let End::Link(error) = &ended
                     && let Some(to) = Place::referred(error)
                 {
@@ -214,7 +217,7 @@ struct Upstream<'a> {
     mux: &'a mut RequestMux,
     observation: &'a Arc<Observation>,
     link: CameraLink,
-    keyframes: KeyframeRequests,
+    reports: PassedReports,
     description: Option<Vec<u8>>,
     /// The earlier description, if the camera went away while it had subscribers.
     before: Option<Vec<u8>>,
@@ -248,7 +251,7 @@ impl<'a> Upstream<'a> {
             mux,
             observation,
             link,
-            keyframes: KeyframeRequests::default(),
+            reports: PassedReports::default(),
             description: None,
             before: None,
             going_on: false,
@@ -263,14 +266,18 @@ impl<'a> Upstream<'a> {
         })
     }
 
-    async fn run(&mut self, requests: &mut mpsc::Receiver<Request>) -> End {
-        match self.serve(requests).await {
+    async fn run(&mut self, requests: &mut mpsc::Receiver<Request>, stop: &mut watch::Receiver<bool>) -> End {
+        match self.serve(requests, stop).await {
             Ok(never) => match never {},
             Err(end) => end,
         }
     }
 
-    async fn serve(&mut self, requests: &mut mpsc::Receiver<Request>) -> Result<std::convert::Infallible, End> {
+    async fn serve(
+        &mut self,
+        requests: &mut mpsc::Receiver<Request>,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Result<std::convert::Infallible, End> {
         self.link.timeout(self.now())?;
         let mut came = false;
         loop {
@@ -288,10 +295,9 @@ impl<'a> Upstream<'a> {
                     came = true;
                     self.link.take(self.now())?;
                 },
-                request = requests.recv(), if self.stopping.is_none() => match request {
-                    Some(request) => self.take_request(request),
-                    None => self.stopping = Some(Instant::now()),
-                },
+                // There is a sender as long as the camera's task runs.
+                Some(request) = requests.recv() => self.take_request(request),
+                _ = turned_on(stop), if self.stopping.is_none() => self.stopping = Some(Instant::now()),
                 () = self.timer.until(Some(due)) => {
                     if deadline.is_some_and(|deadline| deadline <= due) {
                         if self.received.swap(false, Ordering::Relaxed) {
@@ -441,22 +447,11 @@ impl<'a> Upstream<'a> {
 
     /// Send the camera what a player may tell it.
     fn send_rtcp(&mut self, channel: Channel, compound: &[u8]) {
-        if !self.link.takes_rtcp(channel) {
-            return;
+        if self.link.takes_rtcp(channel)
+            && let Some(passed) = self.reports.pass(compound, &self.observation.metrics)
+        {
+            self.link.send_rtcp(channel, &passed);
         }
-        let (now, metrics) = (Instant::now(), &self.observation.metrics);
-        let Ok(passed) = rtcp_for_camera(compound, self.keyframes.is_due(now)) else {
-            return metrics.rtcp_refused(RtcpRefusal::Malformed, 1);
-        };
-        metrics.rtcp_refused(RtcpRefusal::Kind, passed.removed as u64);
-        metrics.rtcp_refused(RtcpRefusal::Keyframe, passed.keyframes_removed as u64);
-        if passed.bytes.is_empty() {
-            return;
-        }
-        if passed.keyframe {
-            self.keyframes.sent(now);
-        }
-        self.link.send_rtcp(channel, &passed.bytes);
     }
 
     /// Time of the next check that the connection is still needed and the camera still sends.
