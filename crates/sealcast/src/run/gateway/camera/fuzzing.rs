@@ -326,6 +326,7 @@ fn camera_gateway(
         attended: false,
     };
     let common = InCommon {
+        data: None,
         observation,
         admission: Arc::new(Admission::new(everybody, PeerStore::in_memory())),
         places: AdmittedPlaces::new(4),
