@@ -1,7 +1,7 @@
 //! The control socket that every program has without being asked: where it is, and who commands through it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
@@ -155,10 +155,56 @@ fn commands_pass_between_namespaces_of_processes_where_it_can_be_seen_who_asks()
     }
 }
 
+/// Arguments of `setpriv` for a user who has nothing.
+const AS_NOBODY: [&str; 5] = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+
+/// True if tests may be other users; if not, says that the calling test is skipped.
+fn is_root() -> bool {
+    let runs = runs("setpriv", &[&AS_NOBODY[..], &["true"]].concat());
+    if !runs {
+        skipped("no setpriv, or not run by root");
+    }
+    runs
+}
+
+#[test]
+fn root_commands_the_program_of_a_user() {
+    if !is_root() {
+        return;
+    }
+    let home = home();
+    chown(home.path(), Some(65534), Some(65534)).expect("root may");
+    let program = home.path().join("sealcast");
+    fs::copy(built("sealcast"), &program).expect("a copy that others can run");
+    let keys = home.path().join("keys");
+    let mut command = Command::new("setpriv");
+    command.args(AS_NOBODY).arg(&program).current_dir(home.path());
+    command.args(["publish", CARD, "--listen", "tcp://127.0.0.1:0"]);
+    command.env("SEALCAST_HOME", &keys);
+    let mut publisher = publish_by(command);
+    let socket = keys.join("publishers/camera/control");
+    assert_eq!(fs::metadata(&socket).expect("it is there").uid(), 65534);
+    let (done, said) = run(sealcast(home.path()).args(["control", "--socket", path(&socket), "status"]));
+    assert!(done && said.starts_with("ok encrypt=all "), "{said}");
+    // As one who looks after the machine does it: with the user's folder.
+    let (done, said) = run(sealcast(home.path()).args(["invite", "--label", "anna", "--ticket-file", "-"]));
+    assert!(done && said.contains("sealcast://"), "{said}");
+    let (done, said) = run(sealcast(home.path()).args(["peers", "list"]));
+    assert!(done && said.contains("anna"), "{said}");
+    publisher.program.stop();
+    // What root asked for belongs to the user still.
+    let others: Vec<_> = fs::read_dir(socket.parent().expect("a folder"))
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry"))
+        .filter(|entry| entry.metadata().expect("it is there").uid() != 65534)
+        .collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
 #[test]
 fn another_user_of_the_machine_commands_nothing() {
-    if !runs("setpriv", &["--reuid", "65534", "--clear-groups", "true"]) {
-        return skipped("no setpriv, or not run by root");
+    if !is_root() {
+        return;
     }
     let home = home();
     let mut publisher = publish(home.path(), CARD, &[]);
@@ -177,7 +223,7 @@ fn another_user_of_the_machine_commands_nothing() {
     let program = home.path().join("sealcast");
     fs::copy(built("sealcast"), &program).expect("a copy that others can run");
     let mut other = Command::new("setpriv");
-    other.args(["--reuid", "65534", "--clear-groups", path(&program)]);
+    other.args(AS_NOBODY).arg(&program);
     other.args(["control", "status"]).env("SEALCAST_HOME", &keys);
     let (done, said) = run(&mut other);
     assert!(
