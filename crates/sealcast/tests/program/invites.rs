@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use sealcast_testkit::media::path;
 use sealcast_testkit::program::{
-    PATIENCE, Program, Publisher, assert_accounted, free_port, home, invite, publish_by, report, sealcast, until,
+    PATIENCE, Program, Publisher, assert_accounted, free_port, home, invite, port, publish_by, report, sealcast, until,
     watch, write_private,
 };
 use tempfile::TempDir;
@@ -61,6 +61,13 @@ fn watching(ticket: &str) -> (TempDir, Program) {
     (home, viewer)
 }
 
+/// A viewer comes with this ticket, and goes.
+fn comes(home: &Path, ticket: &str) {
+    let mut viewer = watch(home, ticket, &["--to", "null:", "--no-reconnect"]);
+    viewer.says("INFO watching", PATIENCE);
+    viewer.stop();
+}
+
 fn is_turned_away(ticket: &str, words: &str) {
     let home = home();
     let mut viewer = watch(home.path(), ticket, &["--to", "null:", "--no-reconnect"]);
@@ -104,11 +111,6 @@ fn a_second_viewer_is_invited_while_the_first_watches_and_misses_nothing() {
 fn who_is_known_comes_by_any_ticket_and_uses_up_no_invite_of_others() {
     let (own, known, other) = (home(), home(), home());
     let publisher = publish(own.path(), &local(0), &[]);
-    let comes = |home: &Path, ticket: &str| {
-        let mut viewer = watch(home, ticket, &["--to", "null:", "--no-reconnect"]);
-        viewer.says("INFO watching", PATIENCE);
-        viewer.stop();
-    };
     comes(known.path(), &publisher.ticket);
     // One that nobody has used stays good for whom it is meant.
     let fresh = invited(own.path(), &["--label", "grandma"]).remove(0);
@@ -134,6 +136,30 @@ fn who_is_known_comes_by_any_ticket_and_uses_up_no_invite_of_others() {
     let mut removed = watch(other.path(), &fresh, &["--to", "null:", "--no-reconnect"]);
     assert_eq!(removed.ends(PATIENCE), 6, "{}", removed.said());
     comes(other.path(), &open);
+}
+
+#[test]
+fn who_was_let_in_comes_again_wherever_the_publisher_listens_now() {
+    let (own, known, other) = (home(), home(), home());
+    let mut tickets = Vec::new();
+    for listen in ["tcp", "tcp", "udp", "quic", "tcp"] {
+        let mut publisher = publish(own.path(), &format!("{listen}://127.0.0.1:0"), &[]);
+        comes(known.path(), &publisher.ticket);
+        // Nothing of an invite is needed any more.
+        let (place, _) = publisher.ticket.split_once('#').expect("an invite");
+        comes(known.path(), place);
+        publisher.program.stop();
+        tickets.push(publisher.ticket);
+    }
+    // The first invite let it in. That of the starts behind it, of which each carrier has its own, is unused.
+    let [first, second, _, _, last] = &tickets[..] else {
+        panic!("five starts")
+    };
+    assert_ne!(invite(first), invite(second));
+    assert_eq!(invite(second), invite(last));
+    let _publisher = publish(own.path(), &format!("tcp://127.0.0.1:{}", port(last)), &[]);
+    comes(other.path(), last);
+    is_turned_away(last, USED);
 }
 
 #[test]
