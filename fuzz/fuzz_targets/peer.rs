@@ -277,9 +277,15 @@ fuzz_target!(|plan: Plan| {
 
 /// Some data channels, which are named by letters.
 fn channels(count: u8, sends: bool) -> Vec<DataChannel> {
-    let standing = if sends { DataStanding::Sends } else { DataStanding::Hears };
+    let standing = if sends {
+        DataStanding::Sends
+    } else {
+        DataStanding::Hears
+    };
     let orders = [DataOrder::Ordered, DataOrder::Newest].into_iter().cycle();
-    let names = ["a", "b", "c", "d", "e", "f", "g", "h"].into_iter().filter_map(DataName::new);
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"]
+        .into_iter()
+        .filter_map(DataName::new);
     let channels = names.zip(orders).take(usize::from(count % 9));
     let channel = |(name, order)| DataChannel { name, order, standing };
     channels.map(channel).collect()

@@ -35,7 +35,9 @@ pub fn handshake(ends: &Ends) -> (Session, EpochKeys) {
         .handle(START, Input::Message(&mut wrap(1, finish)))
         .expect("a good finish");
     let mut keys = agreed.secret.keys(&agreed.suite, Side::Initiator, SealLimits::COUNTER);
-    let data = agreed.secret.data_keys(&agreed.suite, Side::Initiator, SealLimits::COUNTER);
+    let data = agreed
+        .secret
+        .data_keys(&agreed.suite, Side::Initiator, SealLimits::COUNTER);
     keys.data = Some(Box::new(data));
     (session, keys)
 }

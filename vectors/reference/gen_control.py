@@ -239,7 +239,8 @@ def messages():
     rows = [("empty payload", b"", "malformed", "There is no type.")]
     for name in ("welcome", "close with text", "rekey-offer x25519", "rekey-answer", "keyframe-request", "ping", "pong",
                  "rekey-request", "selection, an eighth", "selection-ack", "budget, none", "orientation, mirrored",
-                 "camera, off", "cameras, two", "data, two", "addresses, four", "nack of several", "feedback", "probe-ack",
+                 "camera, off", "cameras, two", "data, two",
+                 "addresses, four", "nack of several", "feedback", "probe-ack",
                  "path-challenge", "path-response"):
         data = encoded[name]
         rows.append((f"{name}, one byte more", data + b"\0", "malformed", "A byte is left over."))

@@ -249,8 +249,8 @@ pub enum Event {
     /// Viewer: the publisher says where it can be reached, at most 4 different addresses. They are its words: it may
     /// name any machine.
     AddressesTold(Vec<Address>),
-    /// Publisher: the data channels that the viewer wants; answer with [`Input::Data`]. Viewer: those that the publisher
-    /// has, and what this end may do on them.
+    /// Publisher: the data channels that the viewer wants; answer with [`Input::Data`]. Viewer: those that the
+    /// publisher has, and what this end may do on them.
     DataTold(Vec<DataChannel>),
     /// Viewer: the publisher does not say which data channels it has. It may be of an older version.
     DataUnanswered,

@@ -177,7 +177,9 @@ mod tests {
         let payload = |length| [&DataPayload::head(3, 0x0102_0304)[..], &vec![7; length]].concat();
         for length in [1, 1200] {
             let bytes = payload(length);
-            let read = DataPayload::parse(&bytes).ok().expect("it fits");
+            let Ok(read) = DataPayload::parse(&bytes) else {
+                panic!("{length} bytes fit")
+            };
             assert_eq!((read.channel, read.number, read.bytes.len()), (3, 0x0102_0304, length));
         }
         for length in [0, 1201] {

@@ -360,7 +360,7 @@ fn data_has_new_keys_with_each_epoch_and_ends_no_session_when_a_key_is_used_up()
     }
 }
 
-/// How long each datagram took, of those that the viewer was handed while pictures came or did not.
+/// Time that each datagram took, of those that the viewer was handed while pictures came or did not.
 fn delays(show: &mut Show, pictures: u64) -> Vec<Duration> {
     let (mut sent, mut delays) = (Vec::new(), Vec::new());
     let mut seen = show.world.initiator.events.len();

@@ -1,4 +1,4 @@
-//! What follows from the declaration of an option: its place in the configuration, and in the list of all.
+//! Consequences of the declaration of an option: its place in the configuration, and in the list of all.
 
 /// Declares the sections of the configuration and their options.
 macro_rules! options {

@@ -241,8 +241,8 @@ options! {
         }
 
         /// Data channels beside the picture, for MAVLink, joysticks and telemetry (docs/data.md):
-        /// NAME=udp:127.0.0.1:14550, where a program of this machine sends and is answered. Options: ?newest, shared, to,
-        /// from=ADDRESS
+        /// NAME=udp:127.0.0.1:14550, where a program of this machine sends and is answered. Options: ?newest, shared,
+        /// to, from=ADDRESS
         data: Vec<String> { flag("data", "NAME=udp:ADDRESS", PUBLISH).default("").heading(DATA) }
 
         /// Viewers that may send on data channels to this end, one at a time: peer ids, or @FILE with one a line. It is

@@ -1,15 +1,17 @@
-//! Counting by the metrics of what has a file of its own: media where it may be lost, groups, cells, signatures, those
-//! who are turned away, and what waits for peers.
+//! Counting by the metrics of what has a file of its own: media where it may be lost, data, groups, cells, signatures,
+//! those who are turned away, and what waits for peers.
 
 use std::fmt::Display;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use sealcast_proto::session::{InboundCounts, OutboundCounts, ShapeCounts};
+use sealcast_proto::session::{DataCounts, InboundCounts, OutboundCounts, ShapeCounts};
 use sealcast_proto::sign::{ProofCounts, ProofState};
 
 use super::group::GroupMeter;
-use super::labels::{Direction, MediaPacket, MediaStream, PeerQueue, SignatureWork, TurnedAway};
+use super::labels::{
+    ControlRefusal, DataDrop, Direction, MediaPacket, MediaStream, PeerQueue, SignatureWork, TurnedAway,
+};
 use super::metrics::Metrics;
 use super::peer_bytes::{Held, Holds};
 use super::shape::{ShapeMeter, overhead_ratio};
@@ -73,6 +75,42 @@ impl Metrics {
         target.inspect(|&target| {
             delivery.target.set(target as f64);
         });
+    }
+}
+
+impl Metrics {
+    /// Counts what a session's data channels did since `counted`, and sets `counted` to `counts`.
+    pub(crate) fn data_counted(&self, counted: &mut DataCounts, counts: DataCounts) {
+        if counts == *counted {
+            return;
+        }
+        let meter = self.data_meter();
+        meter.datagrams.add(Direction::Out as usize, counts.sent - counted.sent);
+        meter
+            .datagrams
+            .add(Direction::In as usize, counts.received - counted.received);
+        let dropped = [
+            (DataDrop::TooFast, counts.too_fast - counted.too_fast),
+            (DataDrop::Length, counts.length - counted.length),
+            (DataDrop::Stale, counts.stale - counted.stale),
+            (DataDrop::Lost, counts.lost - counted.lost),
+            (DataDrop::NotAllowed, counts.not_allowed - counted.not_allowed),
+            (DataDrop::NoKey, counts.no_key - counted.no_key),
+        ];
+        for (cause, count) in dropped {
+            meter.dropped.add(cause as usize, count);
+        }
+        *counted = counts;
+    }
+
+    /// Counts datagrams that were dropped outside of a session.
+    pub(crate) fn data_dropped(&self, cause: DataDrop, count: u64) {
+        self.data_meter().dropped.add(cause as usize, count);
+    }
+
+    /// Counts a viewer that may not send on a data channel.
+    pub(crate) fn control_refused(&self, reason: ControlRefusal) {
+        self.data_meter().refused.add(reason as usize, 1);
     }
 }
 

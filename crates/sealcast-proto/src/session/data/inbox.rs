@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::DataCounts;
+use super::counts::DataCounts;
 use crate::wire::DataOrder;
 
 /// Longest wait of an ordered channel for a datagram that is missing: what controls a vehicle is worth nothing later.

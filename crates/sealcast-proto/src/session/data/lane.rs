@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::DataCounts;
+use super::counts::DataCounts;
 use super::inbox::Inbox;
 use crate::wire::{DataName, DataOrder};
 
@@ -16,15 +16,15 @@ const MAX_WAITING: usize = 64;
 /// A channel, at one of the ends.
 pub(super) struct Lane {
     pub(super) name: DataName,
-    /// How this end sends on it; `None` if it does not.
+    /// Order in which this end sends on it; `None` if it does not.
     pub(super) sends: Option<DataOrder>,
-    /// How the peer sends on it; `None` if nothing is taken.
+    /// Order in which the peer sends on it; `None` if nothing is taken.
     pub(super) hears: Option<DataOrder>,
     pub(super) inbox: Inbox,
     /// Number of the next datagram that is sent.
     number: u32,
     waiting: VecDeque<Vec<u8>>,
-    /// What was sent and is sent once more, each with its time.
+    /// Datagrams that were sent and are sent once more, each with its time.
     copies: VecDeque<(Duration, u32, Vec<u8>)>,
 }
 

@@ -71,7 +71,7 @@ struct Door {
 }
 
 impl Door {
-    /// Why a datagram from this address does not count; `None` if it does.
+    /// Reason why a datagram from this address does not count; `None` if it does.
     fn refuses(&mut self, address: SocketAddr, now: Instant) -> Option<DataDrop> {
         if !self.partner.hears(address, now) {
             return Some(DataDrop::Stranger);

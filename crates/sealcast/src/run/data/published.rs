@@ -49,7 +49,7 @@ struct Controller {
 struct PublishedChannel {
     url: DataUrl,
     port: Arc<DataPort>,
-    /// What the program at this machine sends.
+    /// Channel for what the program at this machine sends.
     came: broadcast::Sender<Arc<[u8]>>,
     controller: Mutex<Option<Controller>>,
 }
@@ -238,8 +238,8 @@ impl ViewerData {
         }
     }
 
-    /// What comes from now on for the channels that the viewer named and did not name before, each with the channel's
-    /// place in the answer.
+    /// Streams of what comes from now on for the channels that the viewer named and did not name before, each datagram
+    /// with the channel's place in the answer.
     pub(crate) fn subscribe(&mut self) -> Vec<BoxStream<'static, (u8, Arc<[u8]>)>> {
         let mut streams = Vec::new();
         for (at, channel) in self.data.channels.iter().enumerate() {

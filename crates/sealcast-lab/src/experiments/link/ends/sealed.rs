@@ -11,7 +11,7 @@ use sealcast::keys::{entropy, mechanism};
 use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StampKind, StreamInfo, Track};
 use sealcast::meter::metrics::Metrics;
 use sealcast::run::{
-    Admission, CameraOptions, DataOptions, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt,
+    Admission, CameraMedia, CameraOptions, DataOptions, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt,
     QueueLimits, RuntimeSettings, Shape, Viewers, WatchOptions, build_info, only_camera,
 };
 use sealcast::sink::Sink;
@@ -58,8 +58,11 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
             cameras: only_camera(
                 "camera",
                 CameraOptions {
-                    source: Ok(Box::new(source)),
-                    reopen: None,
+                    media: CameraMedia::Frames {
+                        source: Ok(Box::new(source)),
+                        reopen: None,
+                        packets: Err("frames alone are measured"),
+                    },
                     rate: RateConfig::default(),
                     sound: false,
                     settings: RuntimeSettings::new(Selection::All),
@@ -69,6 +72,7 @@ pub(super) fn publish(config: &EndConfig) -> Result<Vec<Row>> {
                     shown: None,
                 },
             ),
+            packets_alone: None,
             offer: offer(identity),
             admission: Arc::new(admission),
             max_viewers: 1,
