@@ -11,8 +11,8 @@ use sealcast::keys::{entropy, mechanism};
 use sealcast::media::{Codec, Frame, FrameRate, ReceivedFrame, StampKind, StreamInfo, Track};
 use sealcast::meter::metrics::Metrics;
 use sealcast::run::{
-    Admission, CameraMedia, CameraOptions, DataOptions, Observation, ObserveOptions, Offer, PublishOptions, PublisherAt,
-    QueueLimits, RuntimeSettings, Shape, Viewers, WatchOptions, build_info, only_camera,
+    Admission, CameraMedia, CameraOptions, DataOptions, Observation, ObserveOptions, Offer, PublishOptions,
+    PublisherAt, QueueLimits, RuntimeSettings, Shape, Viewers, WatchOptions, build_info, only_camera,
 };
 use sealcast::sink::Sink;
 use sealcast::source::Source;
