@@ -2,7 +2,8 @@
 
 import re
 import struct
-import unicodedata
+
+from words import is_unsafe
 
 MAX_CLOSE_TEXT = 256
 MAX_CAMERA = 64
@@ -147,7 +148,7 @@ def _camera_name(raw):
         name = raw.decode("utf-8")
     except UnicodeDecodeError:
         raise Malformed from None
-    if not 1 <= len(raw) <= MAX_CAMERA or any(unicodedata.category(c) == "Cc" for c in name):
+    if not 1 <= len(raw) <= MAX_CAMERA or any(map(is_unsafe, name)):
         raise Malformed
     return name
 

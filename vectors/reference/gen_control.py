@@ -97,6 +97,7 @@ OK_MESSAGES = [
     ("camera, longest", "camera", {"state": 2, "since": BIG, "why": "\u00e4" * 128}),
     ("cameras, one", "cameras", {"names": ["front"]}),
     ("cameras, two", "cameras", {"names": ["front", "back yard"]}),
+    ("cameras, of other scripts", "cameras", {"names": ["\u05e9\u05dc\u05d5\u05dd", "\u65e5\u672c", "\u2027\u202f"]}),
     ("cameras, most and longest", "cameras", {"names": ["\u00e4" * 31 + f"{number:02}" for number in range(32)]}),
     ("data, none", "data", {"channels": []}),
     ("data, one", "data", {"channels": [["mavlink", 1, 1]]}),
@@ -206,6 +207,10 @@ MALFORMED_OF_PUBLISHERS = [
     ("cameras, without a name", b"\x2a\2\1a\0", "malformed", "Each has a name."),
     ("cameras, name of 65 bytes", b"\x2a\1\x41" + b"a" * 65, "malformed", "At most 64 bytes."),
     ("cameras, line feed in a name", b"\x2a\1\2a\n", "malformed", "A control character."),
+    ("cameras, escape in the second name", b"\x2a\2\1a\4\x1b[2J", "malformed", "A control character."),
+    *((f"cameras, U+{letter:04X} in a name", b"\x2a\1" + control.counted(f"a{chr(letter)}b".encode(), 1), "malformed",
+       "A character that turns text around or breaks a line.")
+      for letter in (0x61C, 0x200E, 0x200F, 0x2028, 0x2029, 0x202A, 0x202E, 0x2066, 0x2069)),
     ("cameras, cut letter", b"\x2a\1\3ab\xc3", "malformed", "Not UTF-8."),
     ("data, nine", b"\x28\x09" + b"".join(b"\1" + bytes([97 + number, 1, 1]) for number in range(9)), "malformed",
      "8 are the most."),

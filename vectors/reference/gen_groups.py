@@ -191,6 +191,8 @@ def terms_cases():
         ("a line break", good.changed(name=b"a\nb"), "No control characters."),
         ("an escape", good.changed(name=b"\x1b[2J"), "No control characters."),
         ("a control character beyond ASCII", good.changed(name="\u0085".encode()), "No control characters."),
+        ("an override of the direction", good.changed(name="a\u202eb".encode()),
+         "No character that turns text around."),
         ("another camera's", good.changed(group=Group(handshake.public_of(other), STREAM, RUN)), "It is another."),
         ("another stream", good.changed(group=Group(PEER, 4, RUN)), "It is another."),
         ("suite 3", good.changed(suite=3), "It was not accepted."),

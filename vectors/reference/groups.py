@@ -1,7 +1,6 @@
 """Group keys: the tree, key sheets, a leader and a member (groups.md)."""
 
 import struct
-import unicodedata
 from dataclasses import dataclass, replace
 
 from cryptography.exceptions import InvalidTag
@@ -11,6 +10,7 @@ import handshake
 import keys
 import records
 from suites import SUITES
+from words import is_unsafe
 
 KIND, TERMS_KIND, VERSION = 0x20, 0x21, 1
 # The flags of a record with a whole keyframe, and of a repair record.
@@ -229,7 +229,7 @@ def parse_terms(data):
         letters = name.decode()
     except UnicodeDecodeError:
         raise Refused("malformed") from None
-    if any(unicodedata.category(letter) == "Cc" for letter in letters):
+    if any(map(is_unsafe, letters)):
         raise Refused("malformed")
     return Terms(sign, suite, Group(camera, stream, run), name)
 

@@ -1,6 +1,5 @@
 """Handshake messages, the transcript and what is sealed (protocol.md section 3, keys.md sections 3 and 4)."""
 
-import unicodedata
 from dataclasses import dataclass, replace
 
 from cryptography.exceptions import InvalidSignature
@@ -9,6 +8,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import keys
 from control import Malformed, Reader, counted
+from words import is_unsafe
 
 VERSION = 3
 HELLO, RETRY, REPLY, FINISH, ALERT = 1, 2, 3, 4, 5
@@ -163,7 +163,7 @@ def check_wish(role, wish):
         media, length, rest = wish[0], wish[1], wish[2:]
         fits = media in (FRAMES, PACKETS, NOTHING, CAMERAS) and length <= MAX_CAMERA and not any(rest[length:])
         try:
-            fits = fits and not any(unicodedata.category(c) == "Cc" for c in rest[:length].decode())
+            fits = fits and not any(map(is_unsafe, rest[:length].decode()))
         except UnicodeDecodeError:
             fits = False
     if not fits:

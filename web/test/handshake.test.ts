@@ -147,7 +147,7 @@ async function refuseAtResponder(all: Handshakes, one: Refused): Promise<string>
 
 async function refusedMessages(): Promise<void> {
   const all = await load();
-  await each(all.refused, { run: 1402, skipped: 29 }, async (one) => {
+  await each(all.refused, { run: 1405, skipped: 29 }, async (one) => {
     if (lacksMechanism(all, one)) {
       return false;
     }

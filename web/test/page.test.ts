@@ -13,7 +13,7 @@ import {
   noticeOf, pictureName, selectionWarning, selections,
 } from "../src/page/wording.ts";
 import { WHOLE, moved, zoomed } from "../src/page/zoom.ts";
-import { plain } from "../src/plain.ts";
+import { plain } from "../src/protocol/index.ts";
 import { DEFAULT_MECHANISMS } from "../src/protocol/crypto/policy.ts";
 import { ProtocolError, type Reason } from "../src/protocol/error.ts";
 import { Close } from "../src/protocol/wire/control.ts";

@@ -331,7 +331,7 @@ test("a viewer wishes its camera by name, and is told in words where there is no
   const words = [unknown, wrong].map(({ posted }) => posted.findLast((message) => message.type === "state")?.words);
   same(words, [
     "What this page asks for is not there. It said: there is no such camera",
-    "A camera's name has at most 64 bytes and no control characters.",
+    "A camera's name has at most 64 bytes and no characters unfit to be shown.",
   ], "words");
   const right = named("front");
   await right.comesTo("live");

@@ -1,6 +1,8 @@
 //! The sealcast program as a library: sources, codecs, sinks, transports and the tasks that drive [`sealcast_proto`].
 // One module of `codec` allows it for itself; `cargo xtask tidy` holds that no other does.
 #![deny(unsafe_code)]
+// Words of others may be in any text: `output` makes them fit to be shown.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod archive;
 pub mod cli;

@@ -1,6 +1,6 @@
 // Takes the sound of a microphone, and hands sound to the worker. Nothing is opened before the user asks for it.
 
-import { plain } from "../plain.ts";
+import { plain } from "../protocol/index.ts";
 import { texts } from "../text/page.ts";
 import { CaptureError, processorOf } from "./capture.ts";
 

@@ -1,7 +1,7 @@
 // Takes the camera's or the screen's pictures, and what sound the browser gives of a screen that is asked for it.
 
 import { type PublishOptions } from "../messages.ts";
-import { plain } from "../plain.ts";
+import { plain } from "../protocol/index.ts";
 import { texts } from "../text/page.ts";
 
 interface Processor {

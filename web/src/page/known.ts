@@ -1,7 +1,7 @@
 // The cameras that this browser knows: tickets, *without* their invites, by which it was admitted. The page's bare
 // address, which a bookmark has, shows them. A browser that keeps nothing asks for the ticket.
 
-import { plain } from "../plain.ts";
+import { plain } from "../protocol/index.ts";
 import { type Link, readLink } from "./link.ts";
 
 const KEY = "sealcast-known";

@@ -1,6 +1,6 @@
 // The lines of the log of events: bounded, and the same thing over and over is one line with a count.
 
-import { plain } from "../plain.ts";
+import { plain } from "../protocol/index.ts";
 
 /** Lines that are kept. */
 export const MAX_LINES = 100;

@@ -1,7 +1,6 @@
 // The page: finds out what it was opened for, and switches between its views. All secret work is the worker's.
 
-import { plain } from "../plain.ts";
-import { ProtocolError } from "../protocol/index.ts";
+import { plain, ProtocolError } from "../protocol/index.ts";
 import { languageOf } from "../text/language.ts";
 import { speak, texts } from "../text/page.ts";
 import { showBundle } from "./bundle-view.ts";

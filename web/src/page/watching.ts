@@ -1,7 +1,7 @@
 // How a camera begins to be watched, large or in a tile.
 
 import { type ToWorker, type WatchOptions } from "../messages.ts";
-import { plain } from "../plain.ts";
+import { plain } from "../protocol/index.ts";
 import { texts } from "../text/page.ts";
 
 /** A canvas, and what its worker begins with. */

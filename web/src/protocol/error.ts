@@ -56,7 +56,7 @@ const REASONS = {
   exhausted: ["own", "a key may seal no more records"],
   "not-split": ["peer", "the picture cannot be split, or a split image does not fit together"],
   ticket: ["caller", "this is no ticket"],
-  camera: ["caller", "a camera's name has at most 64 bytes and no control characters"],
+  camera: ["caller", "a camera's name has at most 64 bytes and no characters unfit to be shown"],
   "relay-address": ["caller", "this is no address of a relay"],
   selection: [
     "caller",

@@ -59,3 +59,4 @@ export { ENCRYPT_ALL, type Selection, selectionName, selectionNamed } from "./wi
 export {
   MAX_CERT_HASHES, MAX_TICKET, pageLink, parseTicket, revealTicket, type Ticket, type TransportKind,
 } from "./wire/ticket.ts";
+export { plain } from "./words.ts";

@@ -2,11 +2,10 @@
 
 import { type Carrier } from "../carrier/carrier.ts";
 import { type Figures, type LinkState, type Protection } from "../messages.ts";
-import { plain } from "../plain.ts";
 import { type Bytes } from "../protocol/bytes.ts";
 import {
-  Close, ENCRYPT_ALL, type HandshakeConfig, HelloKeys, type Identity, type Media, type Now, parseTicket, PresharedKey,
-  selectionName, Session, type SessionConfig, type SessionEvent, type Ticket,
+  Close, ENCRYPT_ALL, type HandshakeConfig, HelloKeys, type Identity, type Media, type Now, parseTicket, plain,
+  PresharedKey, selectionName, Session, type SessionConfig, type SessionEvent, type Ticket,
 } from "../protocol/index.ts";
 import { type KeyStore, ownIdentity } from "../store/key-store.ts";
 import { type Cancel, type ClockEstimate, PeerClock, type Time } from "./clock.ts";

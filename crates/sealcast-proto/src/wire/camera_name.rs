@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-/// The name of a publisher's camera: at most 64 bytes of UTF-8 without control characters.
+use crate::words::is_unsafe;
+
+/// The name of a publisher's camera: at most 64 bytes of UTF-8, of which no character [is unsafe](is_unsafe) to show.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CameraName {
     length: u8,
@@ -18,12 +20,12 @@ impl CameraName {
         bytes: [0; Self::MAX],
     };
 
-    /// Returns the name, if it is at most 64 bytes long and has no control characters.
+    /// Returns the name, if it is at most 64 bytes long and fit to be shown as it is.
     pub fn new(name: &str) -> Option<Self> {
         let length = u8::try_from(name.len()).ok()?;
         let mut bytes = [0; Self::MAX];
         bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
-        (!name.contains(char::is_control)).then_some(Self { length, bytes })
+        (!name.contains(is_unsafe)).then_some(Self { length, bytes })
     }
 
     /// Returns the name, empty for none.
@@ -50,12 +52,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_at_most_64_bytes_and_no_control_characters() {
+    fn a_name_has_at_most_64_bytes_and_is_fit_to_be_shown() {
         let (longest, long) = ("é".repeat(32), "a".repeat(65));
-        for name in ["", "front", "back yard", longest.as_str()] {
+        for name in ["", "front", "back yard", "שלום", longest.as_str()] {
             assert_eq!(CameraName::new(name).expect(name).as_str(), name);
         }
-        for name in [long.as_str(), "a\nb", "\0", "a\u{1b}[2J", "\u{7f}", "\u{85}"] {
+        let unsafe_ones = [
+            "a\nb",
+            "\0",
+            "a\u{1b}[2J",
+            "\u{7f}",
+            "\u{85}",
+            "a\u{202e}b",
+            "\u{2066}",
+            "\u{200f}",
+            "\u{2028}",
+        ];
+        for name in unsafe_ones.into_iter().chain([long.as_str()]) {
             assert_eq!(CameraName::new(name), None, "{name:?}");
         }
     }

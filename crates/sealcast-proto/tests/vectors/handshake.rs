@@ -230,7 +230,7 @@ fn both_ends_reproduce_every_transcript_byte_for_byte() {
 #[test]
 fn every_bad_message_is_refused_for_its_reason_by_the_end_that_gets_it() {
     let file = load::<File>("handshake");
-    assert_eq!(file.refused.len(), 1431);
+    assert_eq!(file.refused.len(), 1434);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for case in &file.refused {
         let otherwise = if case.expect == "share" {
@@ -263,7 +263,7 @@ fn every_bad_message_is_refused_for_its_reason_by_the_end_that_gets_it() {
         ("share", 100),
         ("signature", 29),
         ("version", 76),
-        ("wish", 21),
+        ("wish", 24),
         ("wrong-peer", 3),
     ];
     assert_eq!(counts, BTreeMap::from(expected));

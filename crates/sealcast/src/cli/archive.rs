@@ -13,6 +13,7 @@ use crate::archive::{
 };
 use crate::failure::{Failure, FailureKind, Result};
 use crate::meter::metrics::Metrics;
+use crate::output;
 use crate::run::build_info;
 
 pub(super) fn run(action: &ArchiveAction) -> Result<()> {
@@ -51,25 +52,14 @@ fn camera_of(text: &str) -> Result<PeerId> {
     })
 }
 
-/// Prints to standard output; a reader that closes it early is no failure.
-fn print(text: &str) -> Result<()> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let what = format!("standard output cannot be written: {error}");
-            Err(Failure::new(FailureKind::Sink, what, "send it elsewhere"))
-        }
-        _ => Ok(()),
-    }
-}
-
 fn keygen(file: &Path) -> Result<()> {
     let identity = ArchiveIdentity::generate()?;
     identity.write(file)?;
-    eprintln!(
+    output::say(format_args!(
         "identity written to {} (keep it secret); its recipient is",
         file.display()
-    );
-    print(&format!("{}\n", identity.recipient()))
+    ));
+    output::print(&format!("{}\n", identity.recipient()))
 }
 
 fn print_list(folder: &Path) -> Result<()> {
@@ -81,7 +71,7 @@ fn print_list(folder: &Path) -> Result<()> {
         let (number, frames, bytes) = (row.number, row.frames, row.bytes);
         text += &format!("{number:<10}  {from:<24}  {to:<24}  {frames:>6}  {bytes:>9}\n");
     }
-    print(&text)
+    output::print(&text)
 }
 
 /// Which frames each signature of a group of pictures proves.
@@ -96,7 +86,7 @@ fn print_groups(groups: &[SignedGroup]) -> Result<()> {
             signed.frames
         );
     }
-    print(&text)
+    output::print(&text)
 }
 
 fn print_report(folder: &Path, report: &Report, verified: bool) -> Result<()> {
@@ -136,7 +126,7 @@ fn print_report(folder: &Path, report: &Report, verified: bool) -> Result<()> {
     if let Some(link) = report.link {
         text += &format!("last link {}\n", data_encoding::HEXLOWER.encode(&link));
     }
-    print(&text)?;
+    output::print(&text)?;
     match report.faults.len() {
         0 => Ok(()),
         count => Err(Failure::new(
@@ -184,14 +174,16 @@ pub(super) fn run_replay(args: &ReplayArgs) -> Result<()> {
     let mut sink = sink::open(&args.into, &Metrics::new(build_info()))?;
     let done = replay(&wanted, &mut *sink)?;
     for fault in &done.faults {
-        eprintln!("fault: {fault}");
+        output::say(format_args!("fault: {fault}"));
     }
     if let Some((from, to)) = done.span {
         let (frames, signed) = (done.frames, done.signed);
         let (from, to) = (show_time(from), show_time(to));
-        eprintln!("replayed {frames} frames from {from} to {to}, {signed} of them signed by the camera");
+        output::say(format_args!(
+            "replayed {frames} frames from {from} to {to}, {signed} of them signed by the camera"
+        ));
         if done.sounds > 0 {
-            eprintln!("and {} packets of sound", done.sounds);
+            output::say(format_args!("and {} packets of sound", done.sounds));
         }
     }
     match done.faults.len() {

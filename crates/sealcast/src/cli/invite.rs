@@ -17,6 +17,7 @@ use crate::keys::allow::AllowList;
 use crate::keys::files::End;
 use crate::keys::peers::{CameraLimit, InviteRequest, Kind, PeerStore, PeersCommand, Terms, running};
 use crate::keys::publisher::control_socket;
+use crate::output;
 use crate::platform::wall_time::wall_time;
 use crate::run::session::ways::{remembered, with_invite};
 
@@ -37,7 +38,7 @@ pub(super) fn run(args: &InviteArgs) -> Result<()> {
     let request = InviteRequest::new(terms, &args.label, CameraLimit::to(&args.cameras)?)?;
     check_place(args.ticket_file.as_deref())?;
     let (invited, run_again) = make(args, &request)?;
-    eprintln!("{}", invited.about);
+    output::say(&invited.about);
     let file = args.ticket_file.as_deref();
     let handed_out = match invited.typed {
         Some(typed) => hand_out_tickets(&invited.lines, typed, true, file),
@@ -140,11 +141,13 @@ fn by_lists(whose: &Whose, request: &InviteRequest) -> Result<Invited> {
     let now = wall_time();
     let (live, _) = request.make(&mut PeerStore::open(&whose.folder, now)?, now)?;
     match running(&whose.folder) {
-        Some(id) => eprintln!("a program runs with these lists: have it read them by `kill -HUP {id}`"),
-        None => eprintln!(
+        Some(id) => output::say(format_args!(
+            "a program runs with these lists: have it read them by `kill -HUP {id}`"
+        )),
+        None => output::say(format_args!(
             "{} does not run: the ticket is good from its next start on, if it listens where it did",
             whose.name
-        ),
+        )),
     }
     let role = match whose.kind {
         Kind::Publisher => Role::Publisher,

@@ -79,7 +79,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match dispatch(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("sealcast: {failure}");
+            output::say(format_args!("sealcast: {failure}"));
             ExitCode::from(failure.kind.exit_code())
         }
     }
@@ -180,10 +180,10 @@ fn keygen(args: &KeygenArgs) -> Result<()> {
         }
     };
     let identity = files::create_identity(&path)?;
-    eprintln!(
+    output::say(format_args!(
         "identity written to {} (keep it secret); its peer id is",
         path.display()
-    );
+    ));
     let (peer, words) = (identity.peer_id(), words_of(&identity.peer_id()));
     output::print(&format!("{peer}\n"))?;
     // Scripts take all of standard output for the peer id.
@@ -260,8 +260,8 @@ fn config_check(args: &args::ConfigCheckArgs) -> Result<()> {
     output::print(&settings.table())?;
     build::check(&settings)?;
     match file {
-        Some(file) => eprintln!("{} has no mistakes", file.display()),
-        None => eprintln!("no FILE is named: these are the defaults, and what SEALCAST_… variables set"),
+        Some(file) => output::say(format_args!("{} has no mistakes", file.display())),
+        None => output::say("no FILE is named: these are the defaults, and what SEALCAST_… variables set"),
     }
     Ok(())
 }

@@ -250,7 +250,9 @@ pub(super) fn run(args: &PeersArgs) -> Result<()> {
     let answer = command.run(&mut store, &whose.allow_list()?, now)?;
     output::print(&format!("{answer}\n"))?;
     if let Some(id) = running(&whose.folder) {
-        eprintln!("a program runs with these lists: have it read them by `kill -HUP {id}`");
+        output::say(format_args!(
+            "a program runs with these lists: have it read them by `kill -HUP {id}`"
+        ));
     }
     Ok(())
 }
@@ -277,8 +279,10 @@ fn list(args: &WhoseArgs, in_json: bool) -> Result<()> {
     output::print(&format!("{}\n", page.peers(&overview)))?;
     match (overview.running, running(&whose.folder)) {
         (true, _) => {}
-        (false, None) => eprintln!("{} does not run", whose.name),
-        (false, Some(id)) => eprintln!("process {id} runs, and has no control socket to tell who is here"),
+        (false, None) => output::say(format_args!("{} does not run", whose.name)),
+        (false, Some(id)) => output::say(format_args!(
+            "process {id} runs, and has no control socket to tell who is here"
+        )),
     }
     Ok(())
 }
@@ -320,7 +324,7 @@ fn restored(args: &WhoseArgs, starts: u32) -> Result<()> {
     output::print(&format!(
         "{name}: left out {starts} × 2^20 epochs of its group; {done}\n"
     ))?;
-    eprintln!("its lists are those of the copy: see `sealcast peers list`, and `sealcast peers withdraw all`");
+    output::say("its lists are those of the copy: see `sealcast peers list`, and `sealcast peers withdraw all`");
     Ok(())
 }
 

@@ -12,13 +12,13 @@ const AS_BEFORE: &str = "\x1b[0m";
 /// Print the code of a text if standard output is a terminal that is wide enough, and else say why not.
 pub(super) fn show(text: &str) {
     let Some((columns, _)) = output::terminal() else {
-        eprintln!("its QR code is not shown, because standard output is no terminal");
+        output::say("its QR code is not shown, because standard output is no terminal");
         return;
     };
     match draw(text, columns) {
         // Who closed the terminal does not look at it.
         Ok(picture) => drop(output::write(&picture)),
-        Err(why) => eprintln!("{why}"),
+        Err(why) => output::say(why),
     }
 }
 

@@ -50,11 +50,11 @@ pub(super) fn run(args: &StatusArgs) -> Result<()> {
     let mut before = CLEAR;
     loop {
         let status = look()?;
-        let text = match args.json {
-            true => json(&status, false)? + "\n",
-            false => std::mem::take(&mut before).to_owned() + &screen(&status),
+        let written = match args.json {
+            true => output::write_lines(&(json(&status, false)? + "\n")),
+            false => output::write(&(std::mem::take(&mut before).to_owned() + &screen(&status))),
         };
-        match output::write(&text) {
+        match written {
             Ok(()) => sleep(AGAIN),
             // Nobody looks at it any more.
             Err(_) => return Ok(()),

@@ -2,6 +2,7 @@
 
 use sealcast_proto::keys::{Role, WishedMedia};
 use sealcast_proto::wire::{Addresses, CameraName, CameraState, Control, Orientation};
+use sealcast_proto::words::is_unsafe;
 use sealcast_testkit::attack::{Home, Puppet};
 use sealcast_testkit::program::until;
 
@@ -73,4 +74,30 @@ fn a_viewer_that_tells_what_publishers_tell_loses_its_session_and_changes_nothin
     }
     let said = publisher.said();
     assert!(publisher.running() && !said.contains("stolen"), "{said}");
+}
+
+#[test]
+fn a_name_of_a_camera_that_would_turn_text_around_ends_the_session_and_is_shown_nowhere() {
+    let hostile = [
+        "front\u{202e}drolnetog",
+        "\u{2067}yard",
+        "a\u{200f}b",
+        "a\u{61c}b",
+        "a\u{2028}b",
+        "\u{1b}[2Jgone",
+        "a\u{9b}31mb",
+        "a\nroot# b",
+    ];
+    for name in hostile {
+        let viewer = Home::new();
+        let mut watching = viewer.start("watch --listen tcp://127.0.0.1:0 --ticket-file - --to null: -vv");
+        let mut puppet = Puppet::connect(&watching.ticket(), Role::Publisher, WishedMedia::Frames, true);
+        let length = u8::try_from(name.len()).expect("a short name");
+        assert!(puppet.say(&[&[42, 1, length], name.as_bytes()].concat()));
+        watching.says("broke the protocol");
+        let said = watching.said();
+        let harmful = said.chars().find(|letter| *letter != '\n' && is_unsafe(*letter));
+        assert_eq!(harmful, None, "{name:?}: {said:?}");
+        assert!(watching.running() && !said.contains("root#"), "{said}");
+    }
 }

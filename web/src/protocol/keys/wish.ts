@@ -2,6 +2,7 @@
 
 import { type Bytes } from "../bytes.ts";
 import { ProtocolError } from "../error.ts";
+import { isPlain } from "../words.ts";
 
 /** Longest name of a camera in bytes. */
 const MAX_CAMERA = 64;
@@ -25,10 +26,10 @@ export interface Wish {
 /** The wish of a viewer that does not say. */
 export const FRAMES: Wish = { media: "frames", camera: "" };
 
-/** The bytes of a camera's name. @throws ProtocolError `camera` if it is too long or has control characters */
+/** The bytes of a camera's name. @throws ProtocolError `camera` if it is too long or is unfit to be shown */
 export function cameraBytes(camera: string): Bytes {
   const name = new TextEncoder().encode(camera);
-  if (name.length > MAX_CAMERA || /\p{Cc}/u.test(camera)) {
+  if (name.length > MAX_CAMERA || !isPlain(camera)) {
     throw new ProtocolError("camera");
   }
   return name;
@@ -47,7 +48,7 @@ export function wishBytes({ media, camera }: Wish): Bytes {
 export function parseCamera(bytes: Bytes): string | undefined {
   try {
     const camera = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    return bytes.length > MAX_CAMERA || /\p{Cc}/u.test(camera) ? undefined : camera;
+    return bytes.length > MAX_CAMERA || !isPlain(camera) ? undefined : camera;
   } catch {
     return undefined;
   }

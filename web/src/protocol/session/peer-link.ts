@@ -12,6 +12,7 @@ import { type Control, parseControl } from "../wire/control.ts";
 import { MAX_CONTROL_RECORD, MAX_RECORD } from "../wire/framing.ts";
 import { type Accept, Kind, recordKind } from "../wire/header.ts";
 import { ENCRYPT_ALL, type Selection, sameSelection } from "../wire/selection.ts";
+import { plain } from "../words.ts";
 import { CellReader } from "./cell-reader.ts";
 import { type Epochs } from "./epochs.ts";
 import { type Hosting } from "./hosting.ts";
@@ -202,7 +203,7 @@ export class PeerLink {
   async #control(now: Now, payload: Bytes): Promise<void> {
     const message = parseControl(payload);
     if (message.type === "close") {
-      this.#session.closed(message.reason, printable(message.text));
+      this.#session.closed(message.reason, plain(message.text));
     } else if (message.type === "welcome") {
       await this.#session.welcomed(now);
     } else if (!this.#session.isEstablished()) {
@@ -294,7 +295,7 @@ export class PeerLink {
         return;
       case "camera": {
         const { state, since, why } = message;
-        this.#out.event({ type: "camera", on: state === 1, since, why: printable(why) });
+        this.#out.event({ type: "camera", on: state === 1, since, why: plain(why) });
         return;
       }
       case "cameras":
@@ -377,9 +378,4 @@ function misbehaved(thrown: unknown): ProtocolError {
   const error = asProtocolError(thrown);
   const wrong = error.reason === "malformed" || error.reason === "share";
   return wrong ? new ProtocolError("protocol-error") : error;
-}
-
-/** A peer's text without characters that break a line or turn text around. */
-function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu, "\ufffd");
 }
