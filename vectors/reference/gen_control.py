@@ -291,6 +291,9 @@ def messages():
         ("gateway, no message", b"\x10", "malformed", "It carries one message."),
         ("gateway, too long", b"\x10" + bytes(4097), "malformed", "At most 4096 bytes."),
         ("type 38", b"\x26", "ignored", "An unknown type is ignored."),
+        *((f"type 41, {name}", b"\x29" + fields, "ignored", "It is reserved, and ignored as an unknown type is.")
+          for name, fields in (("nothing more", b""), ("ends", b"\0"), ("wants to", b"\1"), ("may", b"\2"),
+                               ("a state of none", b"\3"), ("longer", b"\1" + fixed("talk", 20)))),
         ("type 200", b"\xc8", "ignored", "An unknown type is ignored."),
         ("type 200 with fields", b"\xc8" + fixed("unknown type", 30), "ignored",
          "An unknown type is ignored, whatever follows."),

@@ -94,6 +94,7 @@ def ok_cases():
             (i, "middle of several", 0, media(seq=8, flags=MIDDLE), fixed("part", 64)),
             (i, "last of several", 0, media(seq=9, flags=0x09), fixed("part", 10)),
             (i, "keyframe, middle of several", 0, media(seq=8, flags=0x03), fixed("part", 64)),
+            (i, "stream 3, of a viewer", 0, media(stream=3), fixed("sound", 40)),
             (i, "stream 15", 0, media(stream=15), fixed("part", 20)),
             (i, "highest number", 0, media(seq=2**32 - 1), fixed("part", 20)),
             (i, "highest timestamp", 0, media(timestamp=2**64 - 1), fixed("part", 20)),
