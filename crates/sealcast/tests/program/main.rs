@@ -35,6 +35,7 @@ mod pipes;
 mod proofs;
 mod quic;
 mod recipes;
+mod relay_floods;
 mod relays;
 mod reports;
 mod restarts;
