@@ -1,9 +1,11 @@
 //! Several publishers of one account: who may watch one of them is led to no other.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use sealcast_testkit::attack::{Home, Proxy};
-use sealcast_testkit::program::free_port;
+use sealcast_testkit::program::write_private;
 
 const CARD: &str = "test:160x120@10";
 
@@ -70,48 +72,54 @@ fn commands_find_a_running_publisher_by_its_name() {
     assert_eq!(asked.ends(), 5, "{}", asked.said());
 }
 
+/// Copies this folder of `earlier-home` into a home, with the rights that the program gives its files. They were
+/// written by hand, as commit 04154b41 writes them (its `keys/files.rs`, `keys/epoch_numbers.rs`, and `lines.rs`,
+/// `store.rs` and `known.rs` of `keys/peers`): a camera that listened at tcp://127.0.0.1:9553 with a group, and a
+/// viewer that it enrolled.
+fn earlier_home(of: &str) -> Home {
+    fn copy(from: &Path, to: &Path) {
+        for entry in fs::read_dir(from).expect("a folder").flatten() {
+            let to = to.join(entry.file_name());
+            match entry.path().is_dir() {
+                true => {
+                    fs::create_dir(&to).expect("a new folder");
+                    fs::set_permissions(&to, Permissions::from_mode(0o700)).expect("our own folder");
+                    copy(&entry.path(), &to);
+                }
+                false => write_private(&to, fs::read(entry.path()).expect("a file")),
+            }
+        }
+    }
+    let home = Home::new();
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attack/earlier-home");
+    copy(&kept.join(of), home.path());
+    home
+}
+
 #[test]
 fn a_home_of_an_earlier_version_keeps_its_identity_its_guests_and_its_epochs() {
-    let (home, viewer) = (Home::new(), Home::new());
-    let (port, group) = (free_port(), "--group");
-    let listen = format!("tcp://127.0.0.1:{port}");
-    let (mut publisher, ticket) = home.publish_at(&listen, CARD, group);
-    viewer
-        .start(&format!("watch {ticket} --to null:"))
-        .says("INFO watching");
-    assert_eq!(publisher.stop(), 0);
-    // As it was laid out: one identity, and lists named after the address.
-    let own = |name: &str| home.file("publishers/camera").join(name);
-    fs::rename(own("identity"), home.file("identity-publisher")).expect("moved");
-    fs::rename(own(""), home.file(&format!("publishers/tcp-127.0.0.1-{port}"))).expect("moved");
-    for left in ["publishers/.in-use", "publishers/.starting"] {
-        let left = home.file(left);
-        let removed = if left.is_dir() {
-            fs::remove_dir_all(left)
-        } else {
-            fs::remove_file(left)
-        };
-        removed.expect("our own file");
-    }
-    let number = || {
-        fs::read_dir(home.file("epochs")).ok().and_then(|entries| {
-            let mut files = entries.flatten().map(|entry| entry.path());
-            let text = fs::read_to_string(files.find(|file| file.extension().is_none())?).ok()?;
-            text.trim().parse::<u64>().ok()
-        })
-    };
-    let (publisher, again) = home.publish_at(&listen, CARD, group);
-    let peer = |ticket: &str| {
-        ticket
-            .split('#')
-            .next()
-            .and_then(|head| head.rsplit('/').next())
-            .map(str::to_owned)
-    };
-    assert_eq!(peer(&again), peer(&ticket));
-    let bare = again.split('#').next().expect("a ticket");
+    let (home, viewer) = (earlier_home("camera"), earlier_home("viewer"));
+    let known = fs::read_dir(viewer.file("known")).expect("its enrolments");
+    let camera = known.flatten().next().expect("that at the camera").file_name();
+    let camera = camera.to_str().expect("a peer id");
+    let first = home.file(&format!("epochs/{camera}-1"));
+    assert_eq!(fs::read_to_string(first).expect("a number"), "1048576\n");
+    let (mut publisher, ticket) = home.publish(CARD, "--group");
+    let bare = ticket.split('#').next().expect("a ticket");
+    assert!(bare.contains(camera), "it is the camera of before: {bare}");
     viewer.start(&format!("watch {bare} --to null:")).says("INFO watching");
     assert_eq!(publisher.count("enrolled a new viewer"), 0);
-    assert_eq!(number(), Some(2 << 20), "a block for each start");
+    let number = fs::read_dir(home.file("epochs")).ok().and_then(|entries| {
+        let mut files = entries.flatten().map(|entry| entry.path());
+        let text = fs::read_to_string(files.find(|file| file.extension().is_none())?).ok()?;
+        text.trim().parse::<u64>().ok()
+    });
+    assert_eq!(number, Some(2 << 20), "a block for each start");
     assert!(!home.file("identity-publisher").exists());
+    assert_eq!(publisher.stop(), 0);
+    // What was taken over stays so.
+    let (_publisher, again) = home.publish(CARD, "--group");
+    assert!(again.contains(camera), "{again}");
+    let bare = again.split('#').next().expect("a ticket");
+    viewer.start(&format!("watch {bare} --to null:")).says("INFO watching");
 }
