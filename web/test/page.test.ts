@@ -305,6 +305,15 @@ test("who is removed while it watches is told that, and not that it was refused"
   same(stranger.cause, "not-authorised", "who was never admitted");
 });
 
+test("who was replaced is told why there is no picture, in words for both languages", () => {
+  const board = new NoticeBoard("watch");
+  board.take(state("live"), 0);
+  const { state: lost, cause, words } = goodbyeOutcome({ reason: Close.Replaced, text: "" }, "admission");
+  board.take({ type: "state", state: lost, cause, words }, 1);
+  same([board.at(1), board.over], ["lost", false], "the notice");
+  assert(words.includes("after a minute") && board.reason("lost").words === words, words);
+});
+
 test("what is larger than the view stays within it, and what is under the fingers stays there", () => {
   const view = { x: 400, y: 300 };
   const twice = zoomed(WHOLE, 2, { x: 100, y: 0 }, view);

@@ -5,6 +5,7 @@ import { Player } from "../src/media/player.ts";
 import { type FromWorker, type LinkState } from "../src/messages.ts";
 import { Close } from "../src/protocol/wire/control.ts";
 import { MemoryStore } from "../src/store/memory-store.ts";
+import { AFTER_REPLACED } from "../src/worker/link.ts";
 import { Viewer } from "../src/worker/viewer.ts";
 import { Camera } from "./support/camera.ts";
 import { clipFrames, clipParameters } from "./support/clip.ts";
@@ -198,6 +199,36 @@ test("a lost session is tried again with growing pauses, and the last picture go
   same(one.canvas.at(-1), "picture", "it is shown again");
   one.viewer.command({ type: "stop" });
   await until(() => one.done, "it has ended");
+});
+
+test("who was replaced says so, and comes again after a minute and no sooner", async () => {
+  const one = await seat();
+  await one.comesTo("live");
+  await one.camera.last.driver.close(Close.Replaced, "another session of yours");
+  await one.comesTo("lost");
+  same([one.end, one.done], [["lost", "replaced"], false], "it is told, and not the end");
+  await one.time.pass(AFTER_REPLACED - 100);
+  same(one.camera.sessions.length, 1, "no second session meanwhile");
+  await one.time.pass(200);
+  await one.comesTo("live", 2);
+  same(one.camera.sessions.length, 2, "sessions");
+  // The pauses after other losses are what they were.
+  await one.camera.last.driver.close(Close.GoingAway, "");
+  await one.comesTo("lost", 2);
+  await one.time.pass(1_000);
+  await one.comesTo("live", 3);
+  one.viewer.command({ type: "stop" });
+  await until(() => one.done, "it has ended");
+});
+
+test("who is waiting for its place again can stop", async () => {
+  const one = await seat();
+  await one.comesTo("live");
+  await one.camera.last.driver.close(Close.Replaced, "");
+  await one.comesTo("lost");
+  one.viewer.command({ type: "stop" });
+  await until(() => one.done, "it has ended");
+  same(one.end, ["ended", "stopped"], "how");
 });
 
 test("nothing is drawn after a session has ended, whatever still comes", async () => {

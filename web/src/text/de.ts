@@ -454,8 +454,8 @@ const WATCHING: WorkerTexts["watching"] = {
   tooManyViewers: "Alle Plätze sind besetzt: Versuchen Sie es wieder, wenn jemand gegangen ist.",
   goingAway: "Der Sender ist gegangen; vielleicht kommt er wieder.",
   tooSlow: "Diese Verbindung ist zu langsam für das Video; sie wird neu aufgebaut.",
-  replaced: "Ein anderes Fenster oder Programm von Ihnen hat den Platz: Schließen Sie eines, und laden Sie die Seite " +
-    "neu.",
+  replaced: "Ein anderes Fenster oder Programm von Ihnen hat den Platz: Schließen Sie eines. Diese Seite versucht es " +
+    "nach einer Minute wieder.",
   notOffered: "Was diese Seite möchte, gibt es dort nicht.",
   sourceFailed: "Die Kamera des Senders ist ausgefallen.",
   otherwise: (reason) => `Der Sender hat die Verbindung beendet (${reason}); sie wird neu aufgebaut.`,

@@ -428,7 +428,7 @@ const WATCHING = {
   tooManyViewers: "All places are taken: try again when somebody has left.",
   goingAway: "The publisher went away; it may come back.",
   tooSlow: "This connection is too slow for the stream; connecting again.",
-  replaced: "Another window or program of yours has the place: close one, then load this page again.",
+  replaced: "Another window or program of yours has the place: close one. This page tries again after a minute.",
   notOffered: "What this page asks for is not there.",
   sourceFailed: "The publisher's camera failed.",
   otherwise: (reason: string) => `The publisher ended the session (${reason}); connecting again.`,

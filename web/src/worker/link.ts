@@ -11,12 +11,16 @@ import { type KeyStore, ownIdentity } from "../store/key-store.ts";
 import { type Cancel, type ClockEstimate, PeerClock, type Time } from "./clock.ts";
 import { SessionDriver } from "./driver.ts";
 import { MemberReport } from "./member.ts";
-import { type Goodbye, type Outcome, goodbyeOutcome, handshakeOutcome, lossOutcome, startOutcome } from "./outcome.ts";
+import {
+  type Goodbye, type Outcome, REPLACED, goodbyeOutcome, handshakeOutcome, lossOutcome, startOutcome,
+} from "./outcome.ts";
 import { type Post } from "./role.ts";
 
 /** Milliseconds between two attempts after a session was lost: at first, and at most. */
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 8_000;
+/** The same after another session took the place: sooner, the two would take it from each other by turns. */
+export const AFTER_REPLACED = 60_000;
 /** A session that stood so many milliseconds was a good one: the pauses begin anew after it. */
 const STOOD = 8_000;
 /** Milliseconds between figures. */
@@ -197,7 +201,7 @@ export class Link {
       this.#tell("lost", outcome);
       this.#role.lost();
       pause = this.#stoodFor >= STOOD ? FIRST_PAUSE : pause;
-      await this.#pause(pause);
+      await this.#pause(outcome.cause === REPLACED ? AFTER_REPLACED : pause);
       if (this.#isStopped()) {
         return outcome;
       }

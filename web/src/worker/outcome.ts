@@ -21,6 +21,9 @@ export interface Outcome {
   readonly words: string;
 }
 
+/** The cause of an outcome: another session of this identity has the place. */
+export const REPLACED = "replaced";
+
 /** Reasons of a handshake that show that somebody else answered, or changed what was said. */
 const IMPOSTOR_REASONS = new Set(["wrong-peer", "signature", "sealed", "share", "not-offered", "retry", "identity"]);
 
@@ -52,7 +55,7 @@ export function goodbyeOutcome({ reason, text }: Goodbye, shown: Shown): Outcome
       };
     case Close.Replaced:
       return {
-        state: "refused", cause: "replaced",
+        state: "lost", cause: REPLACED,
         words: `${watching.replaced}${said}`,
       };
     case Close.NotOffered:
