@@ -210,6 +210,8 @@ label_values! {
         Media => "media",
         /// Answers and packets for a player that the system has not taken.
         Player => "player",
+        /// Answers over HTTP, and of the control socket, that the system has not taken.
+        Answer => "answer",
     }
 }
 

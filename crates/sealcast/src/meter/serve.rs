@@ -19,7 +19,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::transport::page_tls;
 use crate::web::guard::hardened;
 use crate::web::guarded;
-use crate::web::serve::serve_until;
+use crate::web::serve::{Port, serve_until};
 use crate::web::token::{PageToken, admitting};
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -92,12 +92,17 @@ impl MetricsServer {
     /// they are for this machine, under its address alone: they contain no secret and no picture, and Prometheus
     /// fetches them.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
-        let router = router(self.metrics);
+        let port = Port {
+            listener: self.listener,
+            tls: self.tls,
+            metrics: Some(self.metrics.clone()),
+        };
+        let (within_tls, router) = (port.tls.is_some(), router(self.metrics));
         let router = match self.token {
-            Some(token) => hardened(admitting(router, token, self.address.port(), self.tls.is_some())),
+            Some(token) => hardened(admitting(router, token, self.address.port(), within_tls)),
             None => guarded(router),
         };
-        serve_until(self.listener, self.tls, router, stop).await;
+        serve_until(port, router, stop).await;
     }
 }
 

@@ -56,7 +56,7 @@ pub fn open(url: &str) -> Result<Box<dyn Sink>> {
         #[cfg(not(feature = "gst"))]
         Some(("gst", _)) => Err(crate::gst::absent()),
         Some(("rtp", _)) => Ok(Box::new(RtpSink::open(url)?)),
-        Some(("http", _)) => Ok(Box::new(http::open(url)?)),
+        Some(("http", _)) => Ok(Box::new(http::open(url, None)?)),
         _ => {
             let what = format!("\"{}\" is not a sink", redact(url));
             let hint = suggest::sink(url).unwrap_or_else(|| format!("use {SINK_URLS}"));

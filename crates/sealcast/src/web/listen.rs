@@ -9,10 +9,11 @@ use tokio::net::TcpListener;
 use zeroize::Zeroizing;
 
 use super::guard::guarded;
-use super::serve::serve_until;
+use super::serve::{Port, serve_until};
 use super::token::{PageToken, admitting};
 use crate::config::secrets::redact;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::meter::metrics::Metrics;
 use crate::output;
 use crate::transport::parse_address;
 
@@ -94,6 +95,7 @@ impl Listen {
                 listen: Self { address, ..self },
                 listener,
                 token,
+                metrics: None,
             }),
             Err(error) => {
                 let hint = match error.kind() {
@@ -121,12 +123,22 @@ pub struct Listener {
     listen: Listen,
     listener: StdListener,
     token: PageToken,
+    metrics: Option<Metrics>,
 }
 
 impl Listener {
     /// The address that it listens at, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.listen.address
+    }
+
+    /// The same, which counts the answers that wait to be taken.
+    #[must_use]
+    pub fn counted_in(self, metrics: &Metrics) -> Self {
+        Self {
+            metrics: Some(metrics.clone()),
+            ..self
+        }
     }
 
     /// The URL that opens the page, with its token: for the user alone.
@@ -167,7 +179,12 @@ impl Listener {
             )
         })?;
         let router = guarded(admitting(router, self.token, address.port(), false));
-        serve_until(listener, None, router, closed).await;
+        let port = Port {
+            listener,
+            tls: None,
+            metrics: self.metrics,
+        };
+        serve_until(port, router, closed).await;
         Ok(())
     }
 }

@@ -23,6 +23,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Sleep, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use crate::meter::labels::PeerQueue;
+use crate::meter::metrics::Metrics;
+use crate::meter::peer_bytes::Held;
 use crate::meter::telling::Telling;
 use crate::transport::{AddressLimits, Limits, Place};
 
@@ -76,23 +79,24 @@ struct Patience {
     write: Duration,
 }
 
-/// Serve `router`, within TLS or not, until `closed` completes; then connections have [`GRACE`] to end.
-pub(crate) async fn serve_until(
-    listener: TcpListener,
-    tls: Option<Arc<ServerConfig>>,
-    router: Router,
-    closed: impl Future<Output = ()>,
-) {
-    serve_with(PATIENCE, listener, tls.map(TlsAcceptor::from), router, closed).await;
+/// A port to serve at, within TLS or not.
+pub(crate) struct Port {
+    /// Where connections come in.
+    pub(crate) listener: TcpListener,
+    /// Keys and certificate; `None` for connections in clear.
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+    /// Where answers are counted that wait to be taken, if the program has metrics.
+    pub(crate) metrics: Option<Metrics>,
 }
 
-async fn serve_with(
-    patience: Patience,
-    listener: TcpListener,
-    tls: Option<TlsAcceptor>,
-    router: Router,
-    closed: impl Future<Output = ()>,
-) {
+/// Serve `router` until `closed` completes; then connections have [`GRACE`] to end.
+pub(crate) async fn serve_until(port: Port, router: Router, closed: impl Future<Output = ()>) {
+    serve_with(PATIENCE, port, router, closed).await;
+}
+
+async fn serve_with(patience: Patience, port: Port, router: Router, closed: impl Future<Output = ()>) {
+    let Port { listener, tls, metrics } = port;
+    let tls = tls.map(TlsAcceptor::from);
     let (stop, stopping) = watch::channel(false);
     let limits = AddressLimits::new(LIMITS);
     let mut connections = JoinSet::new();
@@ -108,6 +112,9 @@ async fn serve_with(
                     // Who gets no place has enough that are answered, or comes too often.
                     let Some(place) = limits.enter(from.ip(), Instant::now()) else { continue };
                     let (tls, router) = (tls.clone(), router.clone());
+                    // Pictures are written in one piece; Nagle's algorithm would only delay the last segment of each.
+                    let _ = stream.set_nodelay(true);
+                    let stream = Taken::new(stream, patience.write, held_in(metrics.as_ref()));
                     connections.spawn(serve_placed(patience, (stream, from), place, tls, router, stopping.clone()));
                 }
                 Err(error) => {
@@ -128,7 +135,7 @@ async fn serve_with(
 /// refusal it keeps the place.
 async fn serve_placed(
     patience: Patience,
-    connection: (TcpStream, SocketAddr),
+    connection: (Taken<TcpStream>, SocketAddr),
     place: Place,
     tls: Option<TlsAcceptor>,
     router: Router,
@@ -151,14 +158,11 @@ async fn serve_placed(
 /// Serve one connection until it ends, or until `stopping` turns true and its present answer is complete.
 async fn serve_one(
     patience: Patience,
-    (stream, from): (TcpStream, SocketAddr),
+    (stream, from): (Taken<TcpStream>, SocketAddr),
     tls: Option<TlsAcceptor>,
     router: Router,
     stopping: watch::Receiver<bool>,
 ) {
-    // Pictures are written in one piece; Nagle's algorithm would only delay the last segment of each.
-    let _ = stream.set_nodelay(true);
-    let stream = Taken::new(stream, patience.write);
     let router = router.layer(Extension(stream.remote(from)));
     match tls {
         None => serve_http(patience, stream, router, stopping).await,
@@ -210,16 +214,22 @@ pub(crate) async fn over_pipe(
     from: SocketAddr,
     router: Router,
 ) {
-    let stream = Taken::new(stream, PATIENCE.write);
+    let stream = Taken::new(stream, PATIENCE.write, Arc::default());
     let remote = stream.remote(from);
     connection(stream, remote, router).await;
 }
 
-/// A connection that breaks if the client takes nothing for a minute, and who that is.
-pub(crate) fn bounded(stream: TcpStream, from: SocketAddr) -> (Taken<TcpStream>, Remote) {
-    let stream = Taken::new(stream, PATIENCE.write);
+/// A connection that breaks if the client takes nothing for a minute, and who that is. What waits for the client is
+/// counted in `metrics`.
+pub(crate) fn bounded(stream: TcpStream, from: SocketAddr, metrics: &Metrics) -> (Taken<TcpStream>, Remote) {
+    let stream = Taken::new(stream, PATIENCE.write, held_in(Some(metrics)));
     let remote = stream.remote(from);
     (stream, remote)
+}
+
+/// The count of what waits for one client.
+fn held_in(metrics: Option<&Metrics>) -> Arc<Held> {
+    metrics.map_or_else(Arc::default, |metrics| metrics.held(PeerQueue::Answer))
 }
 
 fn http(patience: Patience) -> http1::Builder {
@@ -240,16 +250,19 @@ pub(crate) struct Taken<S> {
     turns: Turns,
     /// Waker of the reader, which would read meanwhile.
     reader: Option<Waker>,
+    /// Bytes that were offered to the system, and that it has not taken.
+    held: Arc<Held>,
 }
 
 impl<S> Taken<S> {
-    fn new(stream: S, patience: Duration) -> Self {
+    fn new(stream: S, patience: Duration, held: Arc<Held>) -> Self {
         Self {
             stream,
             patience,
             stalled: None,
             turns: Turns::default(),
             reader: None,
+            held,
         }
     }
 
@@ -260,7 +273,20 @@ impl<S> Taken<S> {
         }
     }
 
-    fn in_time(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn in_time(
+        &mut self,
+        cx: &mut Context<'_>,
+        offered: usize,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        let taken = match written {
+            Poll::Pending => 0,
+            Poll::Ready(Ok(taken)) => taken,
+            Poll::Ready(Err(_)) => offered,
+        };
+        // What waits in a WebSocket is counted by its session.
+        let upgraded = self.turns.0.load(Ordering::Relaxed);
+        self.held.set(if upgraded { 0 } else { offered.saturating_sub(taken) });
         if written.is_ready() {
             self.stalled = None;
             self.reader.take().into_iter().for_each(Waker::wake);
@@ -286,7 +312,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Taken<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Taken<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.in_time(cx, written)
+        self.in_time(cx, buf.len(), written)
     }
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
@@ -294,7 +320,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Taken<S> {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.in_time(cx, written)
+        self.in_time(cx, bufs.iter().map(|piece| piece.len()).sum(), written)
     }
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
@@ -321,6 +347,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
+    use crate::meter::build_info::BuildInfo;
 
     /// Length in bytes of a pipe, which an eager server would empty.
     const PIPE: usize = 256 << 10;
@@ -347,9 +374,12 @@ mod tests {
         let address = listener.local_addr().expect("bound");
         let router = Router::new().route("/", get(|| async move { content.clone() }));
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(serve_with(patience, listener, None, router, async {
-            drop(stopped.await)
-        }));
+        let port = Port {
+            listener,
+            tls: None,
+            metrics: None,
+        };
+        let task = tokio::spawn(serve_with(patience, port, router, async { drop(stopped.await) }));
         (address, stop, task)
     }
 
@@ -455,6 +485,34 @@ mod tests {
                 assert!(taken < MOST, "{name}, vectored {vectored}: it takes everything");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn what_a_client_does_not_take_is_counted_until_it_is_gone() {
+        let metrics = Metrics::new(BuildInfo::default());
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        // More than the buffers of both sockets hold.
+        let content = Bytes::from(vec![b'x'; 32 << 20]);
+        let router = Router::new().route("/", get(|| async move { content.clone() }));
+        let port = Port {
+            listener,
+            tls: None,
+            metrics: Some(metrics.clone()),
+        };
+        let serving = tokio::spawn(serve_with(PATIENCE, port, router, std::future::pending()));
+        let held = || metrics.peer_bytes_in(PeerQueue::Answer);
+        assert_eq!(held(), 0);
+        let mut deaf = TcpStream::connect(address).await.expect("a connection");
+        deaf.write_all(REQUEST).await.expect("written");
+        while held() == 0 {
+            sleep(Duration::from_millis(10)).await;
+        }
+        drop(deaf);
+        while held() > 0 {
+            sleep(Duration::from_millis(10)).await;
+        }
+        serving.abort();
     }
 
     /// A connection from this address of the loopback.

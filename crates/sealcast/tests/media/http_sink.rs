@@ -28,7 +28,7 @@ fn received(frame: Frame) -> ReceivedFrame {
 }
 
 fn sink() -> (HttpSink, Page) {
-    let sink = http::open("http://127.0.0.1:0")
+    let sink = http::open("http://127.0.0.1:0", None)
         .expect("a free port")
         .decoding_by(Path::new(env!("CARGO_BIN_EXE_sealcast")));
     let page = Page::at(sink.reveal_url());
@@ -352,14 +352,16 @@ fn answers_nobody_but_the_user() {
 #[test]
 fn taken_ports_and_open_addresses_are_refused_in_words() {
     let (_sink, page) = sink();
-    let taken = http::open(&format!("http://{}", page.address)).err().expect("taken");
+    let taken = http::open(&format!("http://{}", page.address), None)
+        .err()
+        .expect("taken");
     assert_eq!(taken.kind, FailureKind::Network);
-    let open = http::open("http://0.0.0.0:0").err().expect("open to the network");
+    let open = http::open("http://0.0.0.0:0", None).err().expect("open to the network");
     assert_eq!(open.kind, FailureKind::Usage);
     assert!(
         open.to_string().contains("decrypted") && open.to_string().contains("?public"),
         "{open}"
     );
-    let public = http::open("http://0.0.0.0:0?public").expect("asked for");
+    let public = http::open("http://0.0.0.0:0?public", None).expect("asked for");
     assert!(public.reveal_url().starts_with("http://0.0.0.0:"));
 }

@@ -16,6 +16,7 @@ use tokio::net::UnixStream;
 use crate::failure::{Failure, FailureKind};
 use crate::keys::peers::{InviteRequest, PeersCommand};
 use crate::media::StreamInfo;
+use crate::meter::labels::PeerQueue;
 use crate::overview::{Page, counted};
 use crate::platform::wall_time::wall_time;
 use crate::run::media::away::Away;
@@ -151,6 +152,7 @@ pub(crate) struct Commands {
 pub(crate) async fn converse(stream: UnixStream, commands: &Commands) -> io::Result<()> {
     let (reading, mut writing) = stream.into_split();
     let mut lines = BufReader::with_capacity(MAX_COMMAND, reading);
+    let held = commands.end.observation().metrics.held(PeerQueue::Answer);
     loop {
         let mut line = Vec::new();
         let mut bounded = (&mut lines).take(MAX_COMMAND as u64);
@@ -172,9 +174,11 @@ pub(crate) async fn converse(stream: UnixStream, commands: &Commands) -> io::Res
             Err(why) => format!("error: {why}"),
         };
         answer.push('\n');
+        held.set(answer.len());
         let written = tokio::time::timeout(COMMAND_PATIENCE, writing.write_all(answer.as_bytes()));
         let Ok(written) = written.await else { return Ok(()) };
         written?;
+        held.set(0);
     }
 }
 

@@ -48,7 +48,9 @@ async fn run(options: &DemoOptions, observing: &Observing, mut stop: watch::Rece
     let observation = observing.observation();
     observation.setting("source", &options.source);
     observation.setting("shape", &options.shape.to_string());
-    let page = (!options.headless).then(|| Page::bind(&options.page)).transpose()?;
+    let page = (!options.headless)
+        .then(|| Page::bind(&options.page, &observation.metrics))
+        .transpose()?;
     let mut demo = Demo::new(options, observing)?;
     let browsers = page.as_ref().map(Page::listen);
     let ticket = browsers

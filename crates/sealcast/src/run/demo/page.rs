@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use crate::failure::Result;
+use crate::meter::metrics::Metrics;
 use crate::transport::{Alteration, PageSessions, WebListener};
 use crate::web::demo::{Asked, DemoActions, DemoFeeds, serve};
 use crate::web::{Listen, Listener};
@@ -24,8 +25,10 @@ pub(super) struct Page {
 
 impl Page {
     /// Binds the page's address, and announces it.
-    pub(super) fn bind(url: &str) -> Result<Self> {
-        let listener = Listen::parse(url, PAGE_PORT, "the pictures")?.bind()?;
+    pub(super) fn bind(url: &str, metrics: &Metrics) -> Result<Self> {
+        let listener = Listen::parse(url, PAGE_PORT, "the pictures")?
+            .bind()?
+            .counted_in(metrics);
         listener.announce();
         let sessions = PageSessions::new(listener.address());
         Ok(Self { listener, sessions })

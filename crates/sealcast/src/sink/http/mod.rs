@@ -18,6 +18,7 @@ use zeroize::Zeroizing;
 use self::page::{Newest, Shown};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::media::{Codec, Orientation, ReceivedFrame, SoundInfo, StreamInfo};
+use crate::meter::metrics::Metrics;
 use crate::sink::picture_decoder::{Decoded, PictureDecoder};
 use crate::sink::proven_age::ProvenAge;
 use crate::sink::{OnAge, OnAway, Sink};
@@ -40,14 +41,18 @@ pub struct HttpSink {
     _server: oneshot::Sender<()>,
 }
 
-/// Open the sink: bind the address and serve the page, which waits for a picture.
+/// Open the sink: bind the address and serve the page, which waits for a picture. Answers that wait to be taken are
+/// counted in `metrics`.
 ///
 /// # Errors
 /// The URL is invalid, or would open the picture to the network without the user's consent (kind `Usage`), or the
 /// address cannot be bound (kind `Network`).
-pub fn open(url: &str) -> Result<HttpSink> {
+pub fn open(url: &str, metrics: Option<&Metrics>) -> Result<HttpSink> {
     let listener = Listen::parse(url, DEFAULT_PORT, "the decrypted picture")?.bind()?;
-    HttpSink::serve(listener)
+    HttpSink::serve(match metrics {
+        Some(metrics) => listener.counted_in(metrics),
+        None => listener,
+    })
 }
 
 impl HttpSink {

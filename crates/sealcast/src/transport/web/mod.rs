@@ -91,6 +91,7 @@ impl WebListener {
             tls.map(Arc::new),
             Arrivals::new(sender),
             names.clone(),
+            metrics.clone(),
         ));
         Ok(Self {
             address,

@@ -21,9 +21,10 @@ use super::names::Names;
 use super::stream::WebStream;
 use super::websocket::{MAX_MESSAGE, MAX_UNREAD, SUBPROTOCOL, WebSocketStream};
 use super::webtransport::PATH;
+use crate::meter::metrics::Metrics;
 use crate::meter::telling::Telling;
 use crate::transport::{AddressLimits, Limits, Place, tcp};
-use crate::web::serve::Remote;
+use crate::web::serve::{Remote, Taken};
 use crate::web::{app, serve};
 
 /// Maximum of HTTP connections: of one address, of all, and of new ones of an address in a second. A browser opens six
@@ -64,6 +65,7 @@ pub(super) async fn serve(
     tls: Option<Arc<rustls::ServerConfig>>,
     arrivals: Arrivals,
     names: Names,
+    metrics: Metrics,
 ) {
     let router = app::router().merge(websockets(arrivals, names, WebStream::from));
     let router = app::hardened(router);
@@ -83,7 +85,9 @@ pub(super) async fn serve(
         match accepted {
             Ok((stream, from)) => match limits.enter(from.ip(), Instant::now()) {
                 Some(place) => {
-                    connections.spawn(serve_one(place, (stream, from), tls.clone(), router.clone()));
+                    tcp::tune(&stream);
+                    let connection = serve::bounded(stream, from, &metrics);
+                    connections.spawn(serve_one(place, connection, tls.clone(), router.clone()));
                 }
                 None => tracing::debug!(%from, "turned a browser away: there are too many connections"),
             },
@@ -98,9 +102,12 @@ pub(super) async fn serve(
 }
 
 /// Serves one connection until it ends, becomes a WebSocket, or its place is given to another.
-async fn serve_one(place: Place, (stream, from): (TcpStream, SocketAddr), tls: Option<TlsAcceptor>, router: Router) {
-    tcp::tune(&stream);
-    let (stream, remote) = serve::bounded(stream, from);
+async fn serve_one(
+    place: Place,
+    (stream, remote): (Taken<TcpStream>, Remote),
+    tls: Option<TlsAcceptor>,
+    router: Router,
+) {
     let served = async {
         match tls {
             None => serve::connection(stream, remote, router).await,
