@@ -8,7 +8,7 @@ use sealcast_testkit::gateways::{camera_gateway, unlinked_gateway};
 use sealcast_testkit::media::{STREET, clip, path, unpaced};
 use sealcast_testkit::program::{
     PATIENCE, Program, assert_accounted, beginning, file_url, free_port, home, publish, report, sealcast, unbroken,
-    watch,
+    until, watch,
 };
 use sealcast_testkit::skips::has_ipv6;
 use sealcast_testkit::words::accusation;
@@ -202,6 +202,70 @@ fn no_viewer_keeps_others_out_by_many_sessions() {
         other.goes_on();
     }
     assert_eq!(cut(&sessions) + cut(&[ninth]), 2);
+}
+
+/// A session of one identity, which has several.
+fn one_of(home: &Path, ticket: &str) -> Program {
+    let session = watch(home, ticket, &["--to", "null:"]);
+    session.says("watching", PATIENCE);
+    session
+}
+
+fn was_replaced(session: &Program) -> bool {
+    session.said().contains("replaced")
+}
+
+#[test]
+fn two_tabs_and_a_reload_of_one_peer_throw_nobody_else_out() {
+    // With places that are free, with as many as they take together, and with one too few for the moment of the reload.
+    for places in ["16", "4", "3"] {
+        let (publisher_home, browser) = (home(), home());
+        let publisher = publish(publisher_home.path(), CARD, &["--max-viewers", places]);
+        let other = watching(&publisher.ticket);
+        other.watches();
+        let tabs = [(); 2].map(|()| one_of(browser.path(), &publisher.ticket));
+        // The page is loaded again, and its old connection is not missed yet.
+        let reloaded = one_of(browser.path(), &publisher.ticket);
+        let replaced = usize::from(places == "3");
+        until("who has no place was told", || {
+            tabs.iter().filter(|tab| was_replaced(tab)).count() == replaced
+        });
+        let [_, mut old] = tabs;
+        old.stop();
+        other.goes_on();
+        assert!(!was_replaced(&reloaded), "{}", reloaded.said());
+        assert_eq!(
+            other.program.said().matches("INFO watching").count(),
+            1,
+            "{}",
+            other.program.said()
+        );
+    }
+}
+
+#[test]
+fn a_recorder_a_window_and_a_probe_of_one_peer_watch_together() {
+    let (publisher_home, viewer) = (home(), home());
+    let publisher = publish(publisher_home.path(), CARD, &["--max-viewers", "4"]);
+    let other = watching(&publisher.ticket);
+    other.watches();
+    let window = one_of(viewer.path(), &publisher.ticket);
+    let recording = viewer.path().join("seen.h264");
+    let recorder = watch(viewer.path(), &publisher.ticket, &["--to", &file_url(&recording)]);
+    recorder.says("watching", PATIENCE);
+    let probe = ["probe", &publisher.ticket, "--seconds", "3"];
+    let probed = sealcast(viewer.path()).args(probe).output().expect("it runs");
+    let said = String::from_utf8([probed.stdout, probed.stderr].concat()).expect("text");
+    assert!(probed.status.success() && !said.contains("replaced"), "{said}");
+    let grows = |file: &Path| std::fs::metadata(file).map_or(0, |found| found.len());
+    let before = grows(&recording);
+    until("it records on", || grows(&recording) > before);
+    other.goes_on();
+    for session in [&window, &recorder, &other.program] {
+        assert!(!was_replaced(session), "{}", session.said());
+        assert_eq!(session.said().matches("INFO watching").count(), 1, "{}", session.said());
+    }
+    assert!(!publisher.program.said().contains("has the place of this one"));
 }
 
 #[test]
