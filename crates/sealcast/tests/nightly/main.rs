@@ -7,4 +7,5 @@ mod gateway_soak;
 mod guest;
 mod local_cameras;
 mod publisher_kills;
+mod quic_flood;
 mod relays;
