@@ -1,9 +1,10 @@
 //! The window of a viewer, on a display without a screen.
 
+use std::path::PathBuf;
 use std::process::Command;
 
-use sealcast_testkit::media::ffmpeg;
-use sealcast_testkit::program::{PATIENCE, Program, Publisher, file_url, home, publish, sealcast, until};
+use sealcast_testkit::media::{ffmpeg, path};
+use sealcast_testkit::program::{PATIENCE, Program, Publisher, file_url, home, publish, sealcast, until, watch};
 use tempfile::TempDir;
 use x11rb::connection::Connection;
 use x11rb::protocol::xproto::{
@@ -11,6 +12,7 @@ use x11rb::protocol::xproto::{
 };
 use x11rb::rust_connection::RustConnection;
 
+use super::files::turn;
 use super::groups::is_live;
 
 /// Red, green, blue and white, from the left upper corner by lines.
@@ -125,6 +127,12 @@ impl Display {
 
 /// Publishes four colours of 320x240 pixels.
 fn four_colours(home: &TempDir, more: &[&str]) -> Publisher {
+    let file = colours(home);
+    publish(home.path(), &format!("{}?loop&bitrate=2M", file_url(&file)), more)
+}
+
+/// A second of four colours.
+fn colours(home: &TempDir) -> PathBuf {
     let file = home.path().join("colours.y4m");
     let mut bytes = b"YUV4MPEG2 W320 H240 F25:1\n".to_vec();
     for _ in 0..25 {
@@ -138,7 +146,49 @@ fn four_colours(home: &TempDir, more: &[&str]) -> Publisher {
         }
     }
     std::fs::write(&file, bytes).expect("space");
-    publish(home.path(), &format!("{}?loop&bitrate=2M", file_url(&file)), more)
+    file
+}
+
+#[test]
+fn a_window_shows_the_picture_turned_as_the_camera_is() {
+    let (display, camera, eyes) = (Display::start(), home(), home());
+    let clip = camera.path().join("turned.mp4");
+    let encoder = [
+        "-c:v",
+        "libx264",
+        "-pix_fmt",
+        "yuv420p",
+        "-g",
+        "5",
+        "-bf",
+        "0",
+        path(&clip),
+    ];
+    ffmpeg(&[&["-i", path(&colours(&camera))], &encoder[..]].concat());
+    turn(&clip);
+    let publisher = publish(camera.path(), &format!("{}?loop", file_url(&clip)), &[]);
+    let mut viewer = display.watch(&eyes, &publisher.ticket, "window:");
+    let window = display.window();
+    until("the window has the size of the turned picture", || {
+        display.size(window) == (240, 320)
+    });
+    // A quarter turn clockwise: what was at the left is at the top.
+    let [a, b, c, d] = COLOURS;
+    display.shows(
+        window,
+        &[((60, 80), c), ((180, 80), a), ((60, 240), d), ((180, 240), b)],
+    );
+    viewer.stop();
+    // What shows no picture takes one that is turned as any other.
+    let other = home();
+    let mut counting = watch(
+        other.path(),
+        &publisher.ticket,
+        &["--to", "null:", "--metrics", "127.0.0.1:0"],
+    );
+    counting.says("INFO watching", PATIENCE);
+    counting.has_counted("sealcast_frames_total{dir=\"in\"}", 10.0);
+    counting.stop();
 }
 
 #[test]

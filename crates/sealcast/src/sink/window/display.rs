@@ -151,7 +151,12 @@ impl Window {
             }
         }
         if let Some(newest) = shared.take() {
-            if self.shown.is_none() {
+            // A camera may say only after its first picture that all are turned.
+            let turned = |shown: &Shown| {
+                let (before, now) = (&shown.picture, &newest.picture);
+                before.width != before.height && (before.width, before.height) == (now.height, now.width)
+            };
+            if self.shown.as_ref().is_none_or(turned) {
                 self.take_size(&newest)?;
             }
             self.shown = Some(newest);
@@ -175,15 +180,15 @@ impl Window {
         })
     }
 
-    /// Gives the window the size of its first picture, as far as the screen is large enough.
-    fn take_size(&mut self, first: &Shown) -> Step<()> {
+    /// Gives the window the size of a picture, as far as the screen is large enough.
+    fn take_size(&mut self, newest: &Shown) -> Step<()> {
         if self.options.fullscreen || self.options.size.is_some() {
             return Ok(());
         }
         let side = |pixels: usize, most: u16| u32::try_from(pixels).unwrap_or(u32::MAX).clamp(1, most.into());
         let aux = ConfigureWindowAux::new()
-            .width(side(first.picture.width, self.screen.0))
-            .height(side(first.picture.height, self.screen.1));
+            .width(side(newest.picture.width, self.screen.0))
+            .height(side(newest.picture.height, self.screen.1));
         self.connection.configure_window(self.window, &aux)?;
         Ok(())
     }
