@@ -1,17 +1,12 @@
 //! AAC in RTP (RFC 3640): access units with a header each before them, several in a packet or one over several.
 
+use super::bounds::{MAX_CONFIG, MAX_FIELD, MAX_UNITS};
 use super::ready_sound::ReadySound;
 use super::{Format, RtpPacket};
 use crate::container::adts::AdtsHeader;
 use crate::unit::SoundInfo;
 use crate::unit::sound_headers::{self, AAC_RATES, Bits, MAX_SOUND_BYTES};
 
-/// Most access units of one packet.
-const MAX_UNITS: usize = 64;
-/// Most bits of a field of an access unit's header.
-const MAX_FIELD: u32 = 32;
-/// Longest AudioSpecificConfig in bytes.
-const MAX_CONFIG: usize = 256;
 /// Audio object type of AAC-LC.
 const AAC_LC: u16 = 2;
 /// Parameters of header fields and forms that no camera is known to use; 0 if they are not used.

@@ -2,21 +2,13 @@
 
 use std::collections::VecDeque;
 
+use super::bounds::{MAX_PICTURE, MAX_PIECES, MAX_READY_BYTES, MAX_READY_PICTURES, MAX_SET, MAX_SPARE};
 use super::markers::Markers;
-use super::{Damage, MAX_PICTURE, MAX_PIECES, Unit};
+use super::{Damage, Unit};
 use crate::unit::find_start_code;
 use crate::unit::h264::ParameterSets;
 
 const START_CODE: [u8; 4] = [0, 0, 0, 1];
-
-/// Capacity that is kept for the next picture.
-const KEPT: usize = 1 << 20;
-
-/// Most units that wait to be polled. More than one come out of a packet only if whole pictures are in it.
-const MAX_READY: usize = 64;
-
-/// Most bytes of a unit that is looked at as a parameter set.
-const MAX_SET: usize = 1024;
 
 const LACKS: &str = "lacks packets";
 const LARGE: &str = "has a picture that is too large";
@@ -410,11 +402,16 @@ impl AccessUnits {
         true
     }
 
-    /// True if so many bytes more fit into a picture that is not broken.
+    /// True if so many bytes more fit into a picture that is not broken. A large one gets all that it may need at once:
+    /// each larger piece of memory that it moved to would leave a hole behind, which few others fill.
     fn fits(&mut self, bytes: usize) -> bool {
-        if self.building.data.len() + bytes > MAX_PICTURE {
+        let data = &mut self.building.data;
+        if data.len() + bytes > MAX_PICTURE {
             self.break_off(LARGE);
             return false;
+        }
+        if data.len() + bytes > data.capacity().max(MAX_SPARE) {
+            data.reserve_exact(MAX_PICTURE - data.len());
         }
         self.building.broken.is_none()
     }
@@ -449,15 +446,18 @@ impl AccessUnits {
             self.building.data = data.split_off(at);
             self.building.units = units - before;
         } else if broken.is_none() {
-            self.building.data = Vec::with_capacity(data.len().min(KEPT));
+            self.building.data = Vec::with_capacity(data.len().min(MAX_SPARE));
         }
-        let full = self.ready.len() >= MAX_READY || self.ready_bytes + data.len() > 2 * MAX_PICTURE;
+        let full = self.ready.len() >= MAX_READY_PICTURES || self.ready_bytes + data.len() > MAX_READY_BYTES;
         if let Some(reason) = broken.or(full.then_some(MANY)) {
             self.skip(reason);
             (self.lost, self.after_loss) = (true, true);
             return;
         }
         self.markers.judge(slices, marks, marked);
+        if data.capacity() > MAX_SPARE {
+            data.shrink_to_fit();
+        }
         self.ready_bytes += data.len();
         self.ready.push_back(Unit {
             timestamp: self.timestamp,

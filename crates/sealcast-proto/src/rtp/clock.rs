@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use super::bounds::MAX_COMPOUND;
+
 /// Largest difference of the camera's times of sound and picture from their arrival at which they are believed, ns.
 const PLAUSIBLE: i128 = 500_000_000;
 /// A correction below this is the inaccuracy of the camera's reports, ns.
@@ -13,8 +15,6 @@ const CLOCK_SET: i128 = 100_000_000;
 const NTP_SECOND: u32 = 32;
 /// Type of a sender report.
 const SENDER_REPORT: u8 = 200;
-/// Most packets in a compound packet that are looked at.
-const MAX_COMPOUND: usize = 32;
 
 /// Time of a stream as the camera reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

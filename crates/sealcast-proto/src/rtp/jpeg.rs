@@ -5,9 +5,10 @@
 
 use std::collections::VecDeque;
 
+use super::bounds::{MAX_PICTURE, MAX_READY_IMAGES, MAX_SPARE};
 use super::jpeg_head::ImageHead;
 use super::jpeg_quantization::{Quantization, TableStore};
-use super::{Damage, MAX_PICTURE, RtpPacket, Unit};
+use super::{Damage, RtpPacket, Unit};
 
 /// Length of the main header, and of that of restart intervals.
 const MAIN_HEADER: usize = 8;
@@ -16,10 +17,6 @@ const RESTART_HEADER: usize = 4;
 const RESTARTS: std::ops::RangeInclusive<u8> = 64..=127;
 /// End of an image.
 const END: [u8; 2] = [0xff, 0xd9];
-/// Capacity that is kept for the next picture.
-const KEPT: usize = 1 << 20;
-/// Most images that wait to be polled: a packet ends one or two.
-const MAX_READY: usize = 4;
 
 const LACKS: &str = "lacks packets";
 
@@ -189,8 +186,8 @@ impl Jpeg {
     fn finish(&mut self) {
         let Some(timestamp) = self.under_way.take() else { return };
         let empty = self.is_empty().then_some("has pictures without data");
-        let full = (self.ready.len() >= MAX_READY).then_some("has too many pictures in a packet");
-        let spare = Vec::with_capacity(self.data.len().min(KEPT));
+        let full = (self.ready.len() >= MAX_READY_IMAGES).then_some("has too many pictures in a packet");
+        let spare = Vec::with_capacity(self.data.len().min(MAX_SPARE));
         let mut data = std::mem::replace(&mut self.data, spare);
         if let Some(reason) = self.broken.take().or(empty).or(full) {
             self.damage.units += 1;

@@ -1,5 +1,6 @@
 //! Quantization tables of Motion JPEG in RTP packets (RFC 2435, section 3.1.8 and appendix A).
 
+use super::bounds::MAX_TABLES;
 use super::jpeg_tables::QUANTIZATION;
 
 /// Values of Q whose tables are made from the standard ones, and those whose tables come in the packet; a value of 255
@@ -10,8 +11,6 @@ const CHANGING: u8 = 255;
 
 /// Values of a table.
 const TABLE: usize = 64;
-/// Most tables of a picture: one for each component.
-const MAX_TABLES: usize = 3;
 const HEADER: usize = 4;
 
 const CUT: &str = "has quantization tables that are cut short";

@@ -3,23 +3,12 @@
 
 use core::net::IpAddr;
 
+use super::bounds::{MAX_FORMATS, MAX_LINE, MAX_NAME, MAX_PARAMETERS, MAX_PAYLOAD_TYPE, MAX_RATE};
 use super::{Format, aac};
 use crate::rtsp::{MAX_TRACKS, Track};
 use crate::unit::FrameRate;
 use crate::words::plain;
 
-/// Most formats of a medium; more are left out.
-pub const MAX_FORMATS: usize = 32;
-/// Longest attribute in bytes; longer ones are left out.
-const MAX_LINE: usize = 8 << 10;
-/// Most parameters of a format in bytes; what is beyond is left out.
-const MAX_PARAMETERS: usize = MAX_LINE - 16;
-/// Longest name of an encoding or a kind in letters; longer ones are cut.
-const MAX_NAME: usize = 64;
-/// Highest payload type.
-const MAX_PAYLOAD_TYPE: u8 = 127;
-/// Most pictures a second that a camera may be said to make.
-const MAX_RATE: u32 = 1000;
 /// Denominator of the rate of pictures.
 const RATE_SCALE: u32 = 1000;
 

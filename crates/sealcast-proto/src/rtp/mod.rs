@@ -2,12 +2,14 @@
 //!
 //! A [`MediaDescription`] says which formats a track has. Packets of one track go through a [`Receiver`], which hands
 //! them out in order and once, into a [`Depacketizer`], which makes [`Unit`]s of them. All of it takes any bytes: what
-//! is malformed is counted and skipped, and all that a camera can make grow is bounded before it grows.
+//! is malformed is counted and skipped, and all that a camera can make grow is bounded before it grows, by the
+//! table in `bounds.rs`.
 
 mod aac;
 mod access_unit;
 #[cfg(test)]
 mod any_bytes_tests;
+mod bounds;
 mod clock;
 mod depacketizer;
 mod format;
@@ -35,6 +37,7 @@ mod sound;
 #[cfg(test)]
 mod tests;
 
+pub use bounds::{MAX_FORMATS, MAX_PATIENCE, MAX_PICTURE, MAX_PIECES, MAX_WAITING, MAX_WAITING_BYTES};
 pub use clock::{Extended, SenderReport, Side, SoundClock, nanos, sender_reports};
 pub use depacketizer::Depacketizer;
 pub use format::Format;
@@ -43,22 +46,12 @@ pub use h265::H265;
 pub use jpeg::Jpeg;
 pub use jpeg_tables::HUFFMAN_TABLES;
 pub(crate) use media::lines;
-pub use media::{MAX_FORMATS, MediaDescription, MediaKind, Medium};
+pub use media::{MediaDescription, MediaKind, Medium};
 pub use packet::RtpPacket;
 use parameter_sets::parameter_sets;
 pub use receive::{ReceiveCounts, Receiver, Way};
-pub use sequence::{
-    Discipline, Label, MAX_PATIENCE, MAX_WAITING, MAX_WAITING_BYTES, Ordered, Sequence, SequenceCounts,
-};
+pub use sequence::{Discipline, Label, Ordered, Sequence, SequenceCounts};
 pub use sound::SoundDepacketizer;
-
-/// Most bytes of one picture that is put together from packets. Half of a frame's bound, since a camera may send one
-/// after the other: the one under way, a copy with its parameter sets, and the one that is kept for who joins are held
-/// at once.
-pub const MAX_PICTURE: usize = crate::unit::MAX_FRAME / 2;
-
-/// Most pieces (NAL units, fragments) of one picture.
-pub const MAX_PIECES: usize = 4096;
 
 /// A whole picture or packet of sound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,10 +3,8 @@
 use data_encoding::{BASE64_NOPAD, BASE64URL_NOPAD};
 
 use super::Format;
+use super::bounds::MAX_SETS;
 use crate::unit::find_start_code;
-
-/// Most parameter sets of a description.
-const MAX_SETS: usize = 64;
 
 /// The NAL units in the lists of these parameters, in their order. What is no Base64 is left out, and so are the start
 /// codes that some cameras put into it.

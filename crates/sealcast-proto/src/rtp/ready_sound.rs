@@ -2,11 +2,9 @@
 
 use std::collections::VecDeque;
 
+use super::bounds::MAX_READY_SOUND;
 use super::{Damage, Unit};
 use crate::unit::sound_headers::MAX_SOUND_BYTES;
-
-/// Most packets of sound that wait to be taken.
-pub(super) const MAX_READY: usize = 256;
 
 /// Sound that was put together.
 #[derive(Debug, Default)]
@@ -26,7 +24,7 @@ impl ReadySound {
         if data.len() > MAX_SOUND_BYTES {
             return self.damaged("has sound of more than 64 KiB in one piece");
         }
-        if self.units.len() == MAX_READY {
+        if self.units.len() == MAX_READY_SOUND {
             self.units.pop_front();
             self.damaged("has more sound than is taken");
         }

@@ -5,17 +5,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::bounds::{MAX_KEPT, MAX_KEPT_BYTES, MAX_OTHER_TYPES};
 use super::sequence::{Discipline, Label, Ordered, Sequence, SequenceCounts};
 
 /// Time and number of packets without one of the described payload type, after which the only other type that came
 /// counts instead.
 const TYPE_PATIENCE: Duration = Duration::from_secs(1);
 const TYPE_PACKETS: u64 = 20;
-/// Most packets and bytes of another type that are kept until then.
-const MAX_KEPT: usize = 1024;
-const MAX_KEPT_BYTES: usize = 4 << 20;
-/// Most other types that are told apart.
-const MAX_OTHER_TYPES: usize = 4;
 /// Two sources alternate if the one before comes again so soon and so often. Fewer are late packets of it.
 const RETURN_PATIENCE: Duration = Duration::from_secs(1);
 const RETURNS: u32 = 4;

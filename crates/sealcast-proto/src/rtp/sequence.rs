@@ -3,25 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Most packets that wait for a missing one.
-pub const MAX_WAITING: usize = 64;
-/// Most bytes of packets that wait, whatever for. They are far more than [`MAX_WAITING`] packets of a usual length.
-pub const MAX_WAITING_BYTES: usize = 512 << 10;
-/// Longest time for which a packet waits for a missing one.
-pub const MAX_PATIENCE: Duration = Duration::from_millis(30);
-/// Shortest such time, however fast pictures follow each other: packets of one picture may be so far apart.
-const MIN_PATIENCE: Duration = Duration::from_millis(5);
+use super::bounds::{
+    MAX_DROPOUT, MAX_FRESH, MAX_INTERVAL, MAX_PATIENCE, MAX_VAIN, MAX_WAITING, MAX_WAITING_BYTES, MIN_INTERVAL,
+};
+
 /// Numbers further from those that are expected than this belong to the sequence only if another packet says so too.
 const WINDOW: u16 = 64;
-/// Most packets that wait for what says that a sequence begins with them, and how far apart their numbers are.
-const MAX_FRESH: usize = 16;
-/// Numbers that can have been lost at once; beyond it a sequence starts anew (RFC 3550, A.1).
-const MAX_DROPOUT: u16 = 3000;
-/// Waits in vain, one after the other, after which packets do not wait any more until one comes late. A camera may
-/// leave out numbers of its own accord.
-const MAX_VAIN: u8 = 64;
-/// Changes of the timestamp that are further apart are pauses.
-const MAX_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Part of an RTP header that says where a packet belongs, and tells it from others with its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +91,7 @@ pub struct SequenceCounts {
 /// After each [`push`](Self::push), and when [`deadline`](Self::deadline) has come, call [`poll`](Self::poll) until it
 /// returns nothing. A packet that is the next goes through without waiting or being copied. What waits for a missing
 /// packet goes on when that has come, when [`MAX_WAITING`] packets or [`MAX_WAITING_BYTES`] wait, or after
-/// [`MAX_PATIENCE`] or a quarter of the time between two pictures.
+/// [`MAX_PATIENCE`] or a quarter of the time between two pictures, whichever is first.
 ///
 /// A sequence begins, or begins anew, with a packet whose number or source is another than expected, when the packet
 /// after it has come or nothing else came in that time.
@@ -201,7 +188,7 @@ impl Pace {
         };
         if timestamp != last {
             let interval = now.saturating_sub(at);
-            if interval < MAX_INTERVAL {
+            if (MIN_INTERVAL..MAX_INTERVAL).contains(&interval) {
                 self.interval = (self.interval * 7 + interval) / 8;
             }
             self.last = Some((timestamp, now));
@@ -351,7 +338,7 @@ impl<P> Sequence<P> {
         match self.discipline {
             Discipline::Stream => Duration::ZERO,
             _ if self.vain == MAX_VAIN => Duration::ZERO,
-            _ => (self.pace.interval / 4).clamp(MIN_PATIENCE, MAX_PATIENCE),
+            _ => (self.pace.interval / 4).min(MAX_PATIENCE),
         }
     }
 

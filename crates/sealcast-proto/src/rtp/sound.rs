@@ -82,7 +82,7 @@ fn opus(format: &Format) -> Option<SoundInfo> {
 mod tests {
     use super::*;
     use crate::rtp::MediaDescription;
-    use crate::rtp::ready_sound::MAX_READY;
+    use crate::rtp::bounds::MAX_READY_SOUND;
     use crate::unit::sound_headers::MAX_SOUND_BYTES;
 
     fn depacketizer(sdp: &str) -> Result<SoundDepacketizer, &'static str> {
@@ -190,7 +190,7 @@ mod tests {
         }
         sound.push(&packet(300, &vec![0; MAX_SOUND_BYTES + 1]), false);
         let taken: Vec<_> = std::iter::from_fn(|| sound.poll()).collect();
-        assert_eq!((taken.len(), taken[0].timestamp), (MAX_READY, 44));
+        assert_eq!((taken.len(), taken[0].timestamp), (MAX_READY_SOUND, 44));
         assert_eq!(sound.take_damage().units, 45);
         assert_eq!(sound.take_damage(), Damage::default());
     }
