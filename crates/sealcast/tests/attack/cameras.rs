@@ -1,19 +1,22 @@
-//! Hostile cameras: whatever one sends after it was asked to play, the publisher's memory grows by little.
+//! Hostile cameras: whatever one sends, on its connection or in datagrams, before it is asked to play or after, the
+//! publisher's memory grows by little.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use sealcast_proto::rtp::MAX_PICTURE;
-use sealcast_proto::rtsp::{Message, MessageReader, Method, Response, put_data};
+use sealcast_proto::rtsp::{Message, MessageReader, Method, Offer, Response, parse_offers, put_data};
 use sealcast_testkit::attack::Home;
 
 /// Growth that a camera may cause, in KiB, beyond what its first pictures do.
 const MOST: u64 = 32 * 1024;
 /// Bytes that a flood sends at most.
 const FLOOD: usize = 48 << 20;
+/// Packets that it sends at most in datagrams: each takes a call of the system.
+const DATAGRAMS: u32 = 300_000;
 /// Largest payload of a flood's packets.
 const PAYLOAD: usize = 60_000;
 
@@ -28,8 +31,8 @@ struct Flood {
     /// `m=` section of the picture.
     picture: &'static str,
     packets: Packets,
-    /// PLAY is answered before it.
-    answers: bool,
+    /// Name of the request in place of whose answer it comes; if there is none, it comes behind the answer to PLAY.
+    in_place_of: Option<&'static str>,
 }
 
 impl Flood {
@@ -38,7 +41,7 @@ impl Flood {
             name,
             picture,
             packets,
-            answers: true,
+            in_place_of: None,
         }
     }
 }
@@ -84,7 +87,7 @@ fn largest(number: u32, out: &mut Vec<u8>) {
 
 const FLOODS: &[Flood] = &[
     Flood {
-        answers: false,
+        in_place_of: Some("PLAY"),
         ..Flood::new("the largest keyframes, in place of the answer to PLAY", H264, largest)
     },
     Flood::new("a picture without end", H264, |number, out| {
@@ -165,14 +168,95 @@ const FLOODS: &[Flood] = &[
     }),
 ];
 
-/// Answers a publisher until it asks to play.
-fn plays(stream: &mut TcpStream, flood: &Flood) {
+/// Floods before anything plays: each begins with an answer.
+const BEFORE: &[Flood] = &[
+    Flood {
+        in_place_of: Some("DESCRIBE"),
+        ..Flood::new("a head without end, in place of a description", H264, |number, out| {
+            out.extend(if number == 0 { &b"RTSP/1.0 200 OK\r\n"[..] } else { b"" });
+            out.extend(b"X-Name: value\r\n".repeat(4000));
+        })
+    },
+    Flood {
+        in_place_of: Some("DESCRIBE"),
+        ..Flood::new("a line without end, in place of a description", H264, |number, out| {
+            out.extend(if number == 0 {
+                &b"RTSP/1.0 200 OK\r\nX-Name: "[..]
+            } else {
+                b""
+            });
+            out.extend([b'x'; PAYLOAD]);
+        })
+    },
+    Flood {
+        in_place_of: Some("DESCRIBE"),
+        ..Flood::new("a description as long as it says", H264, |number, out| {
+            let head = format!("{DESCRIBED}Content-Length: 1000000000\r\n\r\nv=0\r\n");
+            out.extend(if number == 0 { head.as_bytes() } else { b"" });
+            out.extend(H264.repeat(400).bytes());
+        })
+    },
+    Flood {
+        in_place_of: Some("DESCRIBE"),
+        ..Flood::new("descriptions of as many tracks as there is room for", H264, |_, out| {
+            let body = format!(
+                "v=0\r\n{}",
+                "m=video 0 RTP/AVP 96 97 98 99\r\na=control:x\r\n".repeat(1300)
+            );
+            out.extend(format!("{DESCRIBED}Content-Length: {}\r\n\r\n{body}", body.len()).bytes());
+        })
+    },
+    Flood {
+        in_place_of: Some("DESCRIBE"),
+        ..Flood::new("challenges without end", H264, |_, out| {
+            let challenge = "WWW-Authenticate: Digest realm=\"a\", nonce=\"b\"\r\n".repeat(40);
+            out.extend(
+                format!("RTSP/1.0 401 Unauthorized\r\n{challenge}\r\n")
+                    .repeat(20)
+                    .bytes(),
+            );
+        })
+    },
+    Flood {
+        in_place_of: Some("DESCRIBE"),
+        ..Flood::new("packets, in place of a description", H264, largest)
+    },
+    Flood {
+        in_place_of: Some("SETUP"),
+        ..Flood::new("the largest keyframes, in place of the answer to SETUP", H264, largest)
+    },
+    Flood {
+        in_place_of: Some("SETUP"),
+        ..Flood::new(
+            "a session of many letters, in place of the answer to SETUP",
+            H264,
+            |number, out| {
+                out.extend(if number == 0 {
+                    &b"RTSP/1.0 200 OK\r\nSession: "[..]
+                } else {
+                    b""
+                });
+                out.extend([b'7'; PAYLOAD]);
+            },
+        )
+    },
+];
+
+/// The head of an answer with a description, but for the length.
+const DESCRIBED: &str = "RTSP/1.0 200 OK\r\nContent-Type: application/sdp\r\n";
+
+/// Answers a publisher until the flood begins. Returns the ports of the publisher's tracks, if they have any.
+fn plays(stream: &mut TcpStream, flood: &Flood) -> Vec<[u16; 2]> {
+    let mut ports = Vec::new();
     let mut reader = MessageReader::default();
     let mut buffer = [0; 4096];
     loop {
         let count = stream.read(&mut buffer).expect("a request");
         reader.push(&buffer[..count]).expect("a request");
         while let Ok(Some(Message::Request(request))) = reader.next_message() {
+            if flood.in_place_of == Some(request.method.name()) {
+                return ports;
+            }
             let mut answer = Response::new(200);
             answer
                 .headers
@@ -184,31 +268,49 @@ fn plays(stream: &mut TcpStream, flood: &Flood) {
             }
             if let Some(offer) = request.headers.get("Transport") {
                 answer.headers.add("Transport", offer);
-            }
-            if request.method == Method::Play {
-                if flood.answers {
-                    stream.write_all(&answer.to_bytes()).expect("it listens");
+                if let Some(Offer::Udp(client)) = parse_offers(offer).first() {
+                    ports.push([client.rtp, client.rtcp]);
                 }
-                return;
             }
             stream.write_all(&answer.to_bytes()).expect("it listens");
+            if request.method == Method::Play {
+                return ports;
+            }
         }
     }
 }
 
+/// Sends packets to the ports of their tracks, and what is no packet to nobody.
+fn send(socket: &UdpSocket, ports: &[[u16; 2]], mut packets: &[u8]) {
+    while let [b'$', channel, high, low, rest @ ..] = packets {
+        let (packet, after) = rest.split_at(usize::from(u16::from_be_bytes([*high, *low])));
+        let track = ports.get(usize::from(channel / 2));
+        if let Some(ports) = track {
+            // Whoever does not keep up loses some.
+            let _ = socket.send_to(packet, (Ipv4Addr::LOCALHOST, ports[usize::from(channel % 2)]));
+        }
+        packets = after;
+    }
+}
+
 /// Sends the flood until the publisher has had enough. Returns how many bytes it took.
-fn floods(stream: &mut TcpStream, flood: &Flood) -> usize {
+fn floods(stream: &mut TcpStream, ports: &[[u16; 2]], flood: &Flood) -> usize {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let patience = Some(Duration::from_secs(2));
     stream.set_write_timeout(patience).expect("a socket option");
     let (mut number, mut sent) = (0, 0);
     let mut out = Vec::new();
-    while sent < FLOOD {
+    while sent < FLOOD && (ports.is_empty() || number < DATAGRAMS) {
         out.clear();
         while out.len() < PAYLOAD {
             (flood.packets)(number, &mut out);
             number += 1;
         }
-        if stream.write_all(&out).is_err() {
+        if !ports.is_empty() && out.starts_with(b"$") {
+            send(&socket, ports, &out);
+            // So that it reads what it is to be hurt by, and not only loses it.
+            thread::sleep(Duration::from_millis(1));
+        } else if stream.write_all(&out).is_err() {
             break;
         }
         sent += out.len();
@@ -217,14 +319,14 @@ fn floods(stream: &mut TcpStream, flood: &Flood) -> usize {
 }
 
 /// Publishes a hostile camera, and returns by how many KiB the program grew at most, and how many bytes it took.
-fn grown_by(flood: &Flood) -> (u64, usize) {
+fn grown_by(flood: &Flood, transport: &str) -> (u64, usize) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let port = listener.local_addr().expect("bound").port();
     let home = Home::new();
-    let source = format!("rtsp://127.0.0.1:{port}/x?transport=tcp");
+    let source = format!("rtsp://127.0.0.1:{port}/x?transport={transport}");
     let publisher = home.start(&format!("publish {source} --listen tcp://127.0.0.1:0 --ticket-file -"));
     let (mut stream, _) = listener.accept().expect("it connects");
-    plays(&mut stream, flood);
+    let ports = plays(&mut stream, flood);
     let before = publisher.rss();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -237,21 +339,40 @@ fn grown_by(flood: &Flood) -> (u64, usize) {
             }
             largest
         });
-        let bytes = floods(&mut stream, flood);
+        let bytes = floods(&mut stream, &ports, flood);
         over.store(true, Ordering::Relaxed);
         (largest.join().expect("it looks") - before, bytes)
     })
 }
 
-#[test]
-fn whatever_a_camera_sends_a_publisher_grows_by_little() {
+/// Publishes each hostile camera.
+fn grows_by_little(floods: &[Flood], transport: &str) {
     let mut failed = Vec::new();
-    for flood in FLOODS {
-        let (grown, bytes) = grown_by(flood);
-        println!("{}: {} MiB taken, grown by {grown} KiB", flood.name, bytes >> 20);
+    for flood in floods {
+        let (grown, bytes) = grown_by(flood, transport);
+        println!(
+            "{transport}: {}: {} MiB taken, grown by {grown} KiB",
+            flood.name,
+            bytes >> 20
+        );
         if grown > MOST {
             failed.push(format!("{}: it grew by {grown} KiB", flood.name));
         }
     }
     assert!(failed.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn whatever_a_camera_sends_a_publisher_grows_by_little() {
+    grows_by_little(FLOODS, "tcp");
+}
+
+#[test]
+fn whatever_a_camera_sends_in_datagrams_a_publisher_grows_by_little() {
+    grows_by_little(FLOODS, "udp");
+}
+
+#[test]
+fn whatever_a_camera_answers_before_it_plays_a_publisher_grows_by_little() {
+    grows_by_little(BEFORE, "tcp");
 }

@@ -7,9 +7,11 @@ use std::time::Instant;
 use bytes::Bytes;
 use sealcast_proto::rtsp::Channel;
 use tokio::sync::mpsc;
+use tokio::task::unconstrained;
 
-/// Most packets that wait, and most bytes of them.
-const MAX_WAITING: (usize, usize) = (2048, 8 << 20);
+/// Most packets that wait, and most bytes of them: what each port's task gives at once, of which there are four with
+/// 512 KiB at most. All of it is taken before they run again, and the rest of a burst waits in the system's buffers.
+const MAX_WAITING: (usize, usize) = (2048, 2 << 20);
 
 /// A packet that came over UDP.
 pub(in crate::source) struct Datagram {
@@ -51,9 +53,9 @@ impl Datagrams {
         }
     }
 
-    /// Waits for the next one.
+    /// Waits for the next one. Those that are there are taken without a pause, in which the ports would give more.
     pub(in crate::source) async fn next(&mut self) -> Datagram {
-        match self.receiver.recv().await {
+        match unconstrained(self.receiver.recv()).await {
             Some(datagram) => self.taken(datagram),
             // There is always a sender.
             None => std::future::pending().await,
