@@ -22,8 +22,8 @@ pub(super) const MAX_DROPOUT: u16 = 3000;
 /// Waits in vain, one after the other, after which packets do not wait any more until one comes late: a camera may
 /// leave out numbers of its own accord, and each would delay its picture.
 pub(super) const MAX_VAIN: u8 = 64;
-/// Distance of two pictures, by their arrival, from which on it counts for how fast they come: no camera makes more than
-/// [`MAX_RATE`] a second, so those that are nearer came together after a pause, and say nothing of it.
+/// Distance of two pictures, by their arrival, from which on it counts for how fast they come. No camera makes more
+/// than [`MAX_RATE`] a second: those that are nearer came together after a pause, and say nothing of it.
 pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(1);
 /// Distance of two pictures, by their arrival, up to which it counts for how fast they come: what is longer is a pause.
 pub(super) const MAX_INTERVAL: Duration = Duration::from_secs(1);
