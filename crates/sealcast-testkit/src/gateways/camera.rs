@@ -18,6 +18,8 @@ use crate::program::PATIENCE;
 /// Pause after each packet, and after each picture of a clip, whose packets leave together.
 const PACE: Duration = Duration::from_micros(300);
 const PICTURE_PACE: Duration = Duration::from_millis(2);
+/// A camera of 25 pictures a second.
+const LIVE: &[Deviation] = &[Deviation::Pause(|_| 40)];
 /// Read timeout of sockets for reports, after which they check if the session is over.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -155,6 +157,18 @@ impl Camera {
             hangs_up: again.is_some(),
             forever: false,
             deviations,
+        };
+        Self::run(listener, script)
+    }
+
+    /// Starts a camera that plays this clip to every player again and again, as fast as 25 pictures a second are.
+    pub fn endless(listener: TcpListener, clip: &Clip) -> Self {
+        let script = Script {
+            plain: Plain::Tcp,
+            shows: [Show::of(clip), Show::of(clip)],
+            hangs_up: false,
+            forever: true,
+            deviations: LIVE,
         };
         Self::run(listener, script)
     }

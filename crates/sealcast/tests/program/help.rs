@@ -204,7 +204,7 @@ fn those_who_want_a_picture_need_none_of_our_words() {
         // systemd calls a service so.
         assert_plain(guide, &text.replace("has units", ""));
         let count = text.split_whitespace().count();
-        assert!((200..=320).contains(&count), "{guide} has {count} words");
+        assert!((200..=250).contains(&count), "{guide} has {count} words");
     }
     let readme: Vec<String> = read("README.md").lines().take(45).map(str::to_owned).collect();
     assert_plain("README.md", &readme.join("\n"));

@@ -24,6 +24,7 @@ mod group_carriers;
 mod group_sound;
 mod group_wire;
 mod groups;
+mod guides;
 mod help;
 mod invites;
 mod joiners;
