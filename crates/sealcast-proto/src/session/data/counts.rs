@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Datagram {
     /// Place of the channel in the publisher's list, from 1.
     pub channel: u8,
-    /// Its bytes, 1 to [`MAX_DATAGRAM_ON_CHANNEL`].
+    /// Its bytes, 1 to [`MAX_DATAGRAM_ON_CHANNEL`](crate::wire::MAX_DATAGRAM_ON_CHANNEL).
     pub bytes: Vec<u8>,
 }
 
