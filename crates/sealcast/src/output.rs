@@ -44,7 +44,7 @@ fn shown(text: &str) -> String {
 /// Writes lines in which there may be words of others.
 ///
 /// # Errors
-/// As [`write`] has them.
+/// As [`write()`] has them.
 pub(crate) fn write_lines(text: &str) -> io::Result<()> {
     write(&shown(text))
 }
