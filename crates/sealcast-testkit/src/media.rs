@@ -187,7 +187,7 @@ pub fn packets(file: &Path, stream: &str) -> Vec<(String, f64)> {
         .output()
         .expect("ffprobe runs");
     let text = String::from_utf8(output.stdout).expect("text");
-    // What a container says beside a packet stands between the two, and in lines of its own.
+    // A container's words beside a packet stand between the two, and in lines of their own.
     let mut time = None;
     let fields = text.split(['|', '\n']);
     let packets = fields.filter_map(|field| match field.split_once('=')? {

@@ -197,7 +197,7 @@ fn a_viewer_sends_only_while_the_publisher_lets_it() {
         world.tell(VIEWER, Input::Datagram(1, &datagram(2, 8)));
         world.run_cleanly(MS * 200);
         assert_eq!(numbers(&world.responder.events), [2], "{carrier}");
-        // What is on its way when it may no more is dropped.
+        // Data on its way when it may no more is dropped.
         world.tell(VIEWER, Input::Datagram(1, &datagram(3, 8)));
         world.tell(PUBLISHER, answer(DataStanding::Waits));
         world.run_cleanly(MS * 500);

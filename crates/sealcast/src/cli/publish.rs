@@ -107,7 +107,7 @@ impl Publishing<'_> {
         again: impl Fn(&Settings) -> Result<Vec<PublishedCamera>>,
     ) -> Result<()> {
         let (args, settings) = (self.args, self.settings);
-        // Who has the ticket may take it that signals are answered.
+        // Signals are answered before anybody has the ticket.
         let stop = shutdown::stop_signal(args.time())?;
         let observing = Observation::start(self.kind, build::observe(settings)?, metrics).await?;
         let (observation, ways) = (observing.observation(), Arc::new(self.ways));

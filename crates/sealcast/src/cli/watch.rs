@@ -62,7 +62,7 @@ async fn run_async(args: WatchArgs) -> Result<()> {
         opened_by: opened_by(&relays),
     });
     let peer = offer.identity.peer_id();
-    // Who has the ticket may take it that signals are answered.
+    // Signals are answered before anybody has the ticket.
     let (began, closed) = (Instant::now(), Arc::new(Notify::new()));
     let asked = Arc::clone(&closed);
     let stop = shutdown::stop_signal_or(args.session.time(), async move { asked.notified().await })?;

@@ -100,7 +100,7 @@ impl MatroskaReader {
             return Err(Damaged("it does not begin as Matroska does"));
         }
         let most = match head.id {
-            // What is in them is read as it comes, and they end where something else begins.
+            // Their content is read as it comes, and they end where something else begins.
             id::SEGMENT | id::CLUSTER => return Ok(Some(head.length)),
             id::EBML => MAX_HEAD,
             id::INFO => MAX_INFO,

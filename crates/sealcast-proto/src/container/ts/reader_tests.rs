@@ -117,7 +117,7 @@ fn a_lost_packet_costs_the_frames_that_it_may_be_of_and_the_next_one_says_so() {
             // It may be the end of one picture or the beginning of the next.
             let most = if track == Track::Picture { 2 } else { 1 };
             assert!(read.len() + most >= written.len(), "{gone}");
-            // What ends the stream ends its last picture.
+            // The end of the stream ends its last picture.
             let cut = |data: &[u8]| written.last().is_some_and(|last| last.data.starts_with(data));
             for frame in &read {
                 let known = written.iter().any(|other| other.data == frame.data);

@@ -195,7 +195,7 @@ impl Session {
         let lane = place.and_then(|at| data.lanes.get_mut(at));
         let Some((lane, order)) = lane.and_then(|lane| lane.hears.map(|order| (lane, order))) else {
             data.counts.not_allowed += 1;
-            // What it was told may have been lost.
+            // The message before may have been lost.
             let again = data.told.clone().filter(|_| leads && now.monotonic >= data.say_at);
             return again.map_or(Ok(()), |told| self.say_data(now, told));
         };
