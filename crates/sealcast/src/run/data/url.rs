@@ -6,6 +6,7 @@ use sealcast_proto::wire::{DataName, DataOrder, MAX_DATA_CHANNELS};
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::source::Options;
+use crate::source::rtp::options::sender;
 
 /// Form of the option, for hints.
 const FORM: &str = "write NAME=udp:ADDRESS:PORT, as in mavlink=udp:127.0.0.1:14550";
@@ -122,20 +123,6 @@ fn sending(address: SocketAddr, in_clear: bool) -> Result<Local> {
         ));
     }
     Ok(Local::SendsTo(address))
-}
-
-fn sender(options: &mut Options) -> Result<Option<IpAddr>> {
-    let parse = |text: String| {
-        let address: std::result::Result<IpAddr, _> = text.trim_matches(['[', ']']).parse();
-        address.map(|address| address.to_canonical()).map_err(|_| {
-            let what = format!("\"{text}\" is not the address of a sender");
-            usage(
-                what,
-                "write an IPv4 or IPv6 address without a port, as in from=192.0.2.7",
-            )
-        })
-    };
-    options.take("from").map(parse).transpose()
 }
 
 fn usage(what: String, hint: &str) -> Failure {

@@ -3,7 +3,7 @@
 pub(super) mod choice;
 mod datagrams;
 mod facts;
-pub(super) mod options;
+pub(crate) mod options;
 pub(crate) mod port;
 pub(super) mod reader;
 

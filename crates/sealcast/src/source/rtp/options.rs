@@ -183,7 +183,8 @@ impl fmt::Debug for RtpOptions {
     }
 }
 
-fn sender(options: &mut Options) -> Result<Option<IpAddr>> {
+/// Takes the only address from which packets count, `from=ADDRESS`.
+pub(crate) fn sender(options: &mut Options) -> Result<Option<IpAddr>> {
     let parse = |text: String| {
         let address: std::result::Result<IpAddr, _> = text.trim_matches(['[', ']']).parse();
         address.map(|address| address.to_canonical()).map_err(|_| {
